@@ -21,7 +21,8 @@ demo: setup ## the whole story on a local ledger, from listing to where every lo
 	@scripts/build-all.sh demo
 	@node scripts/demo.ts
 
-dev: build ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
+dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watcher :8789, ledger :8990
+	@scripts/build-all.sh dev
 	@node scripts/dev.ts
 
 test: ## everything that CI runs

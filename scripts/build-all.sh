@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds every worker of the project, and the programs that the local stack and the tests run; with `demo`, those of the
-# local stack alone; with `workers`, the workers alone. With `deploy`: the workers as they are deployed, each held against the
-# size that it may have.
+# local stack alone; with `dev`, also `cargo surety` as its alias builds it, so that its first command answers at once; with
+# `workers`, the workers alone. With `deploy`: the workers as they are deployed, each held against the size that it may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -31,8 +31,9 @@ done
 # Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
 case $kind in
   workers) ;;
-  demo) quietly "xtask" cargo build --workspace --bin xtask ;;
+  demo | dev) quietly "xtask" cargo build --workspace --bin xtask ;;
   *) quietly "xtask, surety, and what tests ask of our own code" cargo build --workspace --bin xtask --bin surety --examples ;;
 esac
+[ "$kind" != dev ] || quietly "cargo surety" cargo build --package surety-cli
 rm -f "$log"
 [ "$kind" != deploy ] || node scripts/sizes.ts

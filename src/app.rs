@@ -18,7 +18,7 @@ use market::{
     headroom::StorageHeadroom,
 };
 use sql::{Database, statement};
-use worker::Env;
+use worker::{Env, Url};
 
 use crate::{
     error::ApiError,
@@ -48,6 +48,11 @@ pub struct App {
     now_ms: u64,
     max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
+}
+
+/// Whether a request came to this machine's own address, by which no public deployment is reached.
+fn is_loopback(url: &Url) -> bool {
+    url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
 impl App {
@@ -155,15 +160,20 @@ impl App {
         Ok(KvChallenges::bound(&self.env)?)
     }
 
+    /// The ledger whose test wallet pages bring along: on a local ledger, for requests over loopback alone.
+    pub fn test_ledger(&self, request: &Request) -> Option<Url> {
+        let local = self.is_on_local_ledger() && is_loopback(&request.url().ok()?);
+        local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
+    }
+
     /// Our one address, an origin: where it is not set, that of a request that came over loopback.
     pub fn origin(&self, request: &Request) -> Result<String, ApiError> {
         if let Some(base) = &self.settings()?.base_url {
             return Ok(base.clone());
         }
         let url = request.url()?;
-        let local = url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let unset = SettingError { name: BASE_URL.into(), problem: edge::settings::NOT_SET };
-        Ok(local.then(|| url.origin().ascii_serialization()).ok_or(unset)?)
+        Ok(is_loopback(&url).then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
     /// The origin for documents that only say where things are: where it is not set, that of the request.

@@ -68,6 +68,7 @@ endpoints! {
     CreateListing POST of GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
+    Picture(id) GET "/listings/{id}/picture.png";
     Relist(id) POST "/listings/{id}/relist";
     Listing(id) GET_DELETE "/listings/{id}";
     Purchases GET "/purchases";

@@ -56,6 +56,7 @@ async fn answer(app: App, request: Request) -> Response {
     // Where there is only a page, every client gets it.
     let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
     let page = alone || varies && routes::pages::wanted(&request);
+    let reader = page.then(|| request.headers_only());
     app.line().note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line().note("route", endpoint.template());
@@ -77,7 +78,10 @@ async fn answer(app: App, request: Request) -> Response {
             } else {
                 app.line().note("refused", told.text());
             }
-            if page { routes::pages::problem(&told) } else { told.into_response() }
+            match reader {
+                Some(reader) => routes::pages::problem(&app, &reader, &told),
+                None => told.into_response(),
+            }
         }
     };
     if varies {
@@ -99,6 +103,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
+        Endpoint::Picture(id) => routes::pages::picture(app, &id, &request).await,
         Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
         Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
         Endpoint::Purchases => routes::purchases::list(app, &request).await,
@@ -122,7 +127,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
         Endpoint::Revoke => routes::oauth::end(app, request).await,
-        Endpoint::Asset(name) => routes::pages::asset(&name),
+        Endpoint::Asset(name) => routes::pages::asset(app, &name, &request),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
         Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),
@@ -133,7 +138,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Feed => routes::crawlers::feed(app, &request).await,
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
         Endpoint::OpenApi => openapi::document(),
-        Endpoint::Docs => openapi::docs(),
+        Endpoint::Docs => openapi::docs(app, &request),
         Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
     }

@@ -2,9 +2,9 @@
 //!
 //! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` writes both anew.
 
-use edge::serve::Response;
+use edge::serve::{Request, Response};
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
 #[cfg(test)]
 mod operations;
@@ -23,9 +23,9 @@ pub fn document() -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// The document as a page: own styles only, no script, no frame around it.
-pub fn docs() -> Result<Response, ApiError> {
-    let mut response = Response::ok(PAGE)?;
+/// The document as a page: own styles only, no script, no frame around it. Its commands name our own address.
+pub fn docs(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let mut response = Response::ok(PAGE.replace("{origin}", &app.public_origin(request)?))?;
     let headers = response.headers_mut();
     headers.set("content-type", "text/html; charset=utf-8")?;
     headers.set(

@@ -1,28 +1,28 @@
 // @ts-check
 // The account's page: signs in with a wallet, shows what the service renders for the session, and sends its forms.
 import {
-  ask,
   bearer,
-  complain,
-  doing,
   element,
   fail,
-  kept,
-  named,
   offerCopies,
   offerWallets,
+  refuse,
   request,
-  say,
   session,
+  setStatus,
+  showError,
   sign,
+  signIn,
+  stored,
   tada,
   tellAccount,
   tellTimes,
+  withBusy,
 } from "./common.js";
 
 /** Forgets who is signed in. */
 function forget() {
-  for (const name of ["session", "balance", "balance-address"]) kept(name, null);
+  for (const name of ["session", "balance", "balance-address"]) stored(name, null);
 }
 
 /** @param {string} path @param {RequestInit} [init] */
@@ -32,7 +32,7 @@ async function call(path, init = {}) {
     forget();
     location.reload();
   }
-  if (!answer.ok) fail((await answer.json()).error);
+  if (!answer.ok) refuse((await answer.json()).error);
   return answer;
 }
 
@@ -81,7 +81,7 @@ function limit(id) {
 }
 
 /** @type {Record<string, (button: HTMLElement) => Promise<string | undefined>>} */
-const deeds = {
+const actions = {
   limits: async () => {
     const [maxPerPaymentAda, dailyBudgetAda] = [limit("per-purchase"), limit("per-day")];
     if (dailyBudgetAda < maxPerPaymentAda) fail("The most per day cannot be less than the most per purchase.");
@@ -122,21 +122,21 @@ function talkAt(button) {
 }
 
 function listen() {
-  for (const button of document.querySelectorAll("button[data-deed]")) {
-    const deed = /** @type {HTMLElement} */ (button);
-    deed.addEventListener("click", () =>
-      doing(
-        () => deeds[deed.dataset.deed ?? ""],
+  for (const button of document.querySelectorAll("button[data-action]")) {
+    const control = /** @type {HTMLElement} */ (button);
+    control.addEventListener("click", () =>
+      withBusy(
+        () => actions[control.dataset.action ?? ""],
         async (act) => {
-          talkAt(deed);
-          const done = await act?.(deed);
+          talkAt(control);
+          const done = await act?.(control);
           if (!done) return;
-          const [place, { deed: name }] = [deed.closest("section")?.getAttribute("aria-labelledby"), deed.dataset];
+          const [place, { action }] = [control.closest("section")?.getAttribute("aria-labelledby"), control.dataset];
           await show();
-          const again = /** @type {HTMLElement | null} */ (document.querySelector(`[data-deed=${name}]:enabled`));
+          const again = /** @type {HTMLElement | null} */ (document.querySelector(`[data-action=${action}]:enabled`));
           element(place ?? "")?.parentElement?.append(element("talk"));
           again?.focus();
-          say(done);
+          setStatus(done);
         },
       ),
     );
@@ -148,17 +148,12 @@ function listen() {
   });
 }
 
-if (session()) show().catch(complain);
+if (session()) show().catch(showError);
 offerWallets(
   "Sign in",
   () => {},
   async (wallet) => {
-    const [address, ...others] = named(wallet);
-    const { owner, digest } = await ask("/auth/challenge", { address, others });
-    const { token, account } = await ask("/auth/verify", { owner, ...(await sign(wallet, digest, owner)) });
-    session(token);
-    kept("balance-address", account.walletAddress);
-    kept("owner", account.owner);
+    await signIn(wallet, (digest, owner) => sign(wallet, digest, owner));
     const next = new URLSearchParams(location.search).get("next");
     // To a page of this site alone.
     if (next && /^\/[a-z]/.test(next)) location.assign(next);

@@ -12,15 +12,35 @@ const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
 const KEY_ADDRESS = /^[026]0/;
 
 /** What went wrong, in words for the owner. */
-export class Problem extends Error {}
+export class Problem extends Error {
+  /** The field of a form that it is about. @type {string | undefined} */
+  field;
+}
 
 /**
  * @param {string} words
  * @returns {never}
  */
-export function fail(words) {
-  throw new Problem(words);
+export function fail(words, field = "") {
+  throw Object.assign(new Problem(words), { field });
 }
+
+/**
+ * The service's words as people read them, without the field that they name first.
+ * @param {string} error
+ */
+export const sentence = (error) =>
+  error
+    .replace(/^\w+: /, "")
+    .replace(/^./, (first) => first.toUpperCase())
+    .replace(/[^.?!]$/, "$&.");
+
+/**
+ * Fails with the service's words, at the field that they name.
+ * @param {string} error
+ * @returns {never}
+ */
+export const refuse = (error) => fail(sentence(error), /^(\w+): /.exec(error)?.[1]);
 
 /** @param {string} id Of what the page has; where it may lack it, nothing. */
 export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -35,7 +55,7 @@ export function reveal(id, shown = true) {
  * @param {string} name
  * @param {string | null} [value] What to keep from now on; null forgets it.
  */
-export function kept(name, value) {
+export function stored(name, value) {
   try {
     const key = `surety:${name}`;
     if (value) localStorage.setItem(key, value);
@@ -57,17 +77,17 @@ export const exact = async (answer) =>
  * @param {string} tag
  * @param {object} properties
  */
-export const make = (tag, properties) => Object.assign(document.createElement(tag), properties);
+export const createElement = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
 /** @param {string} text */
-export function say(text) {
+export function setStatus(text) {
   element("problem").textContent = "";
   element("status").textContent = text;
 }
 
 /** @param {unknown} error */
-export function complain(error) {
-  say("");
+export function showError(error) {
+  setStatus("");
   const known = error instanceof Problem;
   if (!known) console.warn(error);
   // Nothing is to be signed any more.
@@ -99,7 +119,7 @@ export async function ask(path, body, init = {}) {
     headers,
   });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) fail(said.error ?? `The service answered ${answer.status}. Try again.`);
+  if (!answer.ok) refuse(said.error ?? `The service answered ${answer.status}. Try again.`);
   return said;
 }
 
@@ -126,7 +146,7 @@ export async function askWallet(refused, what) {
  */
 async function connect(wallet) {
   const { name } = wallet;
-  say(`Waiting for ${name} …`);
+  setStatus(`Waiting for ${name} …`);
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) fail(`${name} is on mainnet. Switch it to preprod.`);
@@ -140,7 +160,7 @@ async function connect(wallet) {
     ]);
     const keys = [...all].filter((hex) => KEY_ADDRESS.test(hex));
     if (keys.length === 0) fail(`${name} shows no address. Open it, choose an account, and try again.`);
-    const known = kept("owner");
+    const known = stored("owner");
     const addresses = keys.map((hex) => ({ hex, text: bech32(hex) }));
     addresses.sort((one, other) => Number(other.text === known) - Number(one.text === known));
     return { name, api, addresses };
@@ -156,7 +176,7 @@ const PREFIX_SUM = 0xbda92c6;
  * An address of a test network as people know it (CIP-19).
  * @param {string} hex As wallets give it.
  */
-function bech32(hex) {
+export function bech32(hex) {
   const bits = Array.from(bytesOf(hex), (byte) => byte.toString(2).padStart(8, "0")).join("");
   const data = (`${bits}0000`.match(/.{5}/g) ?? []).map((five) => Number.parseInt(five, 2));
   let sum = PREFIX_SUM;
@@ -185,13 +205,13 @@ export const named = ({ addresses }) => addresses.slice(0, MOST_NAMED).map(({ te
  * @param {string} [address] By which of its addresses, in bech32.
  */
 export function sign({ name, api, addresses }, digest, address = addresses[0]?.text) {
-  say(`Sign the message in ${name}. It moves no money.`);
+  setStatus(`Sign the message in ${name}. It moves no money.`);
   const by = addresses.find(({ text }) => text === address);
   return askWallet(REFUSED.data, () => api.signData(by?.hex ?? "", digest));
 }
 
 /**
- * Controls stay where they are, so that the focus does, too; {@link doing} takes no second order meanwhile.
+ * Controls stay where they are, so that the focus does, too; {@link withBusy} takes no second order meanwhile.
  * @param {boolean} busy
  */
 function setBusy(busy) {
@@ -204,7 +224,7 @@ function setBusy(busy) {
  * @param {() => T} read What the form says: read before anything else, so that what is wrong there is said first.
  * @param {(form: T) => Promise<unknown>} what
  */
-export async function doing(read, what) {
+export async function withBusy(read, what) {
   const { dataset } = element("main");
   if ("busy" in dataset || "over" in dataset) return;
   try {
@@ -212,7 +232,7 @@ export async function doing(read, what) {
     setBusy(true);
     await what(form);
   } catch (error) {
-    complain(error);
+    showError(error);
   }
   setBusy(false);
 }
@@ -240,20 +260,20 @@ function find(place, offer) {
 }
 
 /** @param {import("./types.d.ts").Wallet} wallet */
-const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [make("img", { src: icon, alt: "" })] : []);
+const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [createElement("img", { src: icon, alt: "" })] : []);
 
 /**
  * A button for each wallet that is found, in #wallets or elsewhere.
  * @template T
  * @param {string} verb
- * @param {() => T} read As for {@link doing}.
+ * @param {() => T} read As for {@link withBusy}.
  * @param {(wallet: import("./types.d.ts").Connected, form: T) => Promise<unknown>} use
  */
 export function offerWallets(verb, read, use, place = "wallets") {
   find(place, (wallet, parent) => {
-    const button = make("button", { type: "button", disabled: "over" in element("main").dataset });
+    const button = createElement("button", { type: "button", disabled: "over" in element("main").dataset });
     button.append(...iconOf(wallet), `${verb} with ${wallet.name}`);
-    button.addEventListener("click", () => doing(read, async (form) => use(await connect(wallet), form)));
+    button.addEventListener("click", () => withBusy(read, async (form) => use(await connect(wallet), form)));
     parent.append(button);
   });
 }
@@ -281,24 +301,28 @@ export function connectChosen() {
  */
 export function offerRows(changed) {
   element("payers")?.addEventListener("change", () => {
-    kept("payer", chosen());
+    stored("payer", chosen());
     changed();
   });
   find("payers", (wallet, parent) => {
     const { name } = wallet;
-    const checked = kept("payer") === name || (!kept("payer") && !chosen());
+    const checked = stored("payer") === name || (!stored("payer") && !chosen());
     rows.set(name, wallet);
-    const row = make("label", { className: "option" });
-    const words = make("span", {});
-    words.append(make("b", { textContent: name }));
-    row.append(make("input", { type: "radio", name: "payer", value: name, checked }), words, ...iconOf(wallet));
+    const row = createElement("label", { className: "option" });
+    const words = createElement("span", {});
+    words.append(createElement("b", { textContent: name }));
+    row.append(
+      createElement("input", { type: "radio", name: "payer", value: name, checked }),
+      words,
+      ...iconOf(wallet),
+    );
     parent.insertBefore(row, parent.querySelector("#balance-row"));
     changed();
   });
 }
 
 /** @param {string} text */
-const encoded = (text) => new TextEncoder().encode(text);
+export const encoded = (text) => new TextEncoder().encode(text);
 
 /** @param {string} text */
 export async function sha256(text) {
@@ -347,9 +371,24 @@ export async function buyersProof(wallet, listing, buyer) {
  * The token of the account that is signed in in this browser.
  * @param {string | null} [value]
  */
-export const session = (value) => kept("session", value);
+export const session = (value) => stored("session", value);
 /** The address of that account's Surety balance. */
-export const ownWallet = () => session() && kept("balance-address");
+export const ownWallet = () => session() && stored("balance-address");
+/**
+ * Signs in as the account that one of a wallet's addresses has, or with the first.
+ * @param {import("./types.d.ts").Connected} wallet
+ * @param {(digest: string, owner: string) => Promise<{ key: string, signature: string }>} signature Over a digest in hex, by the
+ *   owner's address.
+ */
+export async function signIn(wallet, signature) {
+  const [address, ...others] = named(wallet);
+  const { owner, digest } = await ask("/auth/challenge", { address, others });
+  const { token, account } = await ask("/auth/verify", { owner, ...(await signature(digest, owner)) });
+  session(token);
+  stored("balance-address", account.walletAddress);
+  stored("owner", account.owner);
+}
+
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
@@ -358,7 +397,7 @@ export const bearer = () => ({ authorization: `Bearer ${session()}` });
  * @param {number} at
  * @returns {number}
  */
-function endOf(bytes, at) {
+export function endOf(bytes, at) {
   const first = bytes[at] ?? 255;
   const [kind, info] = [first >> 5, first & 31];
   let next = at + 1;
@@ -433,9 +472,9 @@ export function merged(draft, witnesses) {
  * @param {{ transaction: string, words: string[] }} draft
  */
 export async function signed({ name, api }, { transaction, words }) {
-  element("words").replaceChildren(...words.map((textContent) => make("li", { textContent })));
+  element("words").replaceChildren(...words.map((textContent) => createElement("li", { textContent })));
   reveal("draft");
-  say(`Check the transaction in ${name} and sign it.`);
+  setStatus(`Check the transaction in ${name} and sign it.`);
   return merged(transaction, await askWallet(REFUSED.tx, () => api.signTx(transaction, true)));
 }
 
@@ -495,11 +534,11 @@ export const tada = (lovelace) => `${Math.floor(Number(lovelace) / 1e4) / 100} t
  * @param {string | null} [balance] As it is now.
  */
 export function tellAccount(balance) {
-  const known = kept("balance", balance);
+  const known = stored("balance", balance);
   const link = document.querySelector("[data-account]");
   if (!link || !session()) return;
   link.replaceChildren("Account");
-  if (known) link.append(" ", make("span", { className: "badge", textContent: known }));
+  if (known) link.append(" ", createElement("span", { className: "badge", textContent: known }));
 }
 
 offerCopies();

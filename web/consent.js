@@ -1,6 +1,6 @@
 // @ts-check
 // The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
-import { ask, complain, doing, element, fail, named, offerWallets, Problem, say, sign } from "./common.js";
+import { ask, element, fail, named, offerWallets, Problem, setStatus, showError, sign, withBusy } from "./common.js";
 
 const page = element("main");
 const sealed = page.dataset.request ?? "";
@@ -26,9 +26,9 @@ function limits() {
 
 /** @param {object} answer */
 async function approve(answer) {
-  say("Connecting …");
+  setStatus("Connecting …");
   const { redirect } = await ask("/oauth/approve", { request: sealed, ...answer });
-  say("Connected. Going back to the agent …");
+  setStatus("Connected. Going back to the agent …");
   location.assign(redirect);
   return true;
 }
@@ -43,9 +43,9 @@ offerWallets("Approve", limits, async (wallet, form) => {
   const { owner, digest } = await ask(`/oauth/challenge?${query}`);
   return approve({ mode: "wallet", owner, ...form, ...(await sign(wallet, digest, owner)) });
 });
-element("demo")?.addEventListener("click", () => doing(limits, (form) => approve({ mode: "demo", ...form })));
+element("demo")?.addEventListener("click", () => withBusy(limits, (form) => approve({ mode: "demo", ...form })));
 setTimeout(() => {
   page.dataset.over = "";
   for (const control of page.querySelectorAll("button, input")) control.toggleAttribute("disabled", true);
-  complain(new Problem("This request has expired. Go back to your agent and connect again."));
+  showError(new Problem("This request has expired. Go back to your agent and connect again."));
 }, Number(page.dataset.expiresIn));

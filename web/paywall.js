@@ -10,27 +10,29 @@ import {
   buyersProof,
   bytesOf,
   chosen,
-  complain,
   connectChosen,
-  doing,
   element,
   exact,
   fail,
   hex,
-  kept,
   largest,
   offerRows,
   ownWallet,
   Problem,
   pause,
+  refuse,
   request,
   reveal,
-  say,
+  sentence,
   session,
+  setStatus,
   sha256,
+  showError,
   signed,
+  stored,
   tada,
   tellAccount,
+  withBusy,
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
@@ -43,7 +45,7 @@ const { listing = "", hash, seller, price = "", explorer = "" } = element("main"
  * transaction; of a Surety balance the mode, its address, so that no other account goes on with it, and the time.
  * @param {string | null} [payment]
  */
-const unfinished = (payment) => kept(`payment:${listing}`, payment);
+const unfinished = (payment) => stored(`payment:${listing}`, payment);
 
 /**
  * Header, payer and transaction of a wallet's payment: it begins as base64 of JSON does, and no mode.
@@ -102,14 +104,14 @@ async function deliver(content, purchase) {
   reveal("draft", false);
   stage(3);
   show("delivered");
-  if ((await sha256(content)) === hash) say("Delivered and verified: exactly the listed text.");
+  if ((await sha256(content)) === hash) setStatus("Delivered and verified: exactly the listed text.");
   else
-    complain(new Problem("This is not the text that was listed. Open your purchase: protected ones can be disputed."));
+    showError(new Problem("This is not the text that was listed. Open your purchase: protected ones can be disputed."));
 }
 
 /** @param {string} words Why it is shown again, and what that takes. */
 function offerAgain(words) {
-  say("");
+  setStatus("");
   element("owned-words").textContent = words;
   show("owned");
 }
@@ -136,6 +138,7 @@ async function settle(payment) {
   unfinished(payment);
   const [own, , transaction] = ownPayment(payment);
   const [began, link] = [Date.now(), element("transaction")];
+  if (!own) element("first-step").textContent = "Order placed";
   stage(1);
   reveal("draft", false);
   show("working");
@@ -144,7 +147,7 @@ async function settle(payment) {
   const clock = setInterval(() => {
     element("elapsed").textContent = `${Math.round((Date.now() - began) / 1000)} s`;
   }, 1000);
-  say("Payment sent. Confirming, usually 20-60 s.");
+  setStatus("Payment sent. Confirming, usually 20-60 s.");
   try {
     for (;;) {
       if (!own && began - Number(payment.split(" ")[2]) > ORDER_MS)
@@ -152,11 +155,11 @@ async function settle(payment) {
       const answer = await (own ? present(own) : spend(payment)).catch(() => null);
       const text = await exact(answer).catch(() => null);
       if (!answer || text == null) {
-        say("Connection lost. Trying again with the same payment: you are not charged twice.");
+        setStatus("Connection lost. Trying again with the same payment: you are not charged twice.");
       } else if (answer.ok) {
         if (own) {
           const id = purchaseIn(answer);
-          kept(`receipt:${id}`, answer.headers.get("payment-response"));
+          stored(`receipt:${id}`, answer.headers.get("payment-response"));
           return await deliver(text, id);
         }
         const { content, purchase } = JSON.parse(text);
@@ -173,9 +176,13 @@ async function settle(payment) {
           return offerAgain("Your payment arrived. Sign once more to show that it is yours: nothing is paid twice.");
         if (error && !pending && answer.status < 429) {
           if (answer.status === 401) ended(!own, "You were signed out. Sign in and pay again: nothing is paid twice.");
-          ended(!own, `The payment was not taken: ${error}`);
+          ended(!own, `The payment was not taken. ${sentence(error)}`);
         }
-        say(pending ? "Payment sent. Waiting for the network." : `${error ?? "The service is busy"}. Trying again.`);
+        setStatus(
+          pending
+            ? "Payment sent. Waiting for the network."
+            : `${sentence(error ?? "The service is busy.")} Trying again.`,
+        );
       }
       await pause(ASK_AGAIN_MS);
     }
@@ -286,7 +293,7 @@ async function showFromAccount() {
   const own = boughtIn(purchases);
   if (!own) return false;
   const answer = await request(`/me/purchases/${own.id}/content`, { headers: bearer() });
-  if (!answer.ok) fail(refusalIn(await answer.text()) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(refusalIn(await answer.text()) ?? "Try again in a minute.");
   await deliver(await exact(answer), own.id);
   return true;
 }
@@ -307,7 +314,7 @@ async function showAgain() {
   }
   const answer = await present(header, proof);
   const text = await exact(answer);
-  if (!answer.ok) fail(refusalIn(text) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(refusalIn(text) ?? "Try again in a minute.");
   await deliver(text, purchaseIn(answer));
 }
 
@@ -327,7 +334,7 @@ async function offerBalance() {
   const row = element("balance-row").querySelector("input");
   if (row) {
     row.disabled = Boolean(why);
-    row.checked = !why && (kept("payer") ?? BALANCE) === BALANCE;
+    row.checked = !why && (stored("payer") ?? BALANCE) === BALANCE;
   }
   const funds = element("funds");
   funds.textContent = why
@@ -342,16 +349,20 @@ async function offerBalance() {
 function tellPrice() {
   const payer = chosen();
   const by = payer === BALANCE ? " from your Surety balance" : payer ? ` with ${payer}` : "";
+  reveal("before-signing", payer !== BALANCE);
   element("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
 }
 
 element("choose").addEventListener("submit", (event) => {
   event.preventDefault();
-  doing(mode, (mode) => (chosen() === BALANCE ? settle(`${mode} ${ownWallet()} ${Date.now()}`) : payWithWallet(mode)));
+  withBusy(mode, (mode) =>
+    chosen() === BALANCE ? settle(`${mode} ${ownWallet()} ${Date.now()}`) : payWithWallet(mode),
+  );
 });
-for (const again of ["again", "show-again"]) element(again).addEventListener("click", () => doing(() => {}, showAgain));
+for (const again of ["again", "show-again"])
+  element(again).addEventListener("click", () => withBusy(() => {}, showAgain));
 element("other").addEventListener("click", () => show("choose"));
 offerRows(tellPrice);
 if (session()) offerBalance().catch(() => {});
 const payment = unfinished();
-if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) doing(() => payment, settle);
+if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) withBusy(() => payment, settle);

@@ -1,29 +1,29 @@
 // @ts-check
-// A purchase's page: shows the text to its buyer, offers what buyer and seller can do now, and takes the buyer's verdict.
+// A purchase's page: shows the text to its buyer, offers what the buyer can do now, and takes the buyer's verdict.
 import {
   ask,
   askWallet,
   bearer,
   buyersProof,
-  complain,
   connectChosen,
-  doing,
+  createElement,
   element,
   exact,
   fail,
-  kept,
   largest,
-  make,
   offerRows,
   ownWallet,
   pause,
   REFUSED,
   request,
   reveal,
-  say,
   session,
+  setStatus,
   sha256,
+  showError,
   signed,
+  stored,
+  withBusy,
 } from "./common.js";
 
 const LOOK_AGAIN_MS = 4000;
@@ -56,13 +56,13 @@ function readable(text) {
     const [, marks, heading] = /^(#{1,6}) (.*)$/.exec(words.split("\n")[0] ?? "") ?? [];
     const rest = marks ? words.split("\n").slice(1).join("\n") : words;
     // The page's own headings come before the text's.
-    if (marks) parts.push(make(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
-    if (/^```/.test(rest)) parts.push(make("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
+    if (marks) parts.push(createElement(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
+    if (/^```/.test(rest)) parts.push(createElement("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
     else if (/^[-*] /.test(rest)) {
-      const list = make("ul", {});
-      list.append(...rest.split(/\n(?=[-*] )/).map((item) => make("li", { textContent: item.slice(2) })));
+      const list = createElement("ul", {});
+      list.append(...rest.split(/\n(?=[-*] )/).map((item) => createElement("li", { textContent: item.slice(2) })));
       parts.push(list);
-    } else if (rest) parts.push(make("p", { textContent: rest.replaceAll(/\*\*|__/g, "") }));
+    } else if (rest) parts.push(createElement("p", { textContent: rest.replaceAll(/\*\*|__/g, "") }));
   }
   return parts;
 }
@@ -78,12 +78,12 @@ async function show(content) {
   download.setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
   const checked = element("checked");
   if (whole) {
-    checked.replaceChildren(make("span", { className: "pill", textContent: "✓ Delivered and verified" }));
+    checked.replaceChildren(createElement("span", { className: "pill", textContent: "✓ Delivered and verified" }));
     checked.append(" Exactly the text that was listed.");
     if (hash)
       checked.append(
         " ",
-        make("span", {
+        createElement("span", {
           className: "small soft",
           title: hash,
           textContent: `Fingerprint ${hash.slice(0, 8)}… checked.`,
@@ -122,7 +122,7 @@ async function showToWallet() {
   const text = await exact(answer);
   if (!answer.ok) fail("The text cannot be shown just now. Try again in a minute.");
   await show(text);
-  say("");
+  setStatus("");
   element("goods").focus();
 }
 
@@ -133,9 +133,6 @@ const NAMES = {
   SetRefundRequested: status === "FundsLocked" ? "Ask for a refund" : "Dispute this purchase",
   AuthorizeWithdrawal: "Release the money to the seller",
   WithdrawRefund: "Take your money back",
-  SubmitResult: "Post the proof of delivery",
-  AuthorizeRefund: "Refund the buyer",
-  Withdraw: "Collect the payment",
 };
 
 /** @param {string} ms */
@@ -143,15 +140,15 @@ const clock = (ms) => new Date(Number(ms)).toLocaleTimeString("en-GB", { timeSty
 
 /** @param {Offer} offer */
 function choice({ action, words, timing, opens, closes }) {
-  const part = make("div", { className: "stack" });
+  const part = createElement("div", { className: "stack" });
   const name = Reflect.get(NAMES, action) ?? action;
   const open = timing === "open";
   if (open) {
     // The first answer to a wrong delivery.
     const quiet = action === "SetRefundRequested" && verdict !== "mismatch" ? "quiet" : "";
-    const button = make("button", { type: "button", className: quiet, textContent: name });
+    const button = createElement("button", { type: "button", className: quiet, textContent: name });
     button.addEventListener("click", () =>
-      doing(
+      withBusy(
         () => {},
         () => act(action),
       ),
@@ -159,7 +156,7 @@ function choice({ action, words, timing, opens, closes }) {
     part.append(button);
   }
   const when = open ? (closes ? ` Until ${clock(closes)}.` : "") : ` From ${clock(opens)}.`;
-  part.append(make("p", { className: "small soft", textContent: (open ? "" : `${name}: `) + words + when }));
+  part.append(createElement("p", { className: "small soft", textContent: (open ? "" : `${name}: `) + words + when }));
   return part;
 }
 
@@ -167,13 +164,11 @@ function choice({ action, words, timing, opens, closes }) {
 async function offer() {
   /** @type {{ state: string, actions: Offer[] }} */
   const { state, actions } = await ask(`${path}/action-draft`, {});
-  if (state !== status) return say("The network has news. This page refreshes in a moment.");
-  for (const party of ["buyer", "seller"]) {
-    const theirs = actions.filter(({ by, timing }) => by === party && timing !== "over");
-    element(party).replaceChildren(...theirs.map(choice));
-    if (party === "seller") reveal("seller-part", theirs.length > 0);
-  }
-  reveal("actions", actions.length > 0);
+  if (state !== status) return setStatus("The network has news. This page refreshes in a moment.");
+  // The seller in the escrow is this service.
+  const own = actions.filter(({ by, timing }) => by === "buyer" && timing !== "over");
+  element("actions").replaceChildren(...own.map(choice));
+  reveal("actions", own.length > 0);
 }
 
 /** @param {string} action */
@@ -193,7 +188,7 @@ async function act(action) {
     await askWallet(REFUSED.tx, () => api.submitTx(hex));
     reveal("actions", false);
     reveal("draft", false);
-    say("Sent. This page shows it within about a minute.");
+    setStatus("Sent. This page shows it within about a minute.");
   } finally {
     busy = false;
   }
@@ -214,7 +209,7 @@ async function judge(verification) {
   location.reload();
 }
 
-const receipt = kept(`receipt:${purchase}`);
+const receipt = stored(`receipt:${purchase}`);
 if (receipt) {
   const json = JSON.stringify(JSON.parse(atob(receipt)), null, 2);
   const link = element("signed-receipt").querySelector("a");
@@ -224,18 +219,18 @@ if (receipt) {
 offerRows(() => {});
 if (location.hash === "#judge") element("wrong")?.setAttribute("open", "");
 if (element("closed")) {
-  element("open").addEventListener("click", () => doing(() => {}, showToWallet));
-  if (session()) showToAccount().catch(complain);
+  element("open").addEventListener("click", () => withBusy(() => {}, showToWallet));
+  if (session()) showToAccount().catch(showError);
   else reveal("opening");
 }
 if (element("actions")) {
-  offer().catch(complain);
+  offer().catch(showError);
   follow();
 }
 for (const button of document.querySelectorAll("#verdicts button")) {
   reveal("verdicts");
   button.addEventListener("click", () =>
-    doing(
+    withBusy(
       () => {},
       () => judge(/** @type {HTMLButtonElement} */ (button).value),
     ),

@@ -1,6 +1,6 @@
 // @ts-check
 // The page to sell: what is wrong is said beside its field, and then the seller's wallet signs the offer.
-import { ask, element, fail, make, offerWallets, proof, say, sha256 } from "./common.js";
+import { ask, createElement, element, fail, offerWallets, Problem, proof, setStatus, sha256 } from "./common.js";
 
 const form = /** @type {HTMLFormElement} */ (element("offer"));
 const file = /** @type {HTMLInputElement} */ (element("file"));
@@ -32,7 +32,7 @@ function mark(field, words) {
   const notes = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((note) => note && note !== id);
   if (words) {
     notes.push(id);
-    field.after(make("span", { id, className: "wrong", textContent: words }));
+    field.after(createElement("span", { id, className: "wrong", textContent: words }));
   }
   field.toggleAttribute("aria-invalid", false);
   if (words) field.setAttribute("aria-invalid", "true");
@@ -86,18 +86,17 @@ offerWallets("List", offer, async (wallet, fields) => {
     fields.priceLovelace,
     timestamp,
   ]);
-  say("Listing …");
+  setStatus("Listing …");
   try {
     const { id } = await ask("/listings", { ...fields, sellerAddress: wallet.addresses[0]?.text }, { headers });
     location.assign(`/listings/${id}`);
   } catch (error) {
-    // The service names the field first.
-    const [name, ...words] = error instanceof Error ? error.message.split(": ") : [];
+    const { field: name, message } = error instanceof Problem ? error : new Problem();
     const field = /** @type {Field | null} */ (
       form.elements.namedItem(name === "priceLovelace" ? "priceTada" : `${name}`)
     );
-    if (!field || words.length === 0) throw error;
-    mark(field, `This ${words.join(": ")}.`);
+    if (!field) throw error;
+    mark(field, message);
     field.focus();
     fail("Something is wrong above.");
   }

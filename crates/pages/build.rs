@@ -10,8 +10,8 @@
 use std::{env, error::Error, path::Path, process::Command};
 
 /// The files of `web/` that are served small.
-const FILES: [&str; 7] =
-    ["account.js", "common.js", "consent.js", "paywall.js", "purchase.js", "sell.js", "surety.css"];
+const FILES: [&str; 8] =
+    ["account.js", "common.js", "consent.js", "paywall.js", "purchase.js", "sell.js", "surety.css", "test-wallet.js"];
 const ESBUILD: &str = "../../node_modules/.bin/esbuild";
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -121,7 +121,7 @@ struct Operation(Value);
 
 /// An operation with its name, its group, and a sentence about it. Ours to blame are always possible.
 fn operation(id: &str, tag: &str, summary: &str) -> Operation {
-    let operation = json!({ "operationId": id, "tags": [tag], "summary": summary, "parameters": [], "security": [{}], "responses": {} });
+    let operation = json!({ "operationId": id, "tags": [tag], "summary": summary, "parameters": [], "security": [], "responses": {} });
     Operation(operation).fails(&[500, 503])
 }
 
@@ -279,6 +279,10 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
         .text(200, MARKUP, "A page that shows nothing else.")
         .fails(&[404, 429]);
+    let picture = operation("getPicture", "Catalogue", "What a link to a listing shows elsewhere (Open Graph)")
+        .path("id", "The listing's id.")
+        .text(200, "image/png", "A picture of 600 by 315 pixels.")
+        .fails(&[404, 429]);
     let creator = operation("getCreator", "Catalogue", "What a seller sells")
         .path("address", "The seller's preprod address.")
         .query("cursor", "From the `Link` header.", cursor())
@@ -291,6 +295,7 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         ("/listings/{id}", vec![("get", show), ("delete", take_off())]),
         ("/listings/{id}/relist", vec![("post", relist(g))]),
         ("/listings/{id}/preview", vec![("get", preview)]),
+        ("/listings/{id}/picture.png", vec![("get", picture)]),
         ("/creators/{address}", vec![("get", creator)]),
     ]
 }
@@ -316,8 +321,10 @@ fn relist(g: &mut SchemaGenerator) -> Operation {
 fn paywall(g: &mut SchemaGenerator) -> Operations {
     let unlock = operation("unlockListing", "Paid content", "Pay for a listing over x402, or get it again")
         .more("Without a header: 402 with the terms. With `PAYMENT-SIGNATURE`: verified, submitted, and the content once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`: the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. On `settlement_pending` send the same request again.")
-        .set("/security", json!([{}, { "proof": [] }]))
+        // As directories of x402 read it (docs/agents.md): the price is each listing's own.
+        .insert("", "x-payment-info", json!({ "price": { "mode": "dynamic", "currency": "ADA", "min": "1" }, "protocols": [{ "x402": {} }] }))
         .path("id", "The listing's id.")
+        .parameter("header", "X-Service-Proof", false, "A returning buyer's signature, as `proof` says.", json!({ "type": "string" }))
         .parameter("header", "PAYMENT-SIGNATURE", false, "Base64 of an x402 PaymentPayload.", json!({ "type": "string" }))
         .text(200, TEXT, "The content.")
         .header(200, "PAYMENT-RESPONSE", "After a payment: base64 of an x402 SettlementResponse, with a signed receipt.", false)

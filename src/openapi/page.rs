@@ -3,6 +3,42 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Map, Value};
 
+/// What a reader can paste into a shell, line by line: it asks what is for sale, and decodes the terms of the first of it.
+/// `{origin}` is put in when the page is served. A test runs it.
+const WALK: &str = "\
+SURETY={origin}
+
+# What is for sale, and the id of the newest
+curl -s \"$SURETY/listings?limit=1\"; echo
+ID=$(curl -s \"$SURETY/listings?limit=1\" | grep -o 'lst_[0-9A-Z]*' | head -n 1)
+
+# Ask for its content. The answer is 402: pay first
+curl -s -o /dev/null -w '%{http_code}\\n' \"$SURETY/listings/$ID/unlock\"
+
+# What to pay stands in a header, as base64 of JSON
+curl -s -D - -o /dev/null \"$SURETY/listings/$ID/unlock\" |
+  tr -d '\\r' | grep -i '^payment-required:' | cut -d ' ' -f 2 | base64 --decode
+";
+
+fn walk() -> Markup {
+    html! {
+        section #walk {
+            h2 { "A purchase with curl" }
+            p { "Paste this into a shell. It pays nothing." }
+            pre tabindex="0" { code { (WALK) } }
+            p {
+                "Each entry of " code { "accepts" } " is a way to pay: " code { "amount" } " lovelace to " code { "payTo" }
+                ", before " code { "maxTimeoutSeconds" } " have passed. One with " code { "extra.terms" } " is protected."
+            }
+            p {
+                "To pay, have a transaction drafted (" a href="#draftPayment" { code { "POST /listings/{id}/payment-draft" } }
+                "), sign it with your wallet, and send the request again with it in " code { "PAYMENT-SIGNATURE" } " ("
+                a href="#unlockListing" { code { "GET /listings/{id}/unlock" } } "). The answer is the text."
+            }
+        }
+    }
+}
+
 /// The page of a document.
 pub fn page(document: &Value) -> String {
     let info = |name: &str| document.pointer(&format!("/info/{name}")).and_then(Value::as_str).unwrap_or_default();
@@ -22,9 +58,11 @@ pub fn page(document: &Value) -> String {
             }
             body {
                 header {
+                    p { a href="/" { "‹ Surety" } }
                     h1 { (info("title")) " API " small { (info("version")) } }
                     p { (info("summary")) ". " (info("description")) }
                     p { a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1) · " a href="/llms.txt" { "llms.txt" } }
+                    (walk())
                 }
                 nav aria-label="Operations" {
                     @for tag in &tags {
@@ -89,7 +127,7 @@ fn section(document: &Value, entry: &Entry) -> Markup {
             h2 { code { (method) " " (path) } }
             p { (text(value, "summary")) "." }
             @if let Some(more) = value.get("description").and_then(Value::as_str) { p { (more) } }
-            p.auth { "Authentication: " (security.join(" or ")) }
+            p.auth { "Authentication: " @if security.is_empty() { "none" } @else { (security.join(" or ")) } }
             @if value.get("parameters").and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
                 table {
                     thead { tr { th { "Parameter" } th { "Type" } th { "Meaning" } } }

@@ -55,6 +55,12 @@ pub enum DraftingError {
          after the next block"
     )]
     NotOnChain(TxRef),
+    /// On a local ledger, where every other wallet's coins are elsewhere.
+    #[error(
+        "utxos: {0} is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
+         test wallet"
+    )]
+    NotOnLocalLedger(TxRef),
     /// Nothing can be drafted; the text says why and what to do.
     #[error(transparent)]
     NotDrafted(DraftError),
@@ -82,6 +88,7 @@ impl Refused for DraftingError {
             | Self::NoContract
             | Self::Wallet(_)
             | Self::NotOnChain(_)
+            | Self::NotOnLocalLedger(_)
             | Self::NotDrafted(_) => ErrorAnswer::bad_request(text),
         }
     }
@@ -130,7 +137,9 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
             error => ApiError::from(DraftingError::NotDrafted(error)),
         })?;
     if check_inputs && !is_unspent(&chain, &draft.nonce).await {
-        return Err(DraftingError::NotOnChain(draft.nonce).into());
+        let local = app.is_on_local_ledger();
+        let missing = if local { DraftingError::NotOnLocalLedger } else { DraftingError::NotOnChain };
+        return Err(missing(draft.nonce).into());
     }
     let mut extensions = request_binding::offered(&paywall::secret()?);
     extensions.extend(digest.iter().flat_map(RequestDigest::offered));

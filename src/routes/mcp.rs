@@ -145,7 +145,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     let bytes = json::weight(&body).saturating_add(beside);
     let held = http::hold(&request, bytes)?;
     drop(body);
-    if message.calls_tool() {
+    if message.asks_shop() {
         match &visitor {
             Visitor::Agent(caller) => app.limit(Counted::Tool, &caller.grant).await?,
             Visitor::Anybody => app.limit_client(Counted::Tool, &request).await?,

@@ -24,7 +24,7 @@ use crate::{
     app::App,
     error::{ApiError, Refused},
     limits::{Counted, Weight},
-    routes::auth,
+    routes::{auth, pages::instead},
     session::PresentedToken,
 };
 
@@ -126,12 +126,9 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
             (page::refused(&refusal), if refusal.error.code == ErrorCode::TemporarilyUnavailable { 503 } else { 400 })
         }
     };
-    let mut response = Response::ok(html)?.with_status(status);
+    let mut response = instead(app, request, Response::empty()?.with_status(status), html);
     if status == 503 {
         response.headers_mut().set("retry-after", wait_s.to_string())?;
-    }
-    for (name, value) in pages::HEADERS {
-        response.headers_mut().set(name, value)?;
     }
     response.headers_mut().set("cache-control", "no-store")?;
     Ok(response)

@@ -12,10 +12,12 @@ use market::{
     chain_state, purchase, sales,
 };
 use pages::{
-    accept,
+    POLICY, accept,
     account::SHOWN,
+    asset::TEST_WALLET,
     home::{self, Asked},
     preview::Size,
+    test_wallet,
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
@@ -56,7 +58,7 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
         Endpoint::Home => home(app, request).await,
         Endpoint::Listing(id) => listing(app, id, request).await,
         Endpoint::Unlock(id) => paywall(app, id, request).await,
-        Endpoint::Sell => kept(request, ::pages::sell::page(&app.public_origin(request)?)),
+        Endpoint::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
         Endpoint::Me => account(app, request).await,
         Endpoint::Creator(address) => creator(app, address, request).await,
         Endpoint::Purchase(id) => purchase(app, id, request).await,
@@ -65,9 +67,9 @@ pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<R
 }
 
 /// A page that says why there is none, with the headers that the status calls for.
-pub fn problem(error: &ErrorAnswer) -> Response {
+pub fn problem(app: &App, request: &Request, error: &ErrorAnswer) -> Response {
     let html = ::pages::problem::page(error.status(), error.text());
-    instead(error.clone().into_response(), html)
+    instead(app, request, error.clone().into_response(), html)
 }
 
 /// A listing's preview, for a frame on our pages.
@@ -81,14 +83,25 @@ pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response,
     Ok(response)
 }
 
+/// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
+pub async fn picture(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    let listing = listed(app, id, request).await?;
+    let png = ::pages::picture::png(&listing);
+    let png = png.map_err(|error| Fault::Inconsistent(format!("a picture cannot be drawn: {error}")))?;
+    let mut response = Response::bytes("image/png", &png);
+    response.headers_mut().put("cache-control", "public, max-age=86400");
+    Ok(response)
+}
+
 /// A stylesheet, a script: named by its hash, so it never changes.
-pub fn asset(name: &str) -> Result<Response, ApiError> {
+pub fn asset(app: &App, name: &str, request: &Request) -> Result<Response, ApiError> {
     let path = format!("/assets/{name}");
     if path == openapi::STYLE.0 {
         let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
         return Ok(headed(Response::ok(openapi::STYLE.1)?, &headers));
     }
-    let asset = ::pages::asset::at(&path).ok_or(ApiError::NoSuchPath)?;
+    let own = app.test_ledger(request).map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
+    let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or(ApiError::NoSuchPath)?;
     let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
     Ok(headed(Response::ok(&*asset.text)?, &headers))
 }
@@ -107,13 +120,13 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
     let found = home::Found { listings: &listings, total, next: next.as_deref() };
-    kept(request, home::page(&app.public_origin(request)?, &asked, &found))
+    kept(app, request, home::page(&app.public_origin(request)?, &asked, &found))
 }
 
 async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id, request).await?;
     let seller = catalogue::seller(&app.database(), &listing.seller_address).await?;
-    kept(request, ::pages::listing::page(&app.public_origin(request)?, &listing, &seller))
+    kept(app, request, ::pages::listing::page(&app.public_origin(request)?, &listing, &seller))
 }
 
 /// The 402 that programs get, with its terms in words.
@@ -129,7 +142,7 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
         protected: escrow.map(|extra| extra.terms.deadlines),
         explorer: &app.settings()?.explorer_url,
     };
-    Ok(instead(asked, ::pages::paywall::page(&offer)))
+    Ok(instead(app, request, asked, ::pages::paywall::page(&offer)))
 }
 
 async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
@@ -142,7 +155,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let Page { json, next } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
-    kept(request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
+    kept(app, request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
 async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
@@ -165,13 +178,13 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         now,
         explorer: &settings.explorer_url,
     };
-    fresh(::pages::purchase::page(&shown))
+    fresh(app, request, ::pages::purchase::page(&shown))
 }
 
 /// The account of the session that the request shows; without one, the way in.
 async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if PresentedToken::of(request)?.is_none() {
-        return fresh(::pages::account::sign_in());
+        return fresh(app, request, ::pages::account::sign_in());
     }
     let (view, balance, _place) = me::read(app, request, false).await?;
     let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
@@ -197,7 +210,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
     };
-    fresh(::pages::account::page(&account, app.now_ms()))
+    fresh(app, request, ::pages::account::page(&account, app.now_ms()))
 }
 
 /// A listing that is shown.
@@ -212,23 +225,29 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
     Ok(read.map_err(|error| Fault::Inconsistent(format!("what is stored cannot be shown: {error}")))?)
 }
 
-/// A page instead of an answer for programs, with that answer's status and headers.
-fn instead(answer: Response, html: String) -> Response {
-    headed(answer.with_text(html), &::pages::HEADERS)
+/// A page instead of an answer for programs, with that answer's status and headers; on a local ledger with a test wallet.
+pub fn instead(app: &App, request: &Request, answer: Response, html: String) -> Response {
+    let ledger = app.test_ledger(request);
+    let html = ledger.as_ref().map_or(html.clone(), |ledger| test_wallet::inside(&html, ledger));
+    let mut response = headed(answer.with_text(html), &::pages::HEADERS);
+    if let Some(ledger) = ledger {
+        response.headers_mut().put(POLICY, test_wallet::policy(&ledger));
+    }
+    response
 }
 
 /// A page that may be kept if it is asked for again each time.
-fn kept(request: &Request, html: String) -> Result<Response, ApiError> {
+fn kept(app: &App, request: &Request, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
     match respond::not_modified(request, &etag)? {
         Some(response) => Ok(response),
-        None => Ok(respond::tagged(headed(Response::ok(html)?, &::pages::HEADERS), &etag)?),
+        None => Ok(respond::tagged(instead(app, request, Response::empty()?, html), &etag)?),
     }
 }
 
 /// A page that tells the time.
-fn fresh(html: String) -> Result<Response, ApiError> {
-    let mut response = headed(Response::ok(html)?, &::pages::HEADERS);
+fn fresh(app: &App, request: &Request, html: String) -> Result<Response, ApiError> {
+    let mut response = instead(app, request, Response::empty()?, html);
     response.headers_mut().put("cache-control", "no-store");
     Ok(response)
 }

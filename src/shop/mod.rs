@@ -54,6 +54,11 @@ impl Counter<'_> {
         self.app.chain(self.request).map_err(unavailable)
     }
 
+    /// Our address; empty where it is not configured, which no request gets past.
+    fn origin(&self) -> String {
+        self.app.public_origin(self.request).unwrap_or_default()
+    }
+
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let page = known::page(self.app, self.request, &filter).await.map_err(unavailable)?;
         Ok(Page::clone(&page))

@@ -42,6 +42,14 @@ impl<'a> OpenCounter<'a> {
 }
 
 impl Shelf for OpenCounter<'_> {
+    fn origin(&self) -> String {
+        self.0.origin()
+    }
+
+    fn icon(&self) -> String {
+        pages::asset::ICON.path.clone()
+    }
+
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         self.0.search(filter).await
     }

@@ -58,6 +58,14 @@ impl<'a> OwnerShop<'a> {
 }
 
 impl Shelf for OwnerShop<'_> {
+    fn origin(&self) -> String {
+        self.counter.origin()
+    }
+
+    fn icon(&self) -> String {
+        pages::asset::ICON.path.clone()
+    }
+
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         self.counter.search(filter).await
     }
@@ -68,8 +76,8 @@ impl Shelf for OwnerShop<'_> {
 }
 
 impl Shop for OwnerShop<'_> {
-    fn origin(&self) -> String {
-        self.app().public_origin(self.counter.request).unwrap_or_default()
+    fn is_demo(&self) -> bool {
+        self.caller.account.owner == DEMO_OWNER
     }
 
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {

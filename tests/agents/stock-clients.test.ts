@@ -79,6 +79,18 @@ describe("other people's clients sign in and buy", () => {
     const options = { onprogress: (told: { progress: number }) => void progress.push(told.progress) };
     assertBought((await client.callTool(order, undefined, options)).structuredContent, listing);
     assert.ok(progress.length > 0, "it was told of its progress");
+
+    const { websiteUrl, icons } = client.getServerVersion() ?? {};
+    assert.equal(websiteUrl, world.api);
+    const icon = await send(icons?.[0]?.src ?? "");
+    assert.deepEqual([icon.status, icon.headers.get("content-type")], [200, "image/svg+xml"]);
+    const uri = `${world.api}/listings/${listing.id}`;
+    assert.ok((await client.listResources()).resources.some((resource) => resource.uri === uri));
+    assert.deepEqual((await client.listResourceTemplates()).resourceTemplates.length, 1);
+    const [card] = (await client.readResource({ uri })).contents as { text: string }[];
+    const { contentHash } = JSON.parse(card?.text ?? "");
+    assert.deepEqual([contentHash, card?.text.includes(listing.content)], [listing.contentHash, false]);
+    await assert.rejects(client.readResource({ uri: `${uri}0` }), /Resource not found/);
     await client.close();
   });
 

@@ -70,7 +70,7 @@ describe("the buyer", () => {
     const { status, out } = await client.surety("status", purchase);
     assert.equal(status, 0);
     assert.match(out, /status {4}Disputed/);
-    assert.match(out, /surety release [0-9a-f]{64} {2}\((now|from 20\d\d-\d\d-\d\d [\d:]+Z on)\)/);
+    assert.match(out, /`surety release [0-9a-f]{64}` {2}\((now|from \d+ \w{3} 20\d\d, \d\d:\d\d UTC on)\)/);
     // A party waits between two actions of its own.
     await world.ledger.advance(600);
     await client.done("release", purchase);

@@ -1,6 +1,8 @@
 // Drafts as a page or a program asks for them, and what it does with them.
+import assert from "node:assert/strict";
 import { type Answer, json, post, send } from "../helpers/http.ts";
 import type { World } from "../helpers/world.ts";
+import { refusedByHardware } from "../outsiders/hardware.ts";
 import type { Cip30 } from "./cip30.ts";
 import { merged } from "./merge.ts";
 
@@ -48,9 +50,11 @@ export async function drafted(
   return json(await paymentDraft(world, listing, { mode, ...(await walletOf(wallet)) }));
 }
 
-/** The draft with the wallet's signatures. */
-export const signed = async (draft: Draft, wallet: Cip30): Promise<Uint8Array> =>
-  merged(draft.transaction, await wallet.signTx(draft.transaction, true));
+/** The draft with the wallet's signatures. Hardware wallets would sign it as well. */
+export async function signed(draft: Draft, wallet: Cip30): Promise<Uint8Array> {
+  assert.deepEqual(refusedByHardware(Buffer.from(draft.transaction, "hex")), []);
+  return merged(draft.transaction, await wallet.signTx(draft.transaction, true));
+}
 
 /** The value of PAYMENT-SIGNATURE. */
 export function headerOf(draft: PaymentDraft, transaction: Uint8Array): string {

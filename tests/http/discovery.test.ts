@@ -8,6 +8,7 @@ import { errorOf, json, send, usage } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, settle, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { checkEndpointSchema, discoverOriginSchema } from "../outsiders/directory.ts";
 import {
   type DiscoveryExtension,
   extractDiscoveryInfo,
@@ -73,6 +74,29 @@ describe("being found", () => {
         const answer = await send(unlockUrl(world, listing) + query, { headers });
         assert.equal(termsOf(answer).error, "PAYMENT-SIGNATURE header is required", JSON.stringify([query, headers]));
       }
+    });
+  });
+
+  describe("GET /openapi.json", () => {
+    it("tells a stock directory what is paid for, and the 402 there what it costs", async () => {
+      const found = await discoverOriginSchema({ target: world.api });
+      assert.ok(found.found, JSON.stringify(found));
+      const paid = found.endpoints.filter(({ authMode }) => authMode?.includes("paid"));
+      assert.deepEqual(
+        paid.map(({ method, path, authMode, protocols }) => [method, path, authMode, protocols]),
+        ["GET", "POST"].map((method) => [method, "/listings/{id}/unlock", "paid", ["x402"]]),
+      );
+      const listing = await list(world.api, world.person("seller"), both);
+      const checked = await checkEndpointSchema({ url: unlockUrl(world, listing), probe: true });
+      assert.ok(checked.found, JSON.stringify(checked));
+      const options = checked.advisories.find(({ method }) => method === "GET")?.paymentOptions ?? [];
+      assert.deepEqual(
+        options.map((option) => [option.protocol, "amount" in option && option.amount]),
+        [
+          ["x402", "6000000"],
+          ["x402", "6000000"],
+        ],
+      );
     });
   });
 

@@ -4,7 +4,9 @@ import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";
 import { keepPicture, startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
 import { assertAccessible } from "../helpers/page.ts";
+import { run } from "../helpers/program.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
 describe("/docs", () => {
@@ -16,6 +18,23 @@ describe("/docs", () => {
   after(async () => {
     await browser?.close();
     await world?.stop();
+  });
+
+  it("shows a walk that works when it is pasted into a shell", async () => {
+    const listing = await list(world.api, world.person("seller"));
+    const page = await browser.newPage();
+    await page.goto(`${world.api}/docs`);
+    const walk = (await page.locator("#walk pre").textContent()) ?? "";
+    await page.close();
+    const { status, text } = await run("bash", ["-euo", "pipefail", "-c", walk]);
+    assert.equal(status, 0, text);
+    const [catalogue = "", refused, terms = ""] = text.split("\n");
+    assert.equal(JSON.parse(catalogue)[0].id, listing.id);
+    assert.equal(refused, "402");
+    const { accepts, resource } = JSON.parse(terms);
+    assert.equal(resource.url, `${world.api}/listings/${listing.id}/unlock`);
+    assert.equal(accepts[0].amount, listing.priceLovelace);
+    assert.equal(accepts[0].payTo, listing.sellerAddress);
   });
 
   for (const [name, viewport] of Object.entries({

@@ -75,7 +75,7 @@ describe("the paywall's page", () => {
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet, quirks });
     await page.getByLabel("Instant").check();
     await pay(page).click();
-    await page.getByText("switch the wallet to preprod").waitFor();
+    await page.getByText("coins are on preprod and cannot pay here; choose the Surety test wallet").waitFor();
     assert.equal(await spends(world, wallet.address), 0);
   });
 

@@ -16,7 +16,8 @@ const MAX_HOME_BYTES = 40_000;
 let world: World;
 let browser: Browser;
 before(async () => {
-  [world, browser] = await Promise.all([startWorld({}), startBrowser()]);
+  // As a public shop serves them: a local one's bring a test wallet along.
+  [world, browser] = await Promise.all([startWorld({ vars: { LOCAL_LEDGER: "off" } }), startBrowser()]);
 });
 after(async () => {
   await browser.close();
@@ -117,7 +118,14 @@ describe("the pages that are read", () => {
     const property = (name: string) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
     assert.equal(await property("title"), "Aurora");
     assert.equal(await property("url"), `${world.api}/listings/${listing.id}`);
-    assert.equal(await property("image"), "https://example.com/a.gif");
+    const picture = await property("image");
+    assert.equal(picture, `${world.api}/listings/${listing.id}/picture.png`);
+    const { status, headers, bytes } = await send(picture ?? "");
+    assert.deepEqual([status, headers.get("content-type")], [200, "image/png"]);
+    // PNG's signature, then its header: width and height.
+    assert.equal(bytes.subarray(0, 8).toString("latin1"), "\x89PNG\r\n\x1a\n");
+    assert.deepEqual([bytes.readUInt32BE(16), bytes.readUInt32BE(20)], [600, 315]);
+    assert.ok(bytes.length < 20_000, `${bytes.length} bytes`);
     assert.match((await property("description")) ?? "", /^6 tADA · /);
     await page.close();
   });

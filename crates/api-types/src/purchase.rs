@@ -54,6 +54,24 @@ impl PurchaseStatus {
             Self::Closed => "closed",
         }
     }
+
+    /// In a word or two, as people are told.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::FundsLocked => "Paid, held",
+            Self::ResultSubmitted => "Delivered",
+            Self::RefundRequested => "Refund asked for",
+            Self::Disputed => "Disputed",
+            Self::WithdrawAuthorized => "Released",
+            Self::RefundAuthorized => "Refund agreed",
+            Self::Withdrawing => "Paying the seller",
+            Self::Settled => "Paid",
+            Self::Withdrawn => "Complete",
+            Self::Refunded => "Refunded",
+            Self::Closed => "Closed",
+        }
+    }
 }
 
 impl From<State> for PurchaseStatus {
@@ -114,6 +132,27 @@ pub struct PurchaseEvent {
     /// The block's time, POSIX ms.
     #[serde(with = "Millis")]
     pub at: u64,
+}
+
+impl PurchaseEvent {
+    /// What the transaction did, as people are told; of a purchase made in this mode.
+    #[must_use]
+    pub fn words(&self, mode: DeliveryMode) -> &str {
+        match self.status.as_str() {
+            "settled" => "The seller was paid",
+            "FundsLocked" => "The price was locked in the contract",
+            "ResultSubmitted" => "The proof of delivery was posted",
+            "RefundRequested" => "The buyer asked for a refund",
+            "Disputed" => "The buyer disputed the delivery",
+            "WithdrawAuthorized" => "The buyer released the money",
+            "RefundAuthorized" => "The seller agreed to a refund",
+            "withdrawn" => "The contract paid out the sale",
+            "refunded" => "The contract paid the buyer back",
+            "closed" => "The contract was closed",
+            "creator_paid" if matches!(mode, DeliveryMode::Protected) => "The seller got the price less the fee",
+            other => other,
+        }
+    }
 }
 
 /// When an escrow's parties may act, POSIX ms each.

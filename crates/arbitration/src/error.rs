@@ -2,7 +2,7 @@
 
 use cardano::{chain::ChainError, cip8::Cip8Error, tx::build::BuildError};
 use escrow::{
-    NotOurs,
+    InvalidDatum,
     plan::{DraftError, PlanError},
 };
 use outbox::OutboxError;
@@ -16,7 +16,7 @@ pub enum ResolveError {
     Unknown,
     /// It is no escrow of this arbiter's contract.
     #[error("ref names no escrow of this arbiter: {0}")]
-    NotAnEscrow(#[from] NotOurs),
+    NotAnEscrow(#[from] InvalidDatum),
     /// It goes back to nothing that a purchase could have locked: it was made to look like a dispute.
     #[error("ref names an escrow that no purchase locked")]
     NeverLocked,

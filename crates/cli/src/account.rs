@@ -35,7 +35,7 @@ pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let api_types::Session { token, expires_at, account } = shop.service.json("POST", "/auth/verify", ask(answer))?;
     shop.home.write(SESSION, &Session { api: shop.service.base().to_owned(), token, expires_at })?;
     let wallet = account.wallet_address;
-    let words = format!("signed in as {address}\nservice wallet {wallet}");
+    let words = format!("signed in as {address}\nSurety balance at {wallet}");
     shop.tell.result(&json!({ "owner": address, "account": account, "expiresAt": expires_at }), &words)
 }
 
@@ -57,7 +57,7 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
 pub fn show(shop: &Shop) -> Result<(), Failure> {
     let (me, told) = me(shop)?;
     let words = format!(
-        "owner           {}\nservice wallet  {} with {}\nlimits          {} each, {} a day, {} spent today\nbought {}, sells {}",
+        "owner           {}\nSurety balance  {2} at {1}\nlimits          {3} per purchase, {4} per day, {5} spent today\nbought {6}, sells {7}",
         plain(&me.owner),
         me.wallet.address,
         me.wallet.balance_lovelace.display_tada(),
@@ -74,7 +74,7 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     let (me, told) = me(shop)?;
     let line = |it: &Purchase| {
-        format!("{}  {:<9}  {:<18}  {}", it.id, it.mode.as_str(), it.status.name(), plain(&it.listing_id))
+        format!("{}  {:<9}  {:<17}  {}", it.id, it.mode.as_str(), it.status.words(), plain(&it.listing_id))
     };
     let lines: Vec<String> = me.purchases.iter().map(line).collect();
     let words = if lines.is_empty() { "nothing was bought yet".to_owned() } else { lines.join("\n") };

@@ -2,11 +2,12 @@
 
 use std::{thread::sleep, time::Duration};
 
-use api_types::{Purchase, PurchaseStatus};
+use api_types::{DeliveryMode, Purchase, PurchaseStatus};
 use cardano::{
     Address, TxHash,
     chain::{TracedOutput, Utxo},
     keys::SigningKey,
+    slots::Millis,
 };
 use clap::Args;
 use escrow::{Action, Datum};
@@ -72,7 +73,11 @@ fn named(text: &str) -> Result<Named, &'static str> {
 }
 
 impl PurchaseArgument {
-    fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
+    /// The purchase's id.
+    ///
+    /// # Errors
+    /// The wallet bought nothing of the listing, or the service cannot be asked.
+    pub fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
         match &self.purchase {
             Named::Purchase(id) => Ok(*id),
             Named::Listing(listing) => {
@@ -113,23 +118,24 @@ impl PurchaseArgument {
 /// Prints the purchase's state, and what can be done.
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let mut told: Value = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
+    let (known, mut told): (Purchase, Value) = shop.service.told("GET", &format!("/purchases/{id}"), Ask::default())?;
     let mut lines = vec![
         format!("purchase  {id}"),
         format!("listing   {}", says(&told, "listingId")),
         format!("mode      {}", says(&told, "mode")),
-        format!("status    {}", says(&told, "status")),
+        format!("status    {}", known.status.words()),
     ];
-    for event in told.get("events").and_then(Value::as_array).into_iter().flatten() {
-        let (at, status, tx) = (time_of(&says(event, "at")), says(event, "status"), says(event, "txHash"));
-        lines.push(format!("  {at}  {status:<18}  {tx}"));
+    for event in &known.events {
+        lines.push(format!("  {}  {:<32}  {}", time_of(event.at), plain(event.words(known.mode)), event.tx_hash));
     }
-    if says(&told, "mode") == "protected" {
+    if known.mode == DeliveryMode::Protected {
         let possible = possible(shop, &id)?;
         // The chain's state, which the watcher may not have read yet.
         let state = says(&possible, "state");
-        if state != says(&told, "status") {
-            lines.push(format!("on the chain it is {state} already"));
+        if state != known.status.name() {
+            let known = serde_json::from_value::<PurchaseStatus>(json!(state));
+            let words = known.map_or_else(|_| state.clone(), |known| known.words().to_owned());
+            lines.push(format!("on the chain already: {words}"));
         }
         let actions = possible.get("actions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         lines.extend(actions.iter().filter_map(|one| can_be_done(one, &id)));
@@ -146,10 +152,10 @@ fn can_be_done(action: &Value, id: &TxHash) -> Option<String> {
     let command = command(&says(action, "action"))?;
     let when = match says(action, "timing").as_str() {
         "open" => "now".to_owned(),
-        "early" => format!("from {} on", time_of(&says(action, "opens"))),
+        "early" => format!("from {} on", says(action, "opens").parse().map(time_of).unwrap_or_default()),
         _ => return None,
     };
-    Some(format!("\n{}\n  surety {command} {id}  ({when})", says(action, "words")))
+    Some(format!("\n{}\n  `surety {command} {id}`  ({when})", says(action, "words")))
 }
 
 fn possible(shop: &Shop, id: &TxHash) -> Result<Value, Failure> {
@@ -160,12 +166,22 @@ fn says(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).map(plain).unwrap_or_default()
 }
 
-/// Unix ms as a time in UTC; what is none, as it is.
-fn time_of(ms: &str) -> String {
-    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]Z");
-    let seconds = ms.parse::<i64>().ok().map(|ms| ms.div_euclid(1_000));
-    let time = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| ms.to_owned())
+/// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
+fn time_of(ms: Millis) -> String {
+    let format = time::macros::format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
+    let time = i64::try_from(ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
+}
+
+/// What is done once it is in a block.
+const fn done(what: Action) -> &'static str {
+    match what {
+        Action::SetRefundRequested => "the money is asked back",
+        Action::WithdrawRefund => "the money is back in the wallet",
+        Action::AuthorizeWithdrawal => "the money is released to the seller",
+        // The seller's and the arbiter's.
+        Action::SubmitResult | Action::AuthorizeRefund | Action::Withdraw | Action::WithdrawDisputed => what.name(),
+    }
 }
 
 /// The command for an action that is the buyer's.
@@ -208,7 +224,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
                 shop.tell.progress("the escrow went on meanwhile: once more");
             }
             Ok(tx) => {
-                let words = format!("{} is on the chain, in {tx}", what.name());
+                let words = format!("{}, in transaction {tx}", done(what));
                 shop.tell.progress("the shop shows it within a minute: `surety status`");
                 return shop.tell.result(&json!({ "purchase": id, "action": what.name(), "txHash": tx }), &words);
             }
@@ -229,7 +245,7 @@ fn attempt(
     let draft: Draft = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), ask)?;
     let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.tip()?) };
     let tx = action(&draft, (what, escrow), &own, key)?;
-    shop.tell.progress(&format!("{}: fee {}, in {}", what.name(), tx.fee.display_tada(), tx.id));
+    shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
     match shop.chain.submit(tx.cbor()) {
         // The answer may have been lost: the chain tells.
         Ok(()) | Err(ProviderError::Unreachable { .. }) => {}

@@ -128,11 +128,7 @@ fn make_out(
     });
     let ask = Ask { body: Some(body), ..Ask::default() };
     let draft: Draft = shop.service.json("POST", &format!("/listings/{id}/payment-draft"), ask)?;
-    let blueprint = match &arguments.contract {
-        Some(path) => Blueprint::load(path),
-        None => Blueprint::parse(BLUEPRINT),
-    };
-    let blueprint = blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))?;
+    let blueprint = blueprint(arguments.contract.as_ref())?;
     let (parameters, now) = (shop.chain.parameters()?, clock(&shop.chain.tip()?));
     let asked = Asked { listing, mode, blueprint: &blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
@@ -169,6 +165,18 @@ fn make_out(
         content_hash: listing.content_hash,
         header: header(draft.payment, made.tx.cbor(), made.is_committed.then_some(&salt))?,
     })
+}
+
+/// The blueprint in this file, or this repository's.
+///
+/// # Errors
+/// It cannot be read.
+pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
+    let blueprint = match contract {
+        Some(path) => Blueprint::load(path),
+        None => Blueprint::parse(BLUEPRINT),
+    };
+    blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))
 }
 
 /// The request that brings the payment, as this program makes it.

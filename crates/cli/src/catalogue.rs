@@ -64,7 +64,7 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
 pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Result<(), Failure> {
     let (listing, told) = shop.service.listing(id)?;
     let words = format!(
-        "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   surety buy {id}",
+        "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   `surety buy {id}`",
         line(&listing),
         plain(&listing.description),
         listing.seller_address,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cardano::{
     Address, Lovelace, TxHash,
-    chain::{Tip, TracedOutput, Utxo},
+    chain::{Inclusion, Tip, TracedOutput, Utxo},
     params::ProtocolParameters,
     slots::Millis,
 };
@@ -108,6 +108,15 @@ impl ChainClient {
     /// No answer.
     pub fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, Failure> {
         Ok(self.provider.outputs_of(tx)?)
+    }
+
+    /// A transaction's bytes and its block, where it is in one.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn transaction(&self, tx: &TxHash) -> Result<Option<(Vec<u8>, Inclusion)>, Failure> {
+        let Some(block) = self.provider.inclusion_of(tx)? else { return Ok(None) };
+        Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
 
     /// Hands a transaction to the network.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
+//!            ├── evidence  what anyone can check of a purchase
 //!            ├── service   the API, which drafts every transaction
 //!            ├── doctor   sends a deployment what stock clients send
 //!            ├── chain     what the wallet owns, by a provider that is not the service
@@ -17,6 +18,7 @@ mod buying;
 mod catalogue;
 mod chain;
 mod doctor;
+mod evidence;
 mod failure;
 mod home;
 mod phrase;
@@ -36,7 +38,7 @@ use std::{
 };
 
 use cardano::slots::Millis;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{chain::ChainClient, failure::Failure, home::Home, service::Service, tell::Tell};
 
@@ -46,6 +48,8 @@ The first purchase on a local shop (`make dev` in another terminal):
   surety fund 50                    test money of the local ledger
   surety browse                     what is for sale
   surety buy LISTING > prompt.md    pays the seller; with --protected into the escrow
+  surety evidence PURCHASE --out e.json; surety verify e.json --content prompt.md
+                                    what anyone can check of it
 
 Results go to stdout, progress and errors to stderr; --json makes both JSON.
 Exit codes: 0 done; 1 refused; 2 cannot be asked like this; 3 no answer, try again; 4 not known yet: the same command
@@ -54,7 +58,7 @@ In this repository: `cargo surety COMMAND`.";
 
 /// Buys and sells prompts for tADA on Cardano's preprod network, or on a local ledger.
 #[derive(Parser)]
-#[command(name = "surety", bin_name = "surety", version, after_help = AFTER_HELP)]
+#[command(name = "surety", version)]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -110,13 +114,17 @@ enum Command {
     Release(acting::PurchaseArgument),
     /// Say whether what was bought is what was listed.
     Verdict(acting::VerdictArguments),
+    /// Collect what anyone can check of a purchase into one file; what was bought is not in it.
+    Evidence(evidence::EvidenceArguments),
+    /// Check such a file: offline, against the chain, and against what was delivered.
+    Verify(evidence::VerifyArguments),
     /// Sign in with the wallet.
     SignIn,
     /// End the session.
     SignOut,
-    /// Show the account: service wallet, limits, what it sells.
+    /// Show the account: Surety balance, limits, what it sells.
     Account,
-    /// Show what was bought with the wallet or from its service wallet.
+    /// Show what was bought with the wallet or from its Surety balance.
     Purchases,
     /// Say which clients and wallets a deployment serves; exit code 1 where it does not serve some.
     Doctor(doctor::DoctorArguments),
@@ -154,6 +162,8 @@ impl Shop {
             Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
             Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
             Command::Verdict(arguments) => acting::verdict(self, arguments),
+            Command::Evidence(arguments) => evidence::collect(self, arguments),
+            Command::Verify(arguments) => evidence::verify(self, arguments),
             Command::SignIn => account::sign_in(self),
             Command::SignOut => account::sign_out(self),
             Command::Account => account::show(self),
@@ -169,6 +179,13 @@ fn now_ms() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
+/// What was typed; help shows commands as they are called here.
+fn parsed() -> Result<Cli, clap::Error> {
+    let program = tell::program();
+    let help = AFTER_HELP.replace("  surety ", &format!("  {program} "));
+    Cli::from_arg_matches(&Cli::command().bin_name(program).after_help(help).try_get_matches()?)
+}
+
 /// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
@@ -181,7 +198,7 @@ fn unparsed(error: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let Cli { common, command } = match Cli::try_parse() {
+    let Cli { common, command } = match parsed() {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };

@@ -15,15 +15,7 @@ pub const HEADER: &str = "x-service-proof";
 /// # Errors
 /// None that a key of one's own can have.
 pub fn of_purchase(key: &SigningKey, listing: &str) -> Result<String, Failure> {
-    of_purchase_tagged(key, listing, "")
-}
-
-/// A proof with these bytes (hex) before the signature: a tag of CBOR.
-///
-/// # Errors
-/// None that a key of one's own can have.
-pub fn of_purchase_tagged(key: &SigningKey, listing: &str, tag: &str) -> Result<String, Failure> {
-    signed(key, tag, |address, timestamp| digest(&["service:unlock:v1", listing, address, timestamp]))
+    signed(key, |address, timestamp| digest(&["service:unlock:v1", listing, address, timestamp]))
 }
 
 /// The proof that the wallet offers this content at this price.
@@ -32,7 +24,7 @@ pub fn of_purchase_tagged(key: &SigningKey, listing: &str, tag: &str) -> Result<
 /// None that a key of one's own can have.
 pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<String, Failure> {
     let content = content.to_string();
-    signed(key, "", |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
+    signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
 }
 
 /// A key's signature (CIP-8) of a digest, as CIP-30's `signData` gives it: key and signature in hex.
@@ -44,11 +36,10 @@ pub fn sign(key: &SigningKey, address: &Address, digest: &ContentHash) -> Result
     Ok((hex::encode(made.key), hex::encode(made.signature)))
 }
 
-fn signed(key: &SigningKey, tag: &str, digest: impl FnOnce(&str, &str) -> ContentHash) -> Result<String, Failure> {
+fn signed(key: &SigningKey, digest: impl FnOnce(&str, &str) -> ContentHash) -> Result<String, Failure> {
     let (address, timestamp) = (key.address(), now_ms());
     let digest = digest(&address.to_string(), &timestamp.to_string());
     let (key, signature) = sign(key, &address, &digest)?;
-    let signature = format!("{tag}{signature}");
     let proof = json!({ "address": address, "timestamp": timestamp, "key": key, "signature": signature });
     Ok(STANDARD.encode(proof.to_string()))
 }

@@ -76,6 +76,9 @@ impl Pending {
 pub struct Purchased {
     pub api: String,
     pub listing: ListingId,
+    /// The receipt that the service signed: a compact JWS.
+    #[serde(default)]
+    pub receipt: Option<String>,
 }
 
 impl Purchased {
@@ -198,9 +201,17 @@ fn fate(shop: &Shop, pending: &Pending) -> Result<Fate, Failure> {
 
 /// The transaction that PAYMENT-RESPONSE names.
 fn settled_by(answer: &Answer) -> Option<TxHash> {
+    settlement(answer)?.get("transaction")?.as_str()?.parse().ok()
+}
+
+/// The receipt in PAYMENT-RESPONSE.
+fn receipt_in(answer: &Answer) -> Option<String> {
+    Some(settlement(answer)?.pointer("/extensions/offer-receipt/info/receipt/signature")?.as_str()?.to_owned())
+}
+
+fn settlement(answer: &Answer) -> Option<Value> {
     let settlement = STANDARD.decode(answer.header("payment-response")?).ok()?;
-    let settlement: Value = serde_json::from_slice(&settlement).ok()?;
-    settlement.get("transaction")?.as_str()?.parse().ok()
+    serde_json::from_slice(&settlement).ok()
 }
 
 /// What was bought is there.
@@ -215,7 +226,8 @@ fn deliver(shop: &Shop, pending: &Pending, answer: &Answer, out: Option<&PathBuf
         "alreadyOwned": false, "contentHash": pending.content_hash, "asListed": as_listed,
     });
     hand_over(shop, told, &answer.body, out)?;
-    shop.home.write(&Purchased::name(&tx), &Purchased { api: pending.api.clone(), listing: listing.clone() })?;
+    let purchased = Purchased { api: pending.api.clone(), listing: listing.clone(), receipt: receipt_in(answer) };
+    shop.home.write(&Purchased::name(&tx), &purchased)?;
     // Who delivers something else may not have handed the payment in: it is kept while it could still be used.
     if as_listed || !matches!(fate(shop, pending)?, Fate::Open) {
         pending.forget(shop)?;

@@ -1,10 +1,23 @@
 //! What people and programs get to see: results on stdout, what goes on meanwhile on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal, Write},
+};
 
 use serde_json::Value;
 
 use crate::failure::Failure;
+
+/// How this program is called here: Cargo tells the programs that it runs where their crate is.
+pub fn program() -> &'static str {
+    if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
+}
+
+/// Words with the commands in them, between backticks, as they are called here.
+fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
+    if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }
+}
 
 /// Who is told.
 pub struct Tell {
@@ -15,7 +28,7 @@ pub struct Tell {
 impl Tell {
     /// What goes on, for who waits.
     pub fn progress(&self, words: &str) {
-        eprintln!("{words}");
+        eprintln!("{}", as_called(words, program()));
     }
 
     /// The result: JSON for programs, words for people.
@@ -23,7 +36,7 @@ impl Tell {
     /// # Errors
     /// Standard output is closed.
     pub fn result(&self, json: &Value, words: &str) -> Result<(), Failure> {
-        let text = if self.json { format!("{json:#}") } else { words.to_owned() };
+        let text = if self.json { format!("{json:#}") } else { as_called(words, program()).into_owned() };
         write(format!("{text}\n").as_bytes())
     }
 
@@ -46,7 +59,7 @@ impl Tell {
             eprintln!("{}", serde_json::json!({ "error": failure.to_string(), "kind": failure.kind() }));
         } else {
             // Others' words may be in it.
-            eprintln!("surety: {}", plain(&failure.to_string()));
+            eprintln!("surety: {}", plain(&as_called(&failure.to_string(), program())));
         }
     }
 }
@@ -64,7 +77,14 @@ pub fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{as_called, plain};
+
+    #[test]
+    fn hints_name_the_command_as_it_was_typed() {
+        let hint = "not signed in: `surety sign-in`";
+        assert_eq!(as_called(hint, "surety"), hint);
+        assert_eq!(as_called(hint, "cargo surety"), "not signed in: `cargo surety sign-in`");
+    }
 
     #[test]
     fn a_title_cannot_steer_a_terminal() {

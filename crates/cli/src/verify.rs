@@ -8,6 +8,7 @@
 //! ```
 
 pub mod action;
+pub mod evidence;
 pub mod payment;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use cardano::{
     slots::Millis,
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
-use escrow::NotOurs;
+use escrow::InvalidDatum;
 use x402_cardano::{
     escrow::{AuthorizationError, LockError},
     request_commitment::{Commitment, OtherRequest},
@@ -132,7 +133,7 @@ pub enum NotAsAsked {
     RefundElsewhere(String),
     /// The escrow's datum.
     #[error("the escrow's datum: {0}")]
-    Datum(#[from] NotOurs),
+    Datum(#[from] InvalidDatum),
     /// Another step than was asked for.
     #[error("the draft does something else with the escrow than {0}")]
     OtherAction(&'static str),

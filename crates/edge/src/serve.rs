@@ -268,6 +268,12 @@ impl Response {
         Self::typed("application/json", Body::Value(text.0.clone()))
     }
 
+    /// 200 with bytes of a media type.
+    #[must_use]
+    pub fn bytes(kind: &'static str, bytes: &[u8]) -> Self {
+        Self::typed(kind, Body::Value(js_sys::Uint8Array::from(bytes).into()))
+    }
+
     /// 200 with nothing.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use cardano::{
 };
 use pallas_primitives::PlutusData;
 
-use crate::codec::{self, DataReader, NotOurs, bytes, constr};
+use crate::codec::{self, DataReader, InvalidDatum, bytes, constr};
 
 /// An address in a datum.
 pub type PlutusAddress = PaymentAddress;
@@ -15,7 +15,7 @@ pub type PlutusAddress = PaymentAddress;
 /// Credentials and addresses to and from Plutus data (Plutus V3's `Credential` and `Address`).
 pub(crate) trait AsData: Sized {
     fn to_data(self) -> PlutusData;
-    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs>;
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum>;
 }
 
 impl AsData for Credential {
@@ -23,14 +23,14 @@ impl AsData for Credential {
         constr(u8::from(self.is_script()), vec![bytes(self.hash())])
     }
 
-    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum> {
         let (index, mut fields) = reader.constr(what)?;
         let hash = reader.next(&mut fields)?.fixed_bytes(what)?;
         reader.close(fields)?;
         match index {
             0 => Ok(Self::Key(KeyHash::new(hash))),
             1 => Ok(Self::Script(ScriptHash::new(hash))),
-            _ => Err(NotOurs::Shape(what)),
+            _ => Err(InvalidDatum::Shape(what)),
         }
     }
 }
@@ -44,7 +44,7 @@ impl AsData for PaymentAddress {
         constr(0, vec![self.payment.to_data(), stake])
     }
 
-    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum> {
         let mut fields = reader.the_constr(0, what)?;
         let payment = Credential::read(reader.next(&mut fields)?, what)?;
         let stake = read_option(reader.next(&mut fields)?, what, |reader| {
@@ -66,7 +66,7 @@ impl<T: AsData> AsData for Option<T> {
         }
     }
 
-    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum> {
         read_option(reader, what, |reader| T::read(reader, what))
     }
 }
@@ -74,13 +74,13 @@ impl<T: AsData> AsData for Option<T> {
 fn read_option<T>(
     reader: &mut DataReader<'_>,
     what: &'static str,
-    read: impl FnOnce(&mut DataReader<'_>) -> Result<T, NotOurs>,
-) -> Result<Option<T>, NotOurs> {
+    read: impl FnOnce(&mut DataReader<'_>) -> Result<T, InvalidDatum>,
+) -> Result<Option<T>, InvalidDatum> {
     let (index, mut fields) = reader.constr(what)?;
     let value = match index {
         0 => Some(read(reader.next(&mut fields)?)?),
         1 => None,
-        _ => return Err(codec::NotOurs::Shape(what)),
+        _ => return Err(codec::InvalidDatum::Shape(what)),
     };
     reader.close(fields)?;
     Ok(value)

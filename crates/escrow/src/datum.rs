@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     address::{AsData, PlutusAddress},
-    codec::{DataReader, NotOurs, OpenItem, bytes, constr, integer, to_cbor},
+    codec::{DataReader, InvalidDatum, OpenItem, bytes, constr, integer, to_cbor},
     deadlines::Deadlines,
 };
 
@@ -68,10 +68,10 @@ impl State {
         }
     }
 
-    fn read(reader: &mut DataReader<'_>) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>) -> Result<Self, InvalidDatum> {
         let (index, fields) = reader.constr("state")?;
         reader.close(fields)?;
-        Self::ALL.into_iter().find(|state| u64::from(state.index()) == index).ok_or(NotOurs::Shape("state"))
+        Self::ALL.into_iter().find(|state| u64::from(state.index()) == index).ok_or(InvalidDatum::Shape("state"))
     }
 }
 
@@ -117,15 +117,15 @@ impl Datum {
     /// The datum in these CBOR bytes, in definite or indefinite encoding.
     ///
     /// # Errors
-    /// [`NotOurs`] for everything that is not exactly this type.
-    pub fn from_cbor(cbor: &[u8]) -> Result<Self, NotOurs> {
+    /// [`InvalidDatum`] for everything that is not exactly this type.
+    pub fn from_cbor(cbor: &[u8]) -> Result<Self, InvalidDatum> {
         let mut reader = DataReader::new(cbor)?;
         let datum = Self::read(&mut reader)?;
         reader.end()?;
         Ok(datum)
     }
 
-    fn read(reader: &mut DataReader<'_>) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>) -> Result<Self, InvalidDatum> {
         let open = reader.the_constr(0, "datum")?;
         let mut next = DatumFields { reader, open };
         let datum = Self {
@@ -216,37 +216,37 @@ struct DatumFields<'r, 'b> {
 }
 
 impl<'b> DatumFields<'_, 'b> {
-    fn reader(&mut self) -> Result<&mut DataReader<'b>, NotOurs> {
+    fn reader(&mut self) -> Result<&mut DataReader<'b>, InvalidDatum> {
         self.reader.next(&mut self.open)
     }
 
-    fn address(&mut self, what: &'static str) -> Result<PlutusAddress, NotOurs> {
+    fn address(&mut self, what: &'static str) -> Result<PlutusAddress, InvalidDatum> {
         PlutusAddress::read(self.reader()?, what)
     }
 
-    fn optional_address(&mut self, what: &'static str) -> Result<Option<PlutusAddress>, NotOurs> {
+    fn optional_address(&mut self, what: &'static str) -> Result<Option<PlutusAddress>, InvalidDatum> {
         Option::read(self.reader()?, what)
     }
 
-    fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, NotOurs> {
+    fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, InvalidDatum> {
         self.reader()?.bytes(what)
     }
 
-    fn time(&mut self, what: &'static str) -> Result<Millis, NotOurs> {
+    fn time(&mut self, what: &'static str) -> Result<Millis, InvalidDatum> {
         self.reader()?.number(what, MAX_TIME_MS)
     }
 
     /// The contract lets a party make its own cooldown as long as it likes: beyond all times is "never".
-    fn cooldown(&mut self, what: &'static str) -> Result<Millis, NotOurs> {
+    fn cooldown(&mut self, what: &'static str) -> Result<Millis, InvalidDatum> {
         self.reader()?.number_up_to(what, MAX_TIME_MS)
     }
 
-    fn lovelace(&mut self, what: &'static str) -> Result<Lovelace, NotOurs> {
+    fn lovelace(&mut self, what: &'static str) -> Result<Lovelace, InvalidDatum> {
         let number = self.reader()?.number(what, Lovelace::MAX.get())?;
-        Lovelace::new(number).ok_or(NotOurs::Range(what))
+        Lovelace::new(number).ok_or(InvalidDatum::Range(what))
     }
 
-    fn close(self) -> Result<(), NotOurs> {
+    fn close(self) -> Result<(), InvalidDatum> {
         self.reader.close(self.open)
     }
 }

@@ -5,7 +5,7 @@ use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    codec::{DataReader, NotOurs, bytes, constr, integer, to_cbor},
+    codec::{DataReader, InvalidDatum, bytes, constr, integer, to_cbor},
     datum::Datum,
     evidence::Winner,
     redeemer::AssetValue,
@@ -82,7 +82,7 @@ pub fn output_reference(reference: &TxRef) -> PlutusData {
 
 /// The output that this datum names, in whichever encoding: the contract compares data, not bytes, and the sender of what
 /// the arbiters signed chooses how payouts are tagged.
-pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, NotOurs> {
+pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, InvalidDatum> {
     const TAG: &str = "output reference";
     let mut reader = DataReader::new(cbor)?;
     let mut open = reader.the_constr(0, TAG)?;
@@ -90,7 +90,7 @@ pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, NotOurs> {
     let index = reader.next(&mut open)?.number(TAG, u16::MAX.into())?;
     reader.close(open)?;
     reader.end()?;
-    Ok(TxRef { tx, index: u16::try_from(index).map_err(|_| NotOurs::Range(TAG))? })
+    Ok(TxRef { tx, index: u16::try_from(index).map_err(|_| InvalidDatum::Range(TAG))? })
 }
 
 #[cfg(test)]

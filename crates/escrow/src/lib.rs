@@ -36,7 +36,7 @@ pub mod spend;
 
 pub use address::PlutusAddress;
 pub use cardano::address::Credential;
-pub use codec::NotOurs;
+pub use codec::InvalidDatum;
 pub use datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, State};
 pub use deadlines::Deadlines;
 pub use deployment::{Deployment, MAX_ADMINS, ParameterError, Parameters};

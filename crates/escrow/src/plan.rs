@@ -23,7 +23,7 @@ use cardano::{
 
 use crate::{
     address::PlutusAddress,
-    codec::{NotOurs, to_cbor},
+    codec::{InvalidDatum, to_cbor},
     datum::{Datum, MIN_REFERENCE_SIGNATURE_BYTES},
     deployment::Deployment,
     dispute::{DisputeWithdrawal, output_reference},
@@ -119,19 +119,19 @@ impl Escrow {
     /// The escrow that this output is.
     ///
     /// # Errors
-    /// [`NotOurs`] for an output elsewhere, without the contract's datum, or that can never be spent.
-    pub fn read(utxo: Utxo, deployment: &Deployment) -> Result<Self, NotOurs> {
+    /// [`InvalidDatum`] for an output elsewhere, without the contract's datum, or that can never be spent.
+    pub fn read(utxo: Utxo, deployment: &Deployment) -> Result<Self, InvalidDatum> {
         if utxo.address != deployment.address().to_string() {
-            return Err(NotOurs::Shape("address"));
+            return Err(InvalidDatum::Shape("address"));
         }
         Self::of(utxo)
     }
 
     /// Reads an escrow at any address.
-    pub(crate) fn of(utxo: Utxo) -> Result<Self, NotOurs> {
-        let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(NotOurs::Shape("datum"))?)?;
+    pub(crate) fn of(utxo: Utxo) -> Result<Self, InvalidDatum> {
+        let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(InvalidDatum::Shape("datum"))?)?;
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
-            return Err(NotOurs::Shape("reference_signature"));
+            return Err(InvalidDatum::Shape("reference_signature"));
         }
         Ok(Self { utxo, datum })
     }

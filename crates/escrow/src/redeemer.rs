@@ -4,7 +4,7 @@ use cardano::Lovelace;
 use pallas_primitives::PlutusData;
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{DataReader, NotOurs, bytes, constr, integer, list, map, to_cbor};
+use crate::codec::{DataReader, InvalidDatum, bytes, constr, integer, list, map, to_cbor};
 
 /// The contract's actions, without what they carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl AssetValue {
         map(self.0.iter().map(|(policy, assets)| (bytes(policy), names(assets))).collect())
     }
 
-    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum> {
         let mut policies = Vec::new();
         let mut outer = reader.map(what)?;
         while reader.more(&mut outer)? {
@@ -118,7 +118,7 @@ impl AdminSignature {
         constr(0, vec![bytes(&self.verification_key), bytes(&self.protected_headers), bytes(&self.signature)])
     }
 
-    fn read(reader: &mut DataReader<'_>) -> Result<Self, NotOurs> {
+    fn read(reader: &mut DataReader<'_>) -> Result<Self, InvalidDatum> {
         let what = "admin_signature";
         let mut fields = reader.the_constr(0, what)?;
         let signature = Self {
@@ -201,13 +201,13 @@ impl Redeemer {
     /// The redeemer in these CBOR bytes.
     ///
     /// # Errors
-    /// [`NotOurs`] for everything that is not exactly this type.
-    pub fn from_cbor(cbor: &[u8]) -> Result<Self, NotOurs> {
+    /// [`InvalidDatum`] for everything that is not exactly this type.
+    pub fn from_cbor(cbor: &[u8]) -> Result<Self, InvalidDatum> {
         let what = "redeemer";
         let mut reader = DataReader::new(cbor)?;
         let (index, mut fields) = reader.constr(what)?;
-        let index = usize::try_from(index).map_err(|_| NotOurs::Shape(what))?;
-        let action = *Action::ALL.get(index).ok_or(NotOurs::Shape(what))?;
+        let index = usize::try_from(index).map_err(|_| InvalidDatum::Shape(what))?;
+        let action = *Action::ALL.get(index).ok_or(InvalidDatum::Shape(what))?;
         let redeemer = match Self::plain(action) {
             Some(plain) => plain,
             None => Self::WithdrawDisputed {
@@ -222,7 +222,7 @@ impl Redeemer {
     }
 }
 
-fn read_signatures(reader: &mut DataReader<'_>) -> Result<Vec<AdminSignature>, NotOurs> {
+fn read_signatures(reader: &mut DataReader<'_>) -> Result<Vec<AdminSignature>, InvalidDatum> {
     let mut signatures = Vec::new();
     let mut open = reader.list("admin_signatures")?;
     while reader.more(&mut open)? {
@@ -278,7 +278,11 @@ mod tests {
             let cbor = hex::decode(cbor).unwrap();
             assert!(Redeemer::from_cbor(&cbor).is_err(), "{}", hex::encode(cbor));
         }
-        assert_eq!(Redeemer::from_cbor(&[0xd9, 0x05, 0x00, 0x80]), Err(NotOurs::Shape("redeemer")), "constructor 7");
+        assert_eq!(
+            Redeemer::from_cbor(&[0xd9, 0x05, 0x00, 0x80]),
+            Err(InvalidDatum::Shape("redeemer")),
+            "constructor 7"
+        );
     }
 
     #[test]

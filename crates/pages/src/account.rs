@@ -12,7 +12,7 @@ use crate::{
     asset::ACCOUNT,
     format::{count, on, span, tada},
     layout::{Page, Place},
-    parts, purchase,
+    parts,
     view::{Agent, Listing, Purchase, Seller},
 };
 
@@ -93,8 +93,8 @@ pub fn page(account: &Account, now: u64) -> String {
                 h1 { "Your account" }
                 p.facts.soft {
                     span { "Signed in as " (parts::hash(&account.owner)) }
-                    span { button.plain type="button" data-deed="leave" data-how="" { "Sign out" } }
-                    span { button.plain type="button" data-deed="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
+                    span { button.plain type="button" data-action="leave" data-how="" { "Sign out" } }
+                    span { button.plain type="button" data-action="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
                 }
                 div #talk { (parts::progress()) }
             }
@@ -119,7 +119,7 @@ impl Account {
             section.box aria-labelledby="wallet" {
                 h2 #wallet { "Surety balance" }
                 @match self.balance {
-                    Some(balance) => p.price { (tada(balance)) },
+                    Some(balance) => p.price title=(balance.display_tada()) { (tada(hundredths(balance))) },
                     None => p { "Balance temporarily unavailable. Reload in a minute." },
                 }
                 details open[self.balance == Some(Lovelace::ZERO)] {
@@ -139,7 +139,7 @@ impl Account {
                             _ => { "Nothing to withdraw: about " (tada(RESERVE)) " always stay for fees." }
                         }
                     }
-                    button.quiet type="button" data-deed="withdraw" disabled[nothing] { "Withdraw to my wallet" }
+                    button.quiet type="button" data-action="withdraw" disabled[nothing] { "Withdraw to my wallet" }
                 }
             }
         }
@@ -155,7 +155,7 @@ impl Account {
                     (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
                     (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
                 }
-                button.quiet type="button" data-deed="limits" { "Change limits" }
+                button.quiet type="button" data-action="limits" { "Change limits" }
                 p.note { "For you here and all your agents together. A day ends at midnight UTC." }
             }
         }
@@ -177,7 +177,7 @@ impl Account {
                         @for bought in self.purchases.iter().take(SHOWN) {
                             li {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
-                                span.status.(bought.status.name()) { (purchase::status(bought.status)) }
+                                span.status.(bought.status.name()) { (bought.status.words()) }
                                 @if let Some(event) = bought.events.first() { span.soft { (on(event.at)) } }
                                 div.acts {
                                     a.button.quiet href={ "/purchases/" (bought.id) } aria-label={ "Open " (self.title_of(bought)) } { "Open" }
@@ -203,7 +203,7 @@ impl Account {
                                 b { (agent.client_name) }
                                 span.soft { (tada(agent.spent_today_lovelace)) " today · used " (span(agent.last_used_at, now)) }
                                 div.acts {
-                                    button.quiet type="button" data-deed="revoke" data-agent=(agent.id)
+                                    button.quiet type="button" data-action="revoke" data-agent=(agent.id)
                                         aria-label={ "Remove " (agent.client_name) } { "Remove" }
                                 }
                             }
@@ -213,6 +213,11 @@ impl Account {
             }
         }
     }
+}
+
+/// To a hundredth of an ADA, rounded down, as the header shows it.
+fn hundredths(amount: Lovelace) -> Lovelace {
+    amount.saturating_sub(Lovelace::new(amount.get() % 10_000).unwrap_or(Lovelace::ZERO))
 }
 
 fn limit(id: &str, label: &str, most: u32, now: Lovelace) -> Markup {

@@ -71,7 +71,10 @@ pub static PURCHASE: LazyLock<Asset> = LazyLock::new(|| Asset::module("purchase"
 /// Of the paywall.
 pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", small!("paywall.js")));
 
-/// Every file.
+/// The wallet of shops on a local ledger (`test_wallet`): no file of a public deployment.
+pub static TEST_WALLET: LazyLock<Asset> = LazyLock::new(|| Asset::module("test-wallet", small!("test-wallet.js")));
+
+/// Every file of a public deployment.
 fn all() -> [&'static LazyLock<Asset>; 8] {
     [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL, &ACCOUNT, &SELL, &PURCHASE]
 }
@@ -105,6 +108,12 @@ mod tests {
                 assert!(at(&format!("/assets/{file}")).is_some(), "{} imports {file}", asset.path);
             }
         }
+    }
+
+    #[test]
+    fn the_test_wallet_is_no_file_of_a_public_deployment() {
+        assert!(at(&TEST_WALLET.path).is_none());
+        assert!(TEST_WALLET.text.contains(COMMON.path.trim_start_matches("/assets/")));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::asset::{Asset, COMMON, ICON, STYLE};
+use crate::{
+    asset::{Asset, COMMON, ICON, STYLE},
+    picture,
+};
 
 /// What a link to a page shows elsewhere (Open Graph).
 #[derive(Clone, Debug, Default)]
@@ -11,7 +14,7 @@ pub struct Card {
     pub url: String,
     /// One or two sentences.
     pub description: String,
-    /// An https address of a picture.
+    /// The address of our own picture of it (`picture`).
     pub image: Option<String>,
     /// An https address of a video.
     pub video: Option<String>,
@@ -133,7 +136,13 @@ fn open_graph(title: &str, card: &Card) -> Markup {
         meta property="og:title" content=(title);
         meta property="og:description" content=(card.description);
         meta property="og:url" content=(card.url);
-        @if let Some(image) = &card.image { meta property="og:image" content=(image); }
+        @if let Some(image) = &card.image {
+            meta property="og:image" content=(image);
+            meta property="og:image:type" content="image/png";
+            meta property="og:image:width" content=(picture::WIDTH);
+            meta property="og:image:height" content=(picture::HEIGHT);
+            meta property="og:image:alt" content={ "Cover of " (title) };
+        }
         @if let Some(video) = &card.video { meta property="og:video" content=(video); }
         meta name="twitter:card" content=(if card.image.is_some() { "summary_large_image" } else { "summary" });
     }

@@ -20,18 +20,23 @@ pub mod layout;
 pub mod listing;
 pub mod parts;
 pub mod paywall;
+pub mod picture;
 pub mod preview;
 pub mod problem;
 pub mod purchase;
 pub mod sell;
+pub mod test_wallet;
 pub mod view;
+
+/// The header that says what a page may load and ask.
+pub const POLICY: &str = "content-security-policy";
 
 /// The headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own
 /// (`preview`), no frame around it, no trace for others.
 pub const HEADERS: [(&str, &str); 5] = [
     ("content-type", "text/html; charset=utf-8"),
     (
-        "content-security-policy",
+        POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
          frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     ),

@@ -43,13 +43,13 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
 }
 
 fn card(origin: &str, listing: &Listing) -> Card {
-    let media = |wanted: bool| listing.preview_media.clone().filter(|media| preview::is_video(media) == wanted);
+    let url = format!("{origin}/listings/{}", listing.id);
     let about = clipped(&listing.description, CARD_DESCRIPTION);
     Card {
-        url: format!("{origin}/listings/{}", listing.id),
+        url: url.clone(),
         description: format!("{} · {about}", listing.price_lovelace.display_tada()),
-        image: media(false),
-        video: media(true),
+        image: Some(format!("{url}/picture.png")),
+        video: listing.preview_media.clone().filter(|media| preview::is_video(media)),
     }
 }
 

@@ -97,7 +97,7 @@ impl Offer<'_> {
                 }
                 (parts::no_wallet())
                 button.wide #go { "Pay " (self.listing.price_lovelace.display_tada()) }
-                p.small.soft { "Your wallet shows the transaction before you sign. You are never charged twice." }
+                p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "You are never charged twice." }
                 noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
             }
         }
@@ -163,11 +163,11 @@ fn stages() -> Markup {
         section #working hidden tabindex="-1" aria-labelledby="steps" {
             h2 #steps { "Your purchase" }
             ol.stages {
-                li { b { "Sign in your wallet" } (parts::draft()) }
+                li { b #first-step { "Sign in your wallet" } (parts::draft()) }
                 li {
                     b { "Confirming on the network" }
                     div #confirming hidden {
-                        p { "Usually 20-60 s. So far " span #elapsed { "0 s" } ". " a #transaction hidden rel="noreferrer" target="_blank" { "See the transaction" } }
+                        p { "Elapsed: " span #elapsed { "0 s" } " · " a #transaction hidden rel="noreferrer" target="_blank" { "See the transaction" } }
                         p { "You may close this page. Your purchase is safe: come back here for the text." }
                     }
                 }

@@ -75,10 +75,8 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
 
 /// The cover; small ones carry no words. The last characters of an id are random: so are colours and patterns.
 pub(crate) fn cover(listing: &Listing, words: bool) -> Markup {
-    let sum = listing.id.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
-    let (tone, pattern) = (sum % TONES, (sum / TONES) % PATTERNS);
     html! {
-        div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" {
+        div class={ "cover tone-" (tone(listing)) " pattern-" (pattern(listing)) } aria-hidden="true" {
             @if words {
                 span { (listing.category.as_deref().unwrap_or("Prompt")) }
                 b { (listing.title) }
@@ -88,5 +86,19 @@ pub(crate) fn cover(listing: &Listing, words: bool) -> Markup {
 }
 
 /// Colours and patterns of covers in the stylesheet.
-const TONES: usize = 6;
+pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
+
+fn sum(listing: &Listing) -> usize {
+    listing.id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)))
+}
+
+/// Which colours a listing's cover has.
+pub(crate) fn tone(listing: &Listing) -> usize {
+    sum(listing) % TONES
+}
+
+/// Which pattern a listing's cover has.
+pub(crate) fn pattern(listing: &Listing) -> usize {
+    (sum(listing) / TONES) % PATTERNS
+}

@@ -1,9 +1,6 @@
 //! `/purchases/{id}`: what was bought, how it is protected, what can be done, and the receipt.
 
-use market::{
-    DeliveryMode,
-    purchase::{Status, Verification},
-};
+use market::purchase::{Status, Verification};
 use maud::{Markup, html};
 
 use crate::{
@@ -11,7 +8,7 @@ use crate::{
     format::{at, clock, file_name, on, short, span, tada},
     layout::{Page, Place},
     parts,
-    view::{Deadlines, Event, Listing, Purchase},
+    view::{Deadlines, Listing, Purchase},
 };
 
 mod next;
@@ -64,41 +61,6 @@ pub fn page(shown: &Shown<'_>) -> String {
     Page { title, place: Place::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
 }
 
-/// A status in a word or two.
-pub(crate) const fn status(status: Status) -> &'static str {
-    match status {
-        Status::FundsLocked => "Paid, held",
-        Status::ResultSubmitted => "Delivered",
-        Status::RefundRequested => "Refund asked for",
-        Status::Disputed => "Disputed",
-        Status::WithdrawAuthorized => "Released",
-        Status::RefundAuthorized => "Refund agreed",
-        Status::Withdrawing => "Paying the seller",
-        Status::Settled => "Paid",
-        Status::Withdrawn => "Complete",
-        Status::Refunded => "Refunded",
-        Status::Closed => "Closed",
-    }
-}
-
-/// What a transaction did.
-fn deed(event: &Event, mode: DeliveryMode) -> &str {
-    match event.status.as_str() {
-        "settled" => "The seller was paid",
-        "FundsLocked" => "The price was locked in the contract",
-        "ResultSubmitted" => "The proof of delivery was posted",
-        "RefundRequested" => "The buyer asked for a refund",
-        "Disputed" => "The buyer disputed the delivery",
-        "WithdrawAuthorized" => "The buyer released the money",
-        "RefundAuthorized" => "The seller agreed to a refund",
-        "withdrawn" => "The contract paid out the sale",
-        "refunded" => "The contract paid the buyer back",
-        "closed" => "The contract was closed",
-        "creator_paid" if matches!(mode, DeliveryMode::Protected) => "The seller got the price less the fee",
-        other => other,
-    }
-}
-
 impl Shown<'_> {
     /// Whether the escrow goes on.
     const fn is_open(&self) -> bool {
@@ -115,7 +77,7 @@ impl Shown<'_> {
         html! {
             section.box.stack aria-label="What was bought" {
                 div #closed {
-                    p { span.status.(self.purchase.status.name()) { (status(self.purchase.status)) } " Only the buyer can open the text." }
+                    p { span.status.(self.purchase.status.name()) { (self.purchase.status.words()) } " Only the buyer can open the text." }
                     div.acts #opening hidden { button #open type="button" { "Show the text (free)" } }
                     noscript { p.note { "Opening it needs JavaScript, because your wallet is asked to sign." } }
                 }
@@ -147,7 +109,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What buyer and seller can do, and the buyer's verdict; filled in by the script.
+    /// What the buyer can do, and the buyer's verdict; filled in by the script.
     fn wrong(&self) -> Markup {
         let Purchase { status, verification, .. } = self.purchase;
         let deadline = Deadlines::of(self.purchase);
@@ -170,10 +132,7 @@ impl Shown<'_> {
                     }
                 }
                 @if self.is_open() {
-                    div.stack #actions hidden {
-                        div.stack #buyer {}
-                        details.quietly #seller-part { summary { "If you sold it" } div.stack #seller {} }
-                    }
+                    div.stack #actions hidden {}
                 }
                 @if let Some(judged) = judged { (judged) }
                 fieldset.options #payers { legend { "Sign with" } }
@@ -196,7 +155,7 @@ impl Shown<'_> {
                 ol.events {
                     @for event in &purchase.events {
                         li {
-                            b { (deed(event, purchase.mode)) }
+                            b { (event.words(purchase.mode)) }
                             span { (at(event.at)) " · " (self.link(&event.tx_hash.to_string())) }
                         }
                     }
@@ -228,7 +187,7 @@ impl Shown<'_> {
                     }
                     div.line.soft { span { "Protection" } span { (if purchase.escrow.is_some() { "Protected" } else { "Instant" }) } }
                     @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
-                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (status(purchase.status)) } }
+                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (purchase.status.words()) } }
                 }
                 p.small.soft { "Transaction " (self.link(&purchase.id.to_string())) }
                 p.small #signed-receipt hidden { a download={ "receipt-" (short(&purchase.id.to_string())) ".json" } { "Signed receipt (JSON)" } }

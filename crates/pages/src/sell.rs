@@ -118,7 +118,7 @@ fn fees() -> Markup {
             h2 #fees { "What you get" }
             p.small { b { "Instant: " } "the whole price, at once, straight to your wallet." }
             p.small {
-                b { "Protected: " } "the price less 1.5 tADA or 10 %, whichever is more, about half an hour after the sale."
+                b { "Protected: " } "the price less 1.5 tADA or 10\u{a0}%, whichever is more, about half an hour after the sale."
             }
         }
     }

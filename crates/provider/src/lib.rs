@@ -157,6 +157,24 @@ impl Provider {
         Ok(body.map(|body| blockfrost::outputs(&body, tx)).transpose()?)
     }
 
+    /// A transaction's bytes, if it is known.
+    ///
+    /// # Errors
+    /// No answer, or the bytes of another transaction.
+    pub fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ProviderError> {
+        let body = self.call(&format!("/txs/{tx}/cbor"), None)?;
+        Ok(body.map(|body| blockfrost::transaction(&body, tx)).transpose()?)
+    }
+
+    /// The block of a transaction, if one has it.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ProviderError> {
+        let body = self.call(&format!("/txs/{tx}"), None)?;
+        Ok(body.map(|body| blockfrost::inclusion(&body, tx)).transpose()?)
+    }
+
     /// Hands a transaction to the network.
     ///
     /// # Errors
@@ -172,8 +190,8 @@ impl Provider {
     pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<Inclusion, ProviderError> {
         const PAUSE: Duration = Duration::from_millis(500);
         for _ in 0..seconds.saturating_mul(2) {
-            if let Some(body) = self.call(&format!("/txs/{tx}"), None)? {
-                return Ok(blockfrost::inclusion(&body, tx)?);
+            if let Some(block) = self.inclusion_of(tx)? {
+                return Ok(block);
             }
             sleep(PAUSE);
         }

@@ -23,7 +23,7 @@ use cardano::{
 pub use facts::{Facts, InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 pub use judge::{verify, verify_with_facts};
 pub use payment::{InvalidPayload, Payment};
-pub use rules::{PaymentContext, Situation};
+pub use rules::{PaymentContext, VerificationContext};
 
 use crate::{Refusal, escrow::VerifiedLock, wire::Amount};
 

@@ -25,7 +25,7 @@ pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, QuoteParts, QuoteTemplate, T
 use crate::{
     Refusal,
     escrow::{AuthorizedTerms, TermsDigest, VerifiedLock},
-    exact::{PaymentContext, Situation},
+    exact::{PaymentContext, VerificationContext},
     wire::{Accepted, ConfirmationPolicy, DefaultExtra, InvalidAccepted, Network, PaymentRequirements},
 };
 
@@ -121,7 +121,11 @@ pub trait PaymentMethod {
     ///
     /// # Errors
     /// The first rule that the payment breaks.
-    fn check_on_chain(&self, situation: &Situation<'_>, payer: &Address) -> Result<Option<VerifiedLock>, Refusal>;
+    fn check_on_chain(
+        &self,
+        context: &VerificationContext<'_>,
+        payer: &Address,
+    ) -> Result<Option<VerifiedLock>, Refusal>;
 
     /// The output by which this buyer pays. Refunds go to the return address, if there is one.
     ///

@@ -6,11 +6,15 @@ use serde_json::{Map, Value, json};
 use super::{
     for_models,
     message::{Message, RpcCode, RpcError, RpcRequest},
+    resources,
     revision::{Headers, Revision},
+    shop::Shelf,
 };
 
 /// How long clients may keep what discovery and lists say, in ms: it changes with deployments alone.
 const TTL_MS: u32 = 60 * 60 * 1_000;
+/// How long they may keep what is for sale, in ms.
+const FOR_SALE_TTL_MS: u32 = 60 * 1_000;
 
 /// An HTTP answer: a status, and a JSON body where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,10 +101,15 @@ impl From<ToolResult> for RpcResult {
 /// A set of tools at an address of its own.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
+    /// What is for sale, which is listed as resources.
+    type Shelf: Shelf;
     /// The tools' definitions, a JSON array.
     const TOOLS: &'static str;
     /// For models: how to use the server.
     const INSTRUCTIONS: &'static str;
+
+    /// What is for sale.
+    fn shelf(&self) -> &Self::Shelf;
 
     /// Calls a tool. `None` where there is none of this name.
     async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
@@ -134,15 +143,20 @@ fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
 
 async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequest) -> Result<RpcResult, RpcError> {
     let revision = super::revision::of(headers, request)?;
+    let (shelf, params) = (tools.shelf(), &request.params);
+    let kept = |result, ttl| if revision.is_stateless() { cacheable(result, ttl) } else { result };
     let mut result: RpcResult = match (request.method.as_str(), revision.is_stateless()) {
-        ("initialize", false) => return initialize::<E>(request).map(RpcResult::from),
+        ("initialize", false) => return initialize(tools, request).map(RpcResult::from),
         ("ping", false) => RpcResult::default(),
-        ("server/discover", true) => cacheable(discovery::<E>()).into(),
-        ("tools/list", stateless) => {
-            let list = tools_list::<E>(request)?;
-            if stateless { cacheable(list) } else { list }.into()
-        }
+        ("server/discover", true) => kept(discovery::<E>(), TTL_MS).into(),
+        ("tools/list", _) => kept(tools_list::<E>(request)?, TTL_MS).into(),
         ("tools/call", _) => tools_call(tools, request).await?.into(),
+        ("resources/list", _) => kept(resources::list(shelf, params).await?, FOR_SALE_TTL_MS).into(),
+        ("resources/templates/list", _) => {
+            one_page(request)?;
+            kept(resources::templates(shelf), TTL_MS).into()
+        }
+        ("resources/read", _) => kept(resources::read(shelf, params).await?, FOR_SALE_TTL_MS).into(),
         (_, stateless) => {
             let status = if stateless { 404 } else { 200 };
             return Err(RpcError::new(status, RpcCode::MethodNotFound, "Method not found"));
@@ -151,40 +165,48 @@ async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequ
     if revision.is_stateless() {
         result.fields.insert("resultType".into(), "complete".into());
         if let Value::Object(meta) = result.fields.entry("_meta").or_insert_with(|| json!({})) {
-            meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info());
+            meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info(shelf));
         }
     }
     Ok(result)
 }
 
-fn server_info() -> Value {
-    json!({ "name": "surety", "title": "Surety", "version": env!("CARGO_PKG_VERSION") })
+fn server_info(shelf: &impl Shelf) -> Value {
+    let origin = shelf.origin();
+    json!({
+        "name": "surety",
+        "title": "Surety",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Design prompts for tADA on Cardano's preprod network, with buyer protection",
+        "websiteUrl": origin,
+        "icons": [{ "src": format!("{origin}{}", shelf.icon()), "mimeType": "image/svg+xml", "sizes": ["any"] }],
+    })
 }
 
 fn capabilities() -> Value {
-    json!({ "tools": {} })
+    json!({ "tools": {}, "resources": {} })
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
 }
 
-fn cacheable(mut result: Map<String, Value>) -> Map<String, Value> {
-    result.insert("ttlMs".into(), TTL_MS.into());
+fn cacheable(mut result: Map<String, Value>, ttl_ms: u32) -> Map<String, Value> {
+    result.insert("ttlMs".into(), ttl_ms.into());
     result.insert("cacheScope".into(), "public".into());
     result
 }
 
-fn initialize<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+fn initialize<E: Toolset>(tools: &E, request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
     let version = request.params.get("protocolVersion").and_then(Value::as_str);
     let version = version.ok_or_else(|| invalid("params.protocolVersion must be a string"))?;
     Ok(object(json!({
         "protocolVersion": Revision::for_handshake(version).as_str(),
         "capabilities": capabilities(),
-        "serverInfo": server_info(),
+        "serverInfo": server_info(tools.shelf()),
         "instructions": E::INSTRUCTIONS,
     })))
 }
@@ -197,14 +219,20 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-fn invalid(text: &str) -> RpcError {
+pub(super) fn invalid(text: &str) -> RpcError {
     RpcError::new(200, RpcCode::InvalidParams, text)
 }
 
-fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
-    if request.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-        return Err(invalid("Unknown cursor: the list has one page"));
+/// Refuses a cursor of a list that has none.
+fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
+    match request.params.get("cursor") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(invalid("Unknown cursor: the list has one page")),
     }
+}
+
+fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
+    one_page(request)?;
     let tools: Value = serde_json::from_str(E::TOOLS)
         .map_err(|_| RpcError::new(200, RpcCode::InternalError, "the list of tools cannot be read"))?;
     Ok(object(json!({ "tools": tools })))

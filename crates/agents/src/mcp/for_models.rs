@@ -121,6 +121,12 @@ pub(super) fn in_a_list(listing: &Value) -> Value {
     Value::Object(KEPT.into_iter().filter_map(field).collect())
 }
 
+/// A listing in a line: its price, and a description that is cut.
+pub(super) fn listing_line(listing: &Value) -> Option<String> {
+    let price = listing.get("priceLovelace")?.as_str()?.parse().ok()?;
+    Some(format!("{} tADA. {}", tada(price), cut(listing.get("description")?.as_str()?)))
+}
+
 fn cut(text: &str) -> String {
     let mut weight = 0_usize;
     for (at, letter) in text.char_indices() {

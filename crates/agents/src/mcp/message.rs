@@ -32,10 +32,11 @@ pub struct RpcRequest {
 }
 
 impl Message {
-    /// Whether it makes a tool work: what the caller's limits count.
+    /// Whether it makes the shop work: what the caller's limits count.
     #[must_use]
-    pub fn calls_tool(&self) -> bool {
-        matches!(self, Self::Request(request) if request.method == "tools/call")
+    pub fn asks_shop(&self) -> bool {
+        let asking = ["tools/call", "resources/list", "resources/read"];
+        matches!(self, Self::Request(request) if asking.contains(&request.method.as_str()))
     }
 
     /// The request, where it calls a tool of such a name.
@@ -43,7 +44,7 @@ impl Message {
     pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         let Self::Request(request) = self else { return None };
         let named = request.params.get("name").and_then(Value::as_str).is_some_and(such);
-        (self.calls_tool() && named).then_some(request)
+        (request.method == "tools/call" && named).then_some(request)
     }
 }
 

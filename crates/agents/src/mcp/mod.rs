@@ -14,6 +14,7 @@ mod for_models;
 pub mod message;
 pub mod open;
 pub mod progress;
+mod resources;
 pub mod revision;
 pub mod shop;
 pub mod tools;

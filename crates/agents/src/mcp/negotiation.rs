@@ -53,6 +53,9 @@ fn handshakes_settle_on_a_revision_that_both_speak() {
         let (status, answer) = send(&Headers::default(), body.to_string().as_bytes());
         assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some(settled)), "{asked}");
         assert!(answer["result"]["capabilities"]["tools"].is_object());
+        let about = &answer["result"]["serverInfo"];
+        assert_eq!(about["websiteUrl"], "https://surety.example.com");
+        assert_eq!(about["icons"][0]["src"], "https://surety.example.com/assets/surety.svg");
     }
 }
 
@@ -136,10 +139,10 @@ fn names_in_headers_equal_those_in_the_body() {
         let (status, answer) = send(&headers(NEW, "tools/call", header), body.as_bytes());
         assert_eq!((status, answer["error"]["code"].as_i64().unwrap_or_default()), expected, "{what}: {answer}");
     }
-    for (method, params) in [("resources/read", "uri"), ("prompts/get", "name")] {
+    for (method, params, answered) in [("resources/read", "uri", 200), ("prompts/get", "name", 404)] {
         let body = request(method, json!({ "_meta": meta(NEW), params: "x" })).to_string();
         assert_eq!(send(&headers(NEW, method, Some("y")), body.as_bytes()).1["error"]["code"], -32_020);
-        assert_eq!(send(&headers(NEW, method, Some("x")), body.as_bytes()).0, 404);
+        assert_eq!(send(&headers(NEW, method, Some("x")), body.as_bytes()).0, answered);
     }
 }
 
@@ -150,7 +153,7 @@ fn methods_that_we_do_not_have_are_said_so() {
         "ping",
         "logging/setLevel",
         "subscriptions/listen",
-        "resources/list",
+        "resources/subscribe",
         "prompts/list",
         "nothing",
         "tasks/get",
@@ -159,8 +162,7 @@ fn methods_that_we_do_not_have_are_said_so() {
         let (status, answer) = send(&headers(NEW, method, None), body.as_bytes());
         assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32_601)), "{method}");
     }
-    for (method, code) in
-        [("ping", Value::Null), ("resources/list", json!(-32_601)), ("server/discover", json!(-32_601))]
+    for (method, code) in [("ping", Value::Null), ("prompts/list", json!(-32_601)), ("server/discover", json!(-32_601))]
     {
         let body = request(method, json!({})).to_string();
         let headers = Headers { protocol_version: Some("2025-11-25"), ..Headers::default() };
@@ -185,7 +187,12 @@ fn results_of_the_stateless_revision_say_what_they_are() {
         assert_eq!(result["resultType"], "complete", "{result}");
         assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "surety", "{result}");
     }
-    for result in [&discovered, &listed] {
+    let [page, templates] = ["resources/list", "resources/templates/list"].map(|method| send(method, json!({}), None));
+    let card = page["resources"][0]["uri"].as_str().unwrap();
+    let read = send("resources/read", json!({ "uri": card }), Some(card));
+    assert_eq!(read["contents"][0]["uri"], card);
+    assert!(templates["resourceTemplates"][0]["uriTemplate"].as_str().unwrap().ends_with("/listings/{id}"));
+    for result in [&discovered, &listed, &page, &templates, &read] {
         assert!(result["ttlMs"].as_u64().unwrap() > 0 && result["cacheScope"] == "public");
     }
     assert!(discovered["supportedVersions"].as_array().unwrap().contains(&json!(NEW)));
@@ -205,6 +212,8 @@ fn results_of_earlier_revisions_have_nothing_of_the_new() {
     let headers = Headers { protocol_version: Some("2025-06-18"), ..Headers::default() };
     let listed = send(&headers, request("tools/list", json!({})).to_string().as_bytes()).1["result"].clone();
     assert_eq!(listed.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
+    let page = send(&headers, request("resources/list", json!({})).to_string().as_bytes()).1["result"].clone();
+    assert_eq!(page.as_object().unwrap().keys().collect::<Vec<_>>(), ["nextCursor", "resources"]);
 }
 
 #[test]
@@ -274,9 +283,9 @@ fn calls_of_another_shape_are_refused() {
 }
 
 #[test]
-fn only_tool_calls_count_against_the_callers_limit() {
-    let counts = |method| message::parse(request(method, json!({})).to_string().as_bytes()).unwrap().calls_tool();
-    assert!(counts("tools/call"));
+fn what_makes_the_shop_work_counts_against_the_callers_limit() {
+    let counts = |method| message::parse(request(method, json!({})).to_string().as_bytes()).unwrap().asks_shop();
+    assert!(counts("tools/call") && counts("resources/list") && counts("resources/read"));
     assert!(!counts("tools/list") && !counts("initialize"));
 }
 

@@ -11,6 +11,10 @@ use serde_json::Value;
 /// The catalogue as every client sees it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shelf {
+    /// Our address, without a slash behind it.
+    fn origin(&self) -> String;
+    /// The path of our sign, an SVG.
+    fn icon(&self) -> String;
     /// A page of listings, ranked where the filter has words.
     async fn search(&self, filter: Filter) -> Result<Page, ShopError>;
     /// A listing's public JSON.
@@ -20,8 +24,8 @@ pub trait Shelf {
 /// The shop as the agent of one account meets it: the implementation holds the caller.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop: Shelf {
-    /// Our address, without a slash behind it.
-    fn origin(&self) -> String;
+    /// Whether the wallet is the shared demo wallet.
+    fn is_demo(&self) -> bool;
     /// The purchase by which the account owns a listing, if it does.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
     /// Buys from the service wallet within the limits, or finds what is owned. Asking again for the same listing and mode

@@ -36,6 +36,8 @@ pub(super) struct Stall {
     pub refusal: Option<ShopError>,
     /// Whether a search finds nothing but by some of its words.
     pub some: bool,
+    /// Whether the wallet is the shared demo wallet.
+    pub demo: bool,
     /// Whether what is asked for is owned.
     pub owned: bool,
 }
@@ -83,6 +85,12 @@ fn purchase() -> Purchase {
 }
 
 impl Shelf for Stall {
+    fn origin(&self) -> String {
+        "https://surety.example.com".into()
+    }
+    fn icon(&self) -> String {
+        "/assets/surety.svg".into()
+    }
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let any = filter.any_word;
         self.filters.borrow_mut().push(filter);
@@ -104,8 +112,8 @@ impl Shelf for Stall {
 }
 
 impl Shop for Stall {
-    fn origin(&self) -> String {
-        "https://surety.example.com".into()
+    fn is_demo(&self) -> bool {
+        self.demo
     }
     async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
         Ok(self.owned.then(|| TxHash::new([7; 32])))
@@ -183,6 +191,12 @@ fn unlock(stall: &Stall, with: Value, meta: Value) -> super::dispatch::ToolResul
 }
 
 impl<S: Shelf> Shelf for &S {
+    fn origin(&self) -> String {
+        (**self).origin()
+    }
+    fn icon(&self) -> String {
+        (**self).icon()
+    }
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         (**self).search(filter).await
     }
@@ -191,8 +205,8 @@ impl<S: Shelf> Shelf for &S {
     }
 }
 impl<S: Shop> Shop for &S {
-    fn origin(&self) -> String {
-        (**self).origin()
+    fn is_demo(&self) -> bool {
+        (**self).is_demo()
     }
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
         (**self).owned(id).await
@@ -378,6 +392,20 @@ fn refusals_of_the_shop_say_what_to_do_next() {
         let answer = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" }));
         let text = answer.text.unwrap();
         assert!(answer.is_error && text.contains(hint) && !text.contains("D1"), "{text}");
+    }
+}
+
+#[test]
+fn a_limit_is_said_with_who_can_change_it() {
+    let over = ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) };
+    let spent = ShopError::OverDailyBudget { price: Lovelace::from_ada(12), left: Lovelace::from_ada(10) };
+    for refusal in [over, spent] {
+        let said = |demo| {
+            let stall = Stall { refusal: Some(refusal.clone()), demo, ..Stall::default() };
+            call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).text.unwrap()
+        };
+        assert!(said(false).ends_with("The owner does so at https://surety.example.com/me."), "{}", said(false));
+        assert!(said(true).contains("demo wallet") && !said(true).contains("owner allows"), "{}", said(true));
     }
 }
 

@@ -46,7 +46,7 @@ fn who(request: &ConsentRequest) -> Markup {
     let local = request.redirect_uri.is_local();
     html! {
         dl {
-            dt { "Asks" }
+            dt { "App" }
             dd {
                 (request.client_name)
                 @match &request.published_at {
@@ -70,9 +70,9 @@ fn what(scope: Scope) -> Markup {
         p { "The agent may:" }
         ul {
             li { "search listings;" }
-            li { "see your agent wallet's balance, and what it and the wallet that you sign with bought" @if scope == Scope::All { ";" } @else { "." } }
+            li { "see your Surety balance, and what you bought with it or with the wallet that you sign with" @if scope == Scope::All { ";" } @else { "." } }
             @if scope == Scope::All {
-                li { "buy from your agent wallet, up to the limits below;" }
+                li { "buy from your Surety balance, up to the limits below;" }
                 li { "send what is left in it back to you." }
             }
         }
@@ -89,7 +89,7 @@ fn limits() -> Markup {
     html! {
         fieldset {
             legend { "Limits" }
-            p.note { "Of your agent wallet, for all agents that spend from it together. An account that has limits keeps them, unless you change the numbers here." }
+            p.note { "For you and all your agents together. If your account has limits, they stay as they are unless you change the numbers here." }
             p.field {
                 label for="per-purchase" { "Most per purchase (tADA)" }
                 input #per-purchase type="number" inputmode="numeric" min="1" max="100" step="1" required value=(per_purchase);

@@ -164,29 +164,38 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
     if beside > MAX_COLLATERAL { Err(NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL)) } else { Ok(paid) }
 }
 
-/// The seller's terms: signed, for this listing's content, and for the contract that the blueprint makes with the declared
-/// arbiters, made just now. The address is derived, not believed.
-fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>, now: Millis) -> Result<AuthorizedTerms, NotAsAsked> {
+/// The contract that the blueprint makes with the arbiters that an entry declares.
+///
+/// # Errors
+/// The entry declares none, or pays to another address.
+pub fn contract(entry: &PaymentRequirements, blueprint: &Blueprint) -> Result<Deployment, NotAsAsked> {
     let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
     let parameters = extra.deployment.as_ref().and_then(DeploymentWire::parameters);
     let parameters = parameters.ok_or_else(|| NotAsAsked::Terms("no contract is declared".into()))?;
-    let script = asked.blueprint.apply(&parameters)?;
+    let script = blueprint.apply(&parameters)?;
     let known = script.address().to_string();
     if known != entry.pay_to {
         return Err(NotAsAsked::Contract { declared: entry.pay_to.clone(), known });
     }
-    let listing = asked.listing;
-    if extra.terms.input_hash != listing_input_hash(&listing.id, &listing.content_hash) {
-        return Err(NotAsAsked::OtherContent);
-    }
     // Who only looks at the address and the parameters needs no output that carries the script.
-    let deployment = Deployment {
+    Ok(Deployment {
         script_hash: script.hash,
         parameters,
         reference_script: TxRef { tx: cardano::TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 0,
-        blueprint_sha256: Some(asked.blueprint.sha256()),
-    };
+        blueprint_sha256: Some(blueprint.sha256()),
+    })
+}
+
+/// The seller's terms: signed, for this listing's content, and for the contract that the blueprint makes with the declared
+/// arbiters, made just now. The address is derived, not believed.
+fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>, now: Millis) -> Result<AuthorizedTerms, NotAsAsked> {
+    let deployment = contract(entry, asked.blueprint)?;
+    let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
+    let listing = asked.listing;
+    if extra.terms.input_hash != listing_input_hash(&listing.id, &listing.content_hash) {
+        return Err(NotAsAsked::OtherContent);
+    }
     let verified = block_on(AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method))?;
     // Times that lie further ahead would hold the money for as long.
     let issued = verified.deadlines().issued_at();

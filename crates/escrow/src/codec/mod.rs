@@ -1,7 +1,7 @@
 //! Plutus data as the ledger writes it.
 //!
 //! Reading follows the expected shape and nothing else: no tree is built from outside bytes, so their nesting and
-//! length cost nothing, and whatever is not of the shape is [`NotOurs`], an answer and not a failure: anyone may send
+//! length cost nothing, and whatever is not of the shape is [`InvalidDatum`], an answer and not a failure: anyone may send
 //! anything to a script's address.
 
 mod reader;
@@ -15,7 +15,7 @@ pub const MAX_DATA_BYTES: usize = 16_384;
 
 /// Why some Plutus data is not of this contract's types. It never concerns anyone else's escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOurs {
+pub enum InvalidDatum {
     /// More bytes than a transaction can hold.
     #[error("longer than any transaction")]
     TooLong,

@@ -5,7 +5,7 @@
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
-use super::{MAX_DATA_BYTES, NotOurs};
+use super::{InvalidDatum, MAX_DATA_BYTES};
 
 /// Constructors 0 to 6 have the tags 121 to 127 (CDDL of the ledger, `plutus_data`); the contract has no others.
 const FIRST_CONSTRUCTOR_TAG: u64 = 121;
@@ -29,16 +29,16 @@ pub(crate) struct OpenItem {
 }
 
 impl<'b> DataReader<'b> {
-    pub(crate) fn new(bytes: &'b [u8]) -> Result<Self, NotOurs> {
+    pub(crate) fn new(bytes: &'b [u8]) -> Result<Self, InvalidDatum> {
         if bytes.len() > MAX_DATA_BYTES {
-            return Err(NotOurs::TooLong);
+            return Err(InvalidDatum::TooLong);
         }
         Ok(Self { decoder: Decoder::new(bytes) })
     }
 
     /// The beginning of a constructor: which one, and its fields.
-    pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), NotOurs> {
-        let shape = NotOurs::Shape(what);
+    pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), InvalidDatum> {
+        let shape = InvalidDatum::Shape(what);
         let tag = self.decoder.tag().map_err(|_| shape)?.as_u64();
         if tag == GENERAL_CONSTRUCTOR_TAG {
             return self.general_constr(what);
@@ -50,36 +50,36 @@ impl<'b> DataReader<'b> {
         Ok((tag.saturating_sub(FIRST_CONSTRUCTOR_TAG), open))
     }
 
-    fn general_constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), NotOurs> {
-        let length = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
+    fn general_constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), InvalidDatum> {
+        let length = self.decoder.array().map_err(|_| InvalidDatum::Shape(what))?;
         if length.is_some_and(|length| length != 2) {
-            return Err(NotOurs::Shape(what));
+            return Err(InvalidDatum::Shape(what));
         }
-        let index = self.decoder.u64().map_err(|_| NotOurs::Shape(what))?;
+        let index = self.decoder.u64().map_err(|_| InvalidDatum::Shape(what))?;
         let fields = self.list(what)?;
         Ok((index, OpenItem { enclosed: length.is_none(), ..fields }))
     }
 
     /// The beginning of a constructor that must be this one.
-    pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<OpenItem, NotOurs> {
+    pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<OpenItem, InvalidDatum> {
         match self.constr(what)? {
             (found, open) if found == index => Ok(open),
-            _ => Err(NotOurs::Shape(what)),
+            _ => Err(InvalidDatum::Shape(what)),
         }
     }
 
-    pub(crate) fn list(&mut self, what: &'static str) -> Result<OpenItem, NotOurs> {
-        let left = self.decoder.array().map_err(|_| NotOurs::Shape(what))?;
+    pub(crate) fn list(&mut self, what: &'static str) -> Result<OpenItem, InvalidDatum> {
+        let left = self.decoder.array().map_err(|_| InvalidDatum::Shape(what))?;
         Ok(OpenItem { what, left, enclosed: false })
     }
 
-    pub(crate) fn map(&mut self, what: &'static str) -> Result<OpenItem, NotOurs> {
-        let left = self.decoder.map().map_err(|_| NotOurs::Shape(what))?;
+    pub(crate) fn map(&mut self, what: &'static str) -> Result<OpenItem, InvalidDatum> {
+        let left = self.decoder.map().map_err(|_| InvalidDatum::Shape(what))?;
         Ok(OpenItem { what, left, enclosed: false })
     }
 
     /// Whether another item (or pair) follows; counts it.
-    pub(crate) fn more(&mut self, open: &mut OpenItem) -> Result<bool, NotOurs> {
+    pub(crate) fn more(&mut self, open: &mut OpenItem) -> Result<bool, InvalidDatum> {
         match &mut open.left {
             Some(0) => Ok(false),
             Some(left) => {
@@ -89,39 +89,39 @@ impl<'b> DataReader<'b> {
             None => match self.decoder.datatype() {
                 Ok(Type::Break) => Ok(false),
                 Ok(_) => Ok(true),
-                Err(_) => Err(NotOurs::Shape(open.what)),
+                Err(_) => Err(InvalidDatum::Shape(open.what)),
             },
         }
     }
 
     /// The next item must be there.
-    pub(crate) fn next(&mut self, open: &mut OpenItem) -> Result<&mut Self, NotOurs> {
-        if self.more(open)? { Ok(self) } else { Err(NotOurs::Shape(open.what)) }
+    pub(crate) fn next(&mut self, open: &mut OpenItem) -> Result<&mut Self, InvalidDatum> {
+        if self.more(open)? { Ok(self) } else { Err(InvalidDatum::Shape(open.what)) }
     }
 
     /// No item may follow.
-    pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), NotOurs> {
+    pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), InvalidDatum> {
         let OpenItem { what, left, enclosed } = open;
         match left {
             Some(0) => {}
-            Some(_) => return Err(NotOurs::Shape(what)),
+            Some(_) => return Err(InvalidDatum::Shape(what)),
             None => self.breaks(what)?,
         }
         if enclosed { self.breaks(what) } else { Ok(()) }
     }
 
-    fn breaks(&mut self, what: &'static str) -> Result<(), NotOurs> {
+    fn breaks(&mut self, what: &'static str) -> Result<(), InvalidDatum> {
         match self.decoder.datatype() {
             Ok(Type::Break) => {
                 self.decoder.set_position(self.decoder.position().saturating_add(1));
                 Ok(())
             }
-            _ => Err(NotOurs::Shape(what)),
+            _ => Err(InvalidDatum::Shape(what)),
         }
     }
 
-    pub(crate) fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, NotOurs> {
-        let shape = NotOurs::Shape(what);
+    pub(crate) fn bytes(&mut self, what: &'static str) -> Result<Vec<u8>, InvalidDatum> {
+        let shape = InvalidDatum::Shape(what);
         let mut all = Vec::new();
         for chunk in self.decoder.bytes_iter().map_err(|_| shape)? {
             all.extend_from_slice(chunk.map_err(|_| shape)?);
@@ -129,31 +129,31 @@ impl<'b> DataReader<'b> {
         Ok(all)
     }
 
-    pub(crate) fn fixed_bytes<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], NotOurs> {
-        self.bytes(what)?.try_into().map_err(|_| NotOurs::Shape(what))
+    pub(crate) fn fixed_bytes<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], InvalidDatum> {
+        self.bytes(what)?.try_into().map_err(|_| InvalidDatum::Shape(what))
     }
 
     /// A number from 0 to `max`.
-    pub(crate) fn number(&mut self, what: &'static str, max: u64) -> Result<u64, NotOurs> {
+    pub(crate) fn number(&mut self, what: &'static str, max: u64) -> Result<u64, InvalidDatum> {
         let number = self.natural(what)?;
-        if number <= max { Ok(number) } else { Err(NotOurs::Range(what)) }
+        if number <= max { Ok(number) } else { Err(InvalidDatum::Range(what)) }
     }
 
     /// A number from 0 on; a larger one than `max` is read as `max`.
-    pub(crate) fn number_up_to(&mut self, what: &'static str, max: u64) -> Result<u64, NotOurs> {
+    pub(crate) fn number_up_to(&mut self, what: &'static str, max: u64) -> Result<u64, InvalidDatum> {
         Ok(self.natural(what)?.min(max))
     }
 
     /// A number from 0 on; one beyond 64 bits is read as the largest of them.
-    fn natural(&mut self, what: &'static str) -> Result<u64, NotOurs> {
-        let shape = NotOurs::Shape(what);
+    fn natural(&mut self, what: &'static str) -> Result<u64, InvalidDatum> {
+        let shape = InvalidDatum::Shape(what);
         if self.decoder.datatype().map_err(|_| shape)? != Type::Tag {
             let number: i128 = self.decoder.int().map_err(|_| shape)?.into();
-            return u64::try_from(number).map_err(|_| NotOurs::Range(what));
+            return u64::try_from(number).map_err(|_| InvalidDatum::Range(what));
         }
         match self.decoder.tag().map_err(|_| shape)?.as_u64() {
             POSITIVE_TAG => {}
-            NEGATIVE_TAG => return Err(NotOurs::Range(what)),
+            NEGATIVE_TAG => return Err(InvalidDatum::Range(what)),
             _ => return Err(shape),
         }
         let bytes = self.bytes(what)?;
@@ -164,8 +164,8 @@ impl<'b> DataReader<'b> {
         Ok(number.unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn end(self) -> Result<(), NotOurs> {
+    pub(crate) fn end(self) -> Result<(), InvalidDatum> {
         let all = self.decoder.input().len();
-        if self.decoder.position() == all { Ok(()) } else { Err(NotOurs::Trailing) }
+        if self.decoder.position() == all { Ok(()) } else { Err(InvalidDatum::Trailing) }
     }
 }

@@ -117,9 +117,9 @@ fn another_number_of_fields_is_not_ours() {
             let tree = constr(0, fields.to_vec());
             to_cbor(&if indefinite { tree } else { definite(tree) })
         };
-        assert_eq!(Datum::from_cbor(&encode(&fields[..18])), Err(NotOurs::Shape("datum")));
+        assert_eq!(Datum::from_cbor(&encode(&fields[..18])), Err(InvalidDatum::Shape("datum")));
         fields.push(integer(0));
-        assert_eq!(Datum::from_cbor(&encode(&fields)), Err(NotOurs::Shape("datum")));
+        assert_eq!(Datum::from_cbor(&encode(&fields)), Err(InvalidDatum::Shape("datum")));
         fields.pop();
     }
 }
@@ -127,7 +127,7 @@ fn another_number_of_fields_is_not_ours() {
 #[test]
 fn another_constructor_is_not_ours() {
     let PlutusData::Constr(c) = published().to_data() else { unreachable!() };
-    assert_eq!(Datum::from_cbor(&to_cbor(&constr(1, c.fields.to_vec()))), Err(NotOurs::Shape("datum")));
+    assert_eq!(Datum::from_cbor(&to_cbor(&constr(1, c.fields.to_vec()))), Err(InvalidDatum::Shape("datum")));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_field_of_the_wrong_kind_is_not_ours_and_is_named() {
     ];
     for (index, name) in names.into_iter().enumerate() {
         let wrong = if matches!(index, 9 | 12..=17) { bytes(b"text") } else { integer(7) };
-        assert_eq!(Datum::from_cbor(&with_field(index, wrong)), Err(NotOurs::Shape(name)), "{name}");
+        assert_eq!(Datum::from_cbor(&with_field(index, wrong)), Err(InvalidDatum::Shape(name)), "{name}");
     }
 }
 
@@ -179,7 +179,7 @@ fn sloppy_shapes_that_would_strand_the_money_are_not_ours() {
         (18, constr(0, vec![integer(0)])),
         (18, constr(6, vec![])),
     ] {
-        assert!(matches!(Datum::from_cbor(&with_field(index, data.clone())), Err(NotOurs::Shape(_))), "{data:?}");
+        assert!(matches!(Datum::from_cbor(&with_field(index, data.clone())), Err(InvalidDatum::Shape(_))), "{data:?}");
     }
 }
 
@@ -188,10 +188,13 @@ fn numbers_out_of_range_are_not_ours() {
     use pallas_primitives::BigInt;
     let negative = || PlutusData::BigInt(BigInt::Int((-1i64).into()));
     for index in [9, 12, 13, 14, 15, 16, 17] {
-        assert!(matches!(Datum::from_cbor(&with_field(index, negative())), Err(NotOurs::Range(_))), "{index}");
+        assert!(matches!(Datum::from_cbor(&with_field(index, negative())), Err(InvalidDatum::Range(_))), "{index}");
     }
     for index in [9, 12, 13, 14, 15] {
-        assert!(matches!(Datum::from_cbor(&with_field(index, integer(1 << 60))), Err(NotOurs::Range(_))), "{index}");
+        assert!(
+            matches!(Datum::from_cbor(&with_field(index, integer(1 << 60))), Err(InvalidDatum::Range(_))),
+            "{index}"
+        );
     }
 }
 
@@ -257,13 +260,13 @@ fn chunks(bytes: &[u8], many: bool, out: &mut Vec<u8>) {
 #[test]
 fn other_bytes_are_not_ours() {
     let cbor = published().to_cbor();
-    assert_eq!(Datum::from_cbor(&[]), Err(NotOurs::Shape("datum")));
-    assert_eq!(Datum::from_cbor(&[&cbor[..], &[0]].concat()), Err(NotOurs::Trailing));
+    assert_eq!(Datum::from_cbor(&[]), Err(InvalidDatum::Shape("datum")));
+    assert_eq!(Datum::from_cbor(&[&cbor[..], &[0]].concat()), Err(InvalidDatum::Trailing));
     for end in 0..cbor.len() {
         assert!(Datum::from_cbor(&cbor[..end]).is_err(), "{end} bytes of it");
     }
-    assert_eq!(Datum::from_cbor(&vec![0x9f; 20_000]), Err(NotOurs::TooLong));
-    assert_eq!(Datum::from_cbor(&[0x81; 16_000]), Err(NotOurs::Shape("datum")), "nesting costs nothing");
+    assert_eq!(Datum::from_cbor(&vec![0x9f; 20_000]), Err(InvalidDatum::TooLong));
+    assert_eq!(Datum::from_cbor(&[0x81; 16_000]), Err(InvalidDatum::Shape("datum")), "nesting costs nothing");
 }
 
 proptest! {

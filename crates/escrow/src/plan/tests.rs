@@ -68,11 +68,11 @@ fn a_foreign_output_is_not_read() {
     let read = |utxo: Utxo| Escrow::read(utxo, &deployment()).map(|escrow| escrow.datum);
     assert_eq!(read(good.clone()), Ok(published()));
     let elsewhere = Utxo { address: PlutusAddress::script(ScriptHash::new([1; 28])).to_string(), ..good.clone() };
-    assert_eq!(read(elsewhere), Err(NotOurs::Shape("address")));
-    assert_eq!(read(Utxo { inline_datum: None, ..good.clone() }), Err(NotOurs::Shape("datum")));
-    assert_eq!(read(Utxo { inline_datum: Some(vec![0xd8, 0x79, 0x80]), ..good }), Err(NotOurs::Shape("datum")));
+    assert_eq!(read(elsewhere), Err(InvalidDatum::Shape("address")));
+    assert_eq!(read(Utxo { inline_datum: None, ..good.clone() }), Err(InvalidDatum::Shape("datum")));
+    assert_eq!(read(Utxo { inline_datum: Some(vec![0xd8, 0x79, 0x80]), ..good }), Err(InvalidDatum::Shape("datum")));
     let stranded = utxo(&Datum { reference_signature: vec![1; 15], ..published() });
-    assert_eq!(read(stranded), Err(NotOurs::Shape("reference_signature")));
+    assert_eq!(read(stranded), Err(InvalidDatum::Shape("reference_signature")));
 }
 
 #[test]

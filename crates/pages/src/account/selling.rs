@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{Account, SHOWN, sum_of};
 use crate::{
     format::{count, date, short, tada},
-    parts, purchase,
+    parts,
     view::Listing,
 };
 
@@ -42,10 +42,10 @@ pub struct Payout {
     pub at: u64,
 }
 
-fn deed(name: &str, words: &str, listing: &Listing) -> Markup {
+fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     html! {
         div.acts {
-            button.quiet type="button" data-deed=(name) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
+            button.quiet type="button" data-action=(action) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
         }
     }
 }
@@ -74,7 +74,7 @@ impl Account {
                         a href={ "/listings/" (listing.id) } { (listing.title) }
                         (tada(listing.price_lovelace))
                         span.soft { (listing.sales.unwrap_or_default()) " sold" }
-                        (deed("off", "Take off sale", listing))
+                        (action_button("off", "Take off sale", listing))
                     }
                 }
                 @for listing in &self.taken_off {
@@ -83,7 +83,7 @@ impl Account {
                         (tada(listing.price_lovelace))
                         span.soft { (listing.sales.unwrap_or_default()) " sold" }
                         span.badge { "Off sale" }
-                        (deed("relist", "Put back on sale", listing))
+                        (action_button("relist", "Put back on sale", listing))
                     }
                 }
             }
@@ -107,7 +107,7 @@ impl Account {
                         tr {
                             td { (date(sale.sold_at)) }
                             td { a href={ "/purchases/" (sale.id) } { (sale.title) } }
-                            td { (purchase::status(sale.status)) }
+                            td { (sale.status.words()) }
                             td {
                                 @match &sale.payout {
                                     Some(payout) => { span title=(payout.tx_hash) { (date(payout.at)) " · " (short(&payout.tx_hash.to_string())) } }

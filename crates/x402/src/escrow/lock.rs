@@ -5,7 +5,7 @@
 //! "Lock invariants") is one function in one table, judges one thing, and passes where the thing is not there at
 //! all, which another rule refuses. A rule that others imply is named where it is implied.
 
-use ::escrow::{Datum, MIN_REFERENCE_SIGNATURE_BYTES, NotOurs, PlutusAddress, State, collateral};
+use ::escrow::{Datum, InvalidDatum, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State, collateral};
 use cardano::{
     Address, KeyHash, Lovelace,
     params::ProtocolParameters,
@@ -68,7 +68,7 @@ pub enum LockError {
     ReferenceScript,
     /// Not the contract's datum.
     #[error("the escrow datum: {0}")]
-    DatumSchema(NotOurs),
+    DatumSchema(InvalidDatum),
     /// Another state than `FundsLocked`.
     #[error("the escrow datum is not in the state FundsLocked")]
     State,
@@ -178,7 +178,7 @@ pub struct Lock<'a> {
     facts: LockFacts<'a>,
     outputs: usize,
     output: Option<(u16, &'a Output)>,
-    datum: Option<Result<Datum, NotOurs>>,
+    datum: Option<Result<Datum, InvalidDatum>>,
 }
 
 impl<'a> Lock<'a> {

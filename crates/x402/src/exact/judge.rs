@@ -8,7 +8,7 @@
 use cardano::{chain::Chain, keys::VerifyEd25519};
 
 use super::{
-    Facts, Moment, Payment, PaymentContext, Situation, VerifiedPayment, VerifyError,
+    Facts, Moment, Payment, PaymentContext, VerificationContext, VerifiedPayment, VerifyError,
     rules::{
         ChainRule, PaymentRule, datum, inputs, limits, metadata, network, nonce, payee, plain, validity, value,
         witnesses,
@@ -77,12 +77,12 @@ pub async fn verify(
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
     let mut facts = Facts::of_payer(chain, payment).await?;
-    judge(PAYER_RULES, &Situation { case: &case, facts: &facts, moment })?;
+    judge(PAYER_RULES, &VerificationContext { case: &case, facts: &facts, moment })?;
     facts.complete(chain, payment).await?;
-    let situation = Situation { case: &case, facts: &facts, moment };
+    let context = VerificationContext { case: &case, facts: &facts, moment };
     // Of these alone not all were looked up.
-    inputs::hold_few_tokens(&situation)?;
-    Ok(judge_whole(method, &situation)?)
+    inputs::hold_few_tokens(&context)?;
+    Ok(judge_whole(method, &context)?)
 }
 
 /// As [`verify`], with facts that were gathered before.
@@ -100,9 +100,9 @@ pub async fn verify_with_facts(
     let case = PaymentContext::new(offered, payment)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
-    let situation = Situation { case: &case, facts, moment };
-    judge(PAYER_RULES, &situation)?;
-    judge_whole(method, &situation)
+    let context = VerificationContext { case: &case, facts, moment };
+    judge(PAYER_RULES, &context)?;
+    judge_whole(method, &context)
 }
 
 fn judge_alone(method: &dyn PaymentMethod, case: &PaymentContext<'_>, moment: Moment) -> Result<(), Refusal> {
@@ -120,24 +120,24 @@ fn judge_alone(method: &dyn PaymentMethod, case: &PaymentContext<'_>, moment: Mo
     datum::byte_strings_are_short(case)
 }
 
-fn judge(rules: &[ChainRule], situation: &Situation<'_>) -> Result<(), Refusal> {
-    rules.iter().try_for_each(|rule| rule(situation))
+fn judge(rules: &[ChainRule], context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    rules.iter().try_for_each(|rule| rule(context))
 }
 
-fn judge_whole(method: &dyn PaymentMethod, situation: &Situation<'_>) -> Result<VerifiedPayment, Refusal> {
-    judge(LEDGER_RULES, situation)?;
-    let payer = nonce::payer(situation)?;
-    let lock = method.check_on_chain(situation, &payer)?;
-    let PaymentContext { offered, payment, .. } = situation.case;
+fn judge_whole(method: &dyn PaymentMethod, context: &VerificationContext<'_>) -> Result<VerifiedPayment, Refusal> {
+    judge(LEDGER_RULES, context)?;
+    let payer = nonce::payer(context)?;
+    let lock = method.check_on_chain(context, &payer)?;
+    let PaymentContext { offered, payment, .. } = context.case;
     Ok(VerifiedPayment {
         tx_id: payment.tx.id,
         payer: lock.as_ref().map_or(payer, |lock| lock.buyer),
         inputs: payment.tx.inputs.clone(),
-        valid_until: validity::end(situation)?,
+        valid_until: validity::end(context)?,
         amount: offered.requirements.amount,
         lock,
-        public: situation.facts.has_payment(),
-        newest_height: situation.facts.tip.height,
+        public: context.facts.has_payment(),
+        newest_height: context.facts.tip.height,
         cbor: payment.tx.cbor().to_vec(),
     })
 }

@@ -1,4 +1,4 @@
-//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`Situation`] to a refusal or nothing;
+//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`VerificationContext`] to a refusal or nothing;
 //! each file has the error of its rules, with their stable codes.
 
 pub(super) mod datum;
@@ -42,7 +42,7 @@ pub struct PaymentContext<'a> {
 
 /// A payment to judge, with the chain around it.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct VerificationContext<'a> {
     /// The payment.
     pub case: &'a PaymentContext<'a>,
     /// What the chain says.
@@ -54,7 +54,7 @@ pub struct Situation<'a> {
 /// A rule that needs nothing but the payment.
 pub(super) type PaymentRule = fn(&PaymentContext<'_>) -> Result<(), Refusal>;
 /// A rule that needs the chain.
-pub(super) type ChainRule = fn(&Situation<'_>) -> Result<(), Refusal>;
+pub(super) type ChainRule = fn(&VerificationContext<'_>) -> Result<(), Refusal>;
 
 impl<'a> PaymentContext<'a> {
     /// The case of a payment under what was offered.

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Refusal,
     escrow::VerifiedLock,
-    exact::{PaymentContext, Situation, rules::plain},
+    exact::{PaymentContext, VerificationContext, rules::plain},
     wire::{
         Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, Network,
         PaymentRequirements, SCHEME_EXACT,
@@ -93,7 +93,7 @@ impl PaymentMethod for DefaultMethod {
         plain::outputs_are_plain(case)
     }
 
-    fn check_on_chain(&self, _: &Situation<'_>, _: &Address) -> Result<Option<VerifiedLock>, Refusal> {
+    fn check_on_chain(&self, _: &VerificationContext<'_>, _: &Address) -> Result<Option<VerifiedLock>, Refusal> {
         Ok(None)
     }
 

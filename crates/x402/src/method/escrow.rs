@@ -31,7 +31,7 @@ use crate::{
         AgentIdentifier, AuthorizedTerms, DeploymentWire, EscrowExtra, InputCommitment, LockFacts, SellerTerms,
         TermsDigest, TransferMethod, VerifiedLock, verify_lock,
     },
-    exact::{PaymentContext, Situation, rules::plain},
+    exact::{PaymentContext, VerificationContext, rules::plain},
     wire::{
         Accepted, Amount, Asset, ConfirmationPolicy, DefaultExtra, Extra, MAX_TIMEOUT_SECONDS, Network,
         PaymentRequirements, SCHEME_EXACT,
@@ -219,8 +219,12 @@ impl PaymentMethod for EscrowMethod {
         plain::other_outputs_are_plain(case)
     }
 
-    fn check_on_chain(&self, situation: &Situation<'_>, payer: &Address) -> Result<Option<VerifiedLock>, Refusal> {
-        let Situation { case, facts, moment } = situation;
+    fn check_on_chain(
+        &self,
+        context: &VerificationContext<'_>,
+        payer: &Address,
+    ) -> Result<Option<VerifiedLock>, Refusal> {
+        let VerificationContext { case, facts, moment } = context;
         let terms = case.offered.terms.as_ref().ok_or(Refusal::Requirements("there are no signed terms"))?;
         let (tx, parameters) = (&case.payment.tx, &facts.parameters);
         Ok(Some(verify_lock(LockFacts { tx, terms, payer, parameters, slots: &moment.slots })?))

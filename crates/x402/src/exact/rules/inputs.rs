@@ -2,7 +2,7 @@
 
 use cardano::{Address, TxHash, TxRef, chain::Utxo};
 
-use super::{PaymentContext, Situation};
+use super::{PaymentContext, VerificationContext};
 use crate::{
     Refusal,
     exact::{InputState, MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS},
@@ -54,25 +54,25 @@ pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
 }
 
 /// They hold few enough native tokens to be looked up.
-pub fn hold_few_tokens(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let few = situation.facts.tokens() <= MAX_INPUT_TOKENS;
+pub fn hold_few_tokens(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let few = context.facts.tokens() <= MAX_INPUT_TOKENS;
     if few { Ok(()) } else { Err(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS).into()) }
 }
 
 /// Every input is there to be spent.
-pub fn are_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
-    Ok(resolved(situation).map(|_| ())?)
+pub fn are_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    Ok(resolved(context).map(|_| ())?)
 }
 
 /// Every input is at a preprod address with a payment key, so that a signature is all it takes.
-pub fn are_key_locked(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let stranger = resolved(situation)?.into_iter().find(|(_, utxo)| utxo.address.parse::<Address>().is_err());
+pub fn are_key_locked(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let stranger = resolved(context)?.into_iter().find(|(_, utxo)| utxo.address.parse::<Address>().is_err());
     stranger.map_or(Ok(()), |(input, _)| Err(InvalidInputs::Address(input).into()))
 }
 
 /// No input carries a reference script: the ledger charges for each, spent or referenced (Conway, `txNonDistinctRefScriptsSize`).
-pub fn carry_no_script(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let carrier = resolved(situation)?.into_iter().find(|(_, utxo)| utxo.reference_script.is_some());
+pub fn carry_no_script(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let carrier = resolved(context)?.into_iter().find(|(_, utxo)| utxo.reference_script.is_some());
     carrier.map_or(Ok(()), |(input, _)| Err(InvalidInputs::ReferenceScript(input).into()))
 }
 
@@ -80,8 +80,8 @@ pub fn carry_no_script(situation: &Situation<'_>) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// One is not there.
-pub(super) fn resolved<'a>(situation: &Situation<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, InvalidInputs> {
-    let (facts, inputs) = (situation.facts, &situation.case.payment.tx.inputs);
+pub(super) fn resolved<'a>(context: &VerificationContext<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, InvalidInputs> {
+    let (facts, inputs) = (context.facts, &context.case.payment.tx.inputs);
     inputs
         .iter()
         .map(|input| match facts.inputs.get(input) {

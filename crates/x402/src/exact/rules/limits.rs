@@ -3,7 +3,7 @@
 
 use cardano::Lovelace;
 
-use super::Situation;
+use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
@@ -41,22 +41,22 @@ refusals! {
 }
 
 /// The transaction is not larger than `maxTxSize`.
-pub fn transaction_fits(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let (bytes, most) = (situation.case.payment.tx.ledger_size(), situation.facts.parameters.max_tx_size);
+pub fn transaction_fits(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let (bytes, most) = (context.case.payment.tx.ledger_size(), context.facts.parameters.max_tx_size);
     if fits(bytes, most) { Ok(()) } else { Err(LimitBroken::TooLarge { bytes, most }.into()) }
 }
 
 /// No output's value is larger than `maxValueSize`.
-pub fn values_fit(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let most = situation.facts.parameters.max_value_size;
-    let large = situation.case.payment.tx.outputs.iter().position(|output| !fits(output.value_size, most));
+pub fn values_fit(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let most = context.facts.parameters.max_value_size;
+    let large = context.case.payment.tx.outputs.iter().position(|output| !fits(output.value_size, most));
     large.map_or(Ok(()), |index| Err(LimitBroken::ValueTooLarge(index).into()))
 }
 
 /// Every output (the scheme asks it of the one to `payTo`, the ledger of all) holds `(160 + size) * coinsPerUtxoByte`.
-pub fn outputs_hold_their_minimum(situation: &Situation<'_>) -> Result<(), Refusal> {
-    for (index, output) in situation.case.payment.tx.outputs.iter().enumerate() {
-        let least = situation.facts.parameters.min_utxo(output.size);
+pub fn outputs_hold_their_minimum(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    for (index, output) in context.case.payment.tx.outputs.iter().enumerate() {
+        let least = context.facts.parameters.min_utxo(output.size);
         let least = least.ok_or(Refusal::Requirements("the protocol's output parameters are out of range"))?;
         if output.value.lovelace < least {
             return Err(LimitBroken::MinUtxo { output: index, least }.into());
@@ -66,9 +66,9 @@ pub fn outputs_hold_their_minimum(situation: &Situation<'_>) -> Result<(), Refus
 }
 
 /// The fee is at least `minFeeB + minFeeA * size`.
-pub fn fee_covers_the_minimum(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let tx = &situation.case.payment.tx;
-    let least = situation.facts.parameters.min_fee(tx.ledger_size());
+pub fn fee_covers_the_minimum(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let tx = &context.case.payment.tx;
+    let least = context.facts.parameters.min_fee(tx.ledger_size());
     let least = least.ok_or(Refusal::Requirements("the protocol's fee parameters are out of range"))?;
     if tx.fee >= least { Ok(()) } else { Err(LimitBroken::FeeTooLow { offered: tx.fee, least }.into()) }
 }

@@ -2,7 +2,7 @@
 
 use cardano::{Address, TxRef};
 
-use super::{InvalidInputs, PaymentContext, Situation};
+use super::{InvalidInputs, PaymentContext, VerificationContext};
 use crate::{Refusal, exact::InputState};
 
 refusals! {
@@ -29,9 +29,9 @@ pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
 
 /// The nonce is there to be spent, or this very transaction spent it: what a public transaction proves about who sends it
 /// to us is said where [`crate::exact::VerifiedPayment::public`] is.
-pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let nonce = situation.case.payment.nonce;
-    match situation.facts.inputs.get(&nonce) {
+pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let nonce = context.case.payment.nonce;
+    match context.facts.inputs.get(&nonce) {
         Some(InputState::Unspent(_) | InputState::SpentByPayment(_)) => Ok(()),
         _ => Err(InvalidNonce::NotUnspent(nonce).into()),
     }
@@ -41,9 +41,9 @@ pub fn is_unspent(situation: &Situation<'_>) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// The nonce is not an unspent output at a key's address.
-pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
-    let nonce = situation.case.payment.nonce;
-    match situation.facts.inputs.get(&nonce) {
+pub fn payer(context: &VerificationContext<'_>) -> Result<Address, Refusal> {
+    let nonce = context.case.payment.nonce;
+    match context.facts.inputs.get(&nonce) {
         Some(InputState::Unspent(utxo) | InputState::SpentByPayment(utxo)) => {
             Ok(utxo.address.parse().map_err(|_| InvalidInputs::Address(nonce))?)
         }
@@ -52,8 +52,8 @@ pub fn payer(situation: &Situation<'_>) -> Result<Address, Refusal> {
 }
 
 /// The payer is not `payTo`: the payment credentials differ.
-pub fn payer_is_not_payee(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let payer = payer(situation)?;
-    let same = situation.case.pay_to.payment_key() == Some(payer.payment_key());
+pub fn payer_is_not_payee(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let payer = payer(context)?;
+    let same = context.case.pay_to.payment_key() == Some(payer.payment_key());
     if same { Err(InvalidNonce::SelfPayment.into()) } else { Ok(()) }
 }

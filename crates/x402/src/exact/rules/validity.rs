@@ -10,7 +10,7 @@
 //! A node judges a submitted transaction as if it were in the slot after its newest block, so that slot must be
 //! before the TTL, and the start must not be after the newest block.
 
-use super::Situation;
+use super::VerificationContext;
 use crate::Refusal;
 
 /// How long after its TTL a payment that its payer handed in elsewhere is still taken, in slots of a second: a payer
@@ -54,32 +54,32 @@ refusals! {
 }
 
 /// There is a TTL.
-pub fn has_an_end(situation: &Situation<'_>) -> Result<(), Refusal> {
-    end(situation).map(|_| ())
+pub fn has_an_end(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    end(context).map(|_| ())
 }
 
 /// The TTL has not passed; or not long ago, where a block has the transaction.
-pub fn has_not_ended(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let ttl = end(situation)?;
-    let clock = situation.moment.slots.slot_at(now_ms(situation)).ok_or(OUT_OF_RANGE)?;
-    let now = clock.max(situation.facts.tip.slot.saturating_add(1));
-    let grace = if situation.facts.has_payment() { PUBLIC_SLOTS } else { 0 };
+pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let ttl = end(context)?;
+    let clock = context.moment.slots.slot_at(now_ms(context)).ok_or(OUT_OF_RANGE)?;
+    let now = clock.max(context.facts.tip.slot.saturating_add(1));
+    let grace = if context.facts.has_payment() { PUBLIC_SLOTS } else { 0 };
     if ttl.saturating_add(grace) > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
 }
 
 /// The TTL is not later than the timeout allows.
-pub fn ends_soon_enough(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let ttl = end(situation)?;
-    let timeout_ms = u64::from(situation.case.offered.requirements.max_timeout_seconds).saturating_mul(1_000);
-    let latest = now_ms(situation).checked_add(timeout_ms).ok_or(OUT_OF_RANGE)?;
-    let most = situation.moment.slots.slot_at(latest).ok_or(OUT_OF_RANGE)?;
+pub fn ends_soon_enough(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let ttl = end(context)?;
+    let timeout_ms = u64::from(context.case.offered.requirements.max_timeout_seconds).saturating_mul(1_000);
+    let latest = now_ms(context).checked_add(timeout_ms).ok_or(OUT_OF_RANGE)?;
+    let most = context.moment.slots.slot_at(latest).ok_or(OUT_OF_RANGE)?;
     if ttl <= most { Ok(()) } else { Err(InvalidValidity::TtlTooFar { ttl, most }.into()) }
 }
 
 /// The validity has begun.
-pub fn has_begun(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let tip = situation.facts.tip.slot;
-    match situation.case.payment.tx.validity_start {
+pub fn has_begun(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let tip = context.facts.tip.slot;
+    match context.case.payment.tx.validity_start {
         Some(start) if start > tip => Err(InvalidValidity::NotYetValid { start, tip }.into()),
         _ => Ok(()),
     }
@@ -89,10 +89,10 @@ pub fn has_begun(situation: &Situation<'_>) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// There is none.
-pub fn end(situation: &Situation<'_>) -> Result<u64, Refusal> {
-    Ok(situation.case.payment.tx.ttl.ok_or(InvalidValidity::TtlMissing)?)
+pub fn end(context: &VerificationContext<'_>) -> Result<u64, Refusal> {
+    Ok(context.case.payment.tx.ttl.ok_or(InvalidValidity::TtlMissing)?)
 }
 
-fn now_ms(situation: &Situation<'_>) -> u64 {
-    situation.moment.now_ms.max(situation.facts.tip.time_ms)
+fn now_ms(context: &VerificationContext<'_>) -> u64 {
+    context.moment.now_ms.max(context.facts.tip.time_ms)
 }

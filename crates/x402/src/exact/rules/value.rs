@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cardano::chain::Value;
 
-use super::{Situation, inputs::resolved};
+use super::{VerificationContext, inputs::resolved};
 use crate::Refusal;
 
 /// Inputs and outputs do not balance.
@@ -21,10 +21,10 @@ impl NotConserved {
 }
 
 /// Nothing appears and nothing is lost.
-pub fn is_conserved(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let tx = &situation.case.payment.tx;
+pub fn is_conserved(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let tx = &context.case.payment.tx;
     let mut balance = ValueSums::default();
-    for (_, utxo) in resolved(situation)? {
+    for (_, utxo) in resolved(context)? {
         balance.add(&utxo.value, 1);
     }
     for output in &tx.outputs {

@@ -8,7 +8,7 @@ use cardano::{
     keys::{self, VerifyEd25519},
 };
 
-use super::{InvalidInputs, PaymentContext, Situation, inputs::resolved, nonce};
+use super::{InvalidInputs, PaymentContext, VerificationContext, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
 /// Signatures of a payment from outside: a wallet spends few outputs for one, each of one key.
@@ -48,15 +48,15 @@ pub fn required_signers_signed(case: &PaymentContext<'_>) -> Result<(), Refusal>
 }
 
 /// The payer signed.
-pub fn payer_signed(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let payer = nonce::payer(situation)?;
-    require(&signers(situation.case.payment), [payer.payment_key()])
+pub fn payer_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let payer = nonce::payer(context)?;
+    require(&signers(context.case.payment), [payer.payment_key()])
 }
 
 /// Every owner of an input signed.
-pub fn owners_signed(situation: &Situation<'_>) -> Result<(), Refusal> {
-    let signers = signers(situation.case.payment);
-    for (input, utxo) in resolved(situation)? {
+pub fn owners_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
+    let signers = signers(context.case.payment);
+    for (input, utxo) in resolved(context)? {
         let owner = utxo.address.parse::<Address>().map_err(|_| InvalidInputs::Address(input))?;
         require(&signers, [owner.payment_key()])?;
     }

@@ -1,0 +1,322 @@
+//! `surety evidence` and `surety verify`: what a purchase was, in a file that anyone can check.
+//!
+//! ```text
+//! service (public routes) ──> purchase, listing, contract ┐
+//! chain ──> each transaction's bytes                      ├─> evidence, checked before it is written
+//! this wallet's folder ──> the receipt, where it has one  ┘
+//! ```
+//!
+//! Nothing of what was bought is in it.
+
+use std::{fs, path::PathBuf};
+
+use api_types::Purchase;
+use blueprint::Blueprint;
+use cardano::{ContentHash, TxHash};
+use clap::Args;
+use escrow::{Datum, State};
+use market::{DeliveryMode, ListingId};
+use serde_json::{Value, json};
+use x402_cardano::{
+    escrow::{EscrowExtra, InputCommitment, SellerTerms},
+    wire::{PaymentRequired, PaymentRequirements, decode_header},
+};
+
+use crate::{
+    Shop,
+    acting::PurchaseArgument,
+    buying::blueprint,
+    chain::ChainClient,
+    failure::Failure,
+    redelivery::unlock,
+    service::{Ask, Listing},
+    settling::Purchased,
+    verify::evidence::{Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, shown},
+};
+
+/// Bytes of a file that are read: twenty transactions of the ledger's largest size take less, in hexadecimal.
+const MAX_FILE: u64 = 1 << 20;
+/// What the service calls a payout to the creator, which is no step of the escrow.
+const CREATOR_PAID: &str = "creator_paid";
+
+/// Which purchase, and where its evidence goes.
+#[derive(Args)]
+pub struct EvidenceArguments {
+    #[command(flatten)]
+    purchase: PurchaseArgument,
+    /// A file for it, instead of stdout.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The blueprint (CIP-57) of the purchase's contract, where it is not this repository's.
+    #[arg(long)]
+    contract: Option<PathBuf>,
+}
+
+/// Which evidence, and what it is held against.
+#[derive(Args)]
+pub struct VerifyArguments {
+    /// The file.
+    file: PathBuf,
+    /// A Blockfrost API of the chain, with `/api/v0`: each transaction must be there, and the last be the last.
+    #[arg(long, value_name = "URL")]
+    ledger: Option<String>,
+    /// What was delivered: it must be what was listed, and what the seller posted.
+    #[arg(long, value_name = "FILE")]
+    content: Option<PathBuf>,
+    /// The blueprint (CIP-57) of the purchase's contract, where it is not this repository's.
+    #[arg(long)]
+    contract: Option<PathBuf>,
+}
+
+impl From<Flaw> for Failure {
+    fn from(flaw: Flaw) -> Self {
+        Self::Refused(format!("the evidence does not hold: {flaw}"))
+    }
+}
+
+/// Collects the evidence of a purchase, checks it, and hands it over.
+///
+/// # Errors
+/// Something cannot be asked, or does not hold.
+pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure> {
+    let blueprint = blueprint(arguments.contract.as_ref())?;
+    let id = arguments.purchase.id(shop)?;
+    let purchase: Purchase = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
+    let listing: ListingId =
+        purchase.listing_id.parse().map_err(|_| Failure::Refused("the service names no listing".into()))?;
+    let (listed, _) = shop.service.listing(&listing)?;
+    let mut evidence = evidence(shop, &purchase, &listed)?;
+    if purchase.mode == DeliveryMode::Protected {
+        evidence.quote = Some(quote(shop, &listing, &evidence)?);
+    }
+    complete(&mut evidence, &blueprint)?;
+    evidence.receipt = receipt(shop, &id)?;
+    check(&evidence, &blueprint, None)?;
+    let file = json!(evidence);
+    if let Some(path) = &arguments.out {
+        let written = fs::write(path, format!("{file:#}\n"));
+        written.map_err(|error| Failure::Refused(format!("cannot write {}: {error}", path.display())))?;
+        shop.tell.progress(&format!("{} transactions are in {}", evidence.steps.len(), path.display()));
+        return Ok(());
+    }
+    shop.tell.result(&file, &format!("{file:#}"))
+}
+
+/// What service and chain say of a purchase; its steps say nothing yet beside their transactions.
+fn evidence(shop: &Shop, purchase: &Purchase, listed: &Listing) -> Result<Evidence, Failure> {
+    let mut txs: Vec<TxHash> = vec![];
+    for event in purchase.events.iter().filter(|event| event.status != CREATOR_PAID) {
+        if !txs.contains(&event.tx_hash) {
+            txs.push(event.tx_hash);
+        }
+    }
+    let instant = purchase.mode == DeliveryMode::Instant;
+    Ok(Evidence {
+        version: VERSION,
+        listing: ListingFacts {
+            id: listed.id.clone(),
+            content_hash: listed.content_hash,
+            price_lovelace: listed.price_lovelace,
+            seller_address: instant.then_some(listed.seller_address),
+        },
+        purchase: PurchaseFacts {
+            id: purchase.id,
+            mode: purchase.mode,
+            buyer_address: purchase.buyer_address,
+            status: String::new(),
+        },
+        quote: None,
+        steps: txs.iter().map(|tx| step(shop, tx)).collect::<Result<_, _>>()?,
+        decision: None,
+        receipt: None,
+    })
+}
+
+fn step(shop: &Shop, tx: &TxHash) -> Result<Step, Failure> {
+    let missing = || Failure::Refused(format!("the chain does not have the transaction {tx} that the service names"));
+    let (cbor, block) = shop.chain.transaction(tx)?.ok_or_else(missing)?;
+    Ok(Step {
+        tx_hash: *tx,
+        status: String::new(),
+        height: block.height,
+        at: block.time_ms,
+        datum: None,
+        sha256: ContentHash::of(&cbor),
+        cbor: hex::encode(cbor),
+    })
+}
+
+/// The quote that the lock was made under: the offer of now, with the terms and the signature in the lock's datum.
+fn quote(shop: &Shop, listing: &ListingId, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
+    let refused = |why: String| Failure::Refused(format!("the quote cannot be collected: {why}"));
+    let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
+    let header = answer.header("payment-required").ok_or_else(|| answer.failure())?;
+    let required: PaymentRequired = decode_header(header).map_err(|error| refused(error.to_string()))?;
+    let offered = required.accepts.into_iter().find(|entry| entry.extra.escrow().is_some());
+    let offered = offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))?;
+    let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
+    let datum = locked(evidence, &offered.pay_to, extra).ok_or_else(|| refused("nothing is locked under it".into()))?;
+    let nonce = datum.seller_nonce.as_slice().try_into().ok();
+    let terms = SellerTerms {
+        seller: datum.seller.key_address().ok_or_else(|| refused("its seller is a script".into()))?,
+        seller_return: datum.seller_return_address.and_then(|address| address.key_address()),
+        seller_nonce: nonce.ok_or_else(|| refused("its nonce has not 32 bytes".into()))?,
+        buyer_nonce: datum.buyer_nonce,
+        agent_identifier: extra.terms.agent_identifier.clone(),
+        input_hash: extra.terms.input_hash,
+        deadlines: datum.deadlines,
+    };
+    let commitment = InputCommitment::of_listing(&evidence.listing.id, &evidence.listing.content_hash);
+    // What the seller did not sign, and no transaction repeats, is left out.
+    let mut extra = EscrowExtra {
+        confirmation_policy: None,
+        are_fees_sponsored: None,
+        input_commitment: commitment,
+        terms,
+        reference_key: datum.reference_key,
+        reference_signature: datum.reference_signature,
+        ..extra.clone()
+    };
+    extra.blockchain_identifier = extra.identifier(&offered.pay_to).encode();
+    let mut entry = json!(offered);
+    if let Some(fields) = entry.as_object_mut() {
+        fields.insert("extra".into(), json!(extra));
+    }
+    serde_json::from_value(entry).map_err(|error| refused(error.to_string()))
+}
+
+/// The datum of the first transaction's escrow under terms of this seller.
+fn locked(evidence: &Evidence, pay_to: &str, extra: &EscrowExtra) -> Option<Datum> {
+    let cbor = hex::decode(&evidence.steps.first()?.cbor).ok()?;
+    let made = cardano::tx::TransactionUtxos::read(&cbor).ok()?.made;
+    let here = made.into_iter().filter(|output| output.address == pay_to);
+    let mut datums = here.filter_map(|output| Datum::from_cbor(output.inline_datum.as_deref()?).ok());
+    datums.find(|datum| datum.state == State::FundsLocked && datum.input_hash == extra.terms.input_hash.as_bytes())
+}
+
+/// Says beside the transactions what they show.
+fn complete(evidence: &mut Evidence, blueprint: &Blueprint) -> Result<(), Failure> {
+    let Shown { steps, decision, .. } = shown(evidence, blueprint, None)?;
+    for (step, (status, datum)) in evidence.steps.iter_mut().zip(steps) {
+        evidence.purchase.status.clone_from(&status);
+        (step.status, step.datum) = (status, datum.map(hex::encode));
+    }
+    evidence.decision = decision;
+    Ok(())
+}
+
+/// The receipt of a purchase that this wallet made, where it kept one and the service still publishes its key.
+fn receipt(shop: &Shop, id: &TxHash) -> Result<Option<Receipt>, Failure> {
+    let kept = Purchased::kept(shop, id)?.filter(|kept| kept.api == shop.service.base());
+    let Some(jws) = kept.and_then(|kept| kept.receipt) else { return Ok(None) };
+    let did: Value = shop.service.json("GET", "/.well-known/did.json", Ask::default())?;
+    Ok(Receipt::of(jws, &did))
+}
+
+/// Checks evidence, and says what it shows.
+///
+/// # Errors
+/// The first part that does not hold.
+pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
+    let file = read(&arguments.file)?;
+    let evidence: Evidence = serde_json::from_slice(&file).map_err(|error| {
+        Failure::Refused(format!("the evidence does not hold: {}: {error}", arguments.file.display()))
+    })?;
+    let content = arguments.content.as_ref().map(read).transpose()?;
+    let shown = check(&evidence, &blueprint(arguments.contract.as_ref())?, content.as_deref())?;
+    let on_chain = arguments.ledger.is_some();
+    if let Some(url) = &arguments.ledger {
+        let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
+        is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), &project_id, false)?)?;
+    }
+    let words = words(&evidence, &shown, on_chain);
+    let Shown { checks, .. } = shown;
+    let told = json!({
+        "purchase": evidence.purchase.id, "status": evidence.purchase.status, "checks": checks,
+        "decision": evidence.decision, "receipt": evidence.receipt.is_some(), "onChain": on_chain,
+    });
+    shop.tell.result(&told, &words.join("\n"))?;
+    let delivered = [checks.output_matches_listing, checks.output_is_what_seller_posted];
+    if delivered.contains(&Some(false)) {
+        return Err(Failure::Refused("the content is not what was listed, or not what the seller posted".into()));
+    }
+    Ok(())
+}
+
+fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
+    use std::io::Read;
+    let refused = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    let mut bytes = vec![];
+    let file = fs::File::open(path).map_err(refused)?;
+    file.take(MAX_FILE.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_FILE) {
+        return Ok(bytes);
+    }
+    Err(Failure::Usage(format!("{} is larger than {MAX_FILE} bytes", path.display())))
+}
+
+/// That the chain has each transaction, byte for byte and where the file says, and that the escrow went no further.
+fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
+    chain.must_be_preprod()?;
+    let flaw = |part: String, why: &str| Flaw { part, why: why.to_owned() };
+    for (place, step) in evidence.steps.iter().enumerate() {
+        let found = chain.transaction(&step.tx_hash)?;
+        let (cbor, block) =
+            found.ok_or_else(|| flaw(format!("steps[{place}].txHash"), "the chain does not have it"))?;
+        if hex::encode(cbor) != step.cbor {
+            return Err(flaw(format!("steps[{place}].cbor"), "the chain has other bytes").into());
+        }
+        if !block.valid {
+            return Err(flaw(format!("steps[{place}].cbor"), "its scripts failed").into());
+        }
+        if block.height != step.height {
+            return Err(flaw(format!("steps[{place}].height"), "it is in another block").into());
+        }
+        if block.time_ms != step.at {
+            return Err(flaw(format!("steps[{place}].at"), "its block has another time").into());
+        }
+    }
+    if let Some(open) = shown.open {
+        let outputs = chain.outputs_of(&open.tx)?.unwrap_or_default();
+        let spent = outputs.into_iter().find(|output| output.utxo.reference == open).and_then(|output| output.spent_by);
+        if let Some(tx) = spent {
+            return Err(flaw("steps".into(), &format!("the escrow went on in {tx}")).into());
+        }
+    }
+    Ok(())
+}
+
+/// What the file shows, for people.
+fn words(evidence: &Evidence, shown: &Shown, on_chain: bool) -> Vec<String> {
+    let Evidence { listing, purchase, steps, decision, receipt, .. } = evidence;
+    let mut words = vec![format!(
+        "{} of {} for {}, {}: {}",
+        purchase.id,
+        listing.id,
+        listing.price_lovelace.display_tada(),
+        purchase.mode.as_str(),
+        purchase.status
+    )];
+    let statuses: Vec<&str> = steps.iter().map(|step| step.status.as_str()).collect();
+    words.push(format!("{} transactions hold together: {}", steps.len(), statuses.join(", ")));
+    if let Some(decision) = decision {
+        words.push(format!(
+            "the arbiters signed {} to the buyer and {} to the seller",
+            decision.buyer_lovelace.display_tada(),
+            decision.seller_lovelace.display_tada()
+        ));
+    }
+    for (what, holds) in [
+        ("the escrow commits to this listing", shown.checks.escrow_is_for_listing),
+        ("the seller posted this content", shown.checks.output_is_what_seller_posted),
+        ("the content is what was listed", shown.checks.output_matches_listing),
+    ] {
+        words.extend(holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" })));
+    }
+    if receipt.is_some() {
+        words.push("the receipt is signed for this purchase".into());
+    }
+    let on_chain = if on_chain { "the chain has all of it" } else { "not held against the chain: --ledger URL does" };
+    words.push(on_chain.into());
+    words
+}

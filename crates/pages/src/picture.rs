@@ -1,0 +1,242 @@
+//! `/listings/{id}/picture.png`: what a link to a listing shows elsewhere: its cover with title and price.
+//!
+//! A PNG, for the sites and messengers that show previews of links draw no SVG. It is half as wide as they recommend, which
+//! shows as large and costs a quarter: 32 steps between the cover's two tones, each in 8 mixtures with white, are one palette.
+
+use market::DeliveryMode;
+use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
+use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+
+use crate::{
+    preview::{self, pattern, tone},
+    view::Listing,
+};
+
+/// Pixels from left to right.
+pub const WIDTH: u16 = 600;
+/// Pixels from top to bottom.
+pub const HEIGHT: u16 = 315;
+const COLUMNS: usize = WIDTH as usize;
+const ROWS: usize = HEIGHT as usize;
+/// Pixels between the edge and what is written.
+const MARGIN: usize = 32;
+/// Steps from one tone to the other, and mixtures of each with white.
+const STEPS: usize = 32;
+const MIXTURES: usize = 8;
+/// What is written is all white; a pattern is the first mixture.
+const WHITE: usize = MIXTURES - 1;
+const WEIGHT: FontWeight = FontWeight::Bold;
+const LARGE: RasterHeight = RasterHeight::Size32;
+const SMALL: RasterHeight = RasterHeight::Size20;
+/// Lines of a title, and pixels from one to the next.
+const LINES: usize = 4;
+const LEADING: usize = 40;
+
+/// The two tones of each cover, as in the stylesheet (`--tone`).
+const TONES: [[[u8; 3]; 2]; preview::TONES] = [
+    [[0x24, 0x40, 0x8f], [0x1f, 0x7a, 0x8c]],
+    [[0x5b, 0x2a, 0x86], [0xa8, 0x32, 0x79]],
+    [[0x0f, 0x5f, 0x4a], [0x2b, 0x7a, 0x3d]],
+    [[0xb0, 0x2a, 0x4c], [0x8a, 0x3b, 0x12]],
+    [[0x23, 0x2a, 0x3b], [0x4b, 0x5b, 0x80]],
+    [[0x12, 0x4e, 0x78], [0x5b, 0x2a, 0x86]],
+];
+
+/// The picture.
+///
+/// # Errors
+/// None that is known: memory takes what is written.
+pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
+    let mut canvas = Canvas::blank();
+    canvas.decorate(pattern(listing));
+    canvas.write("Surety", (MARGIN, MARGIN), SMALL);
+    let category = legible(listing.category.as_deref().unwrap_or("Prompt"));
+    canvas.write(&category, (right(&category, SMALL), MARGIN), SMALL);
+    let room = (COLUMNS - MARGIN * 2).checked_div(get_raster_width(WEIGHT, LARGE)).unwrap_or(1);
+    let lines = wrapped(&legible(&listing.title), room);
+    let mut top = MARGIN * 2 + 16;
+    for line in &lines {
+        canvas.write(line, (MARGIN, top), LARGE);
+        top = top.saturating_add(LEADING);
+    }
+    let bottom = ROWS - MARGIN - 32;
+    canvas.write(&listing.price_lovelace.display_tada(), (MARGIN, bottom), LARGE);
+    let promise = if listing.offers(DeliveryMode::Protected) { "Delivered, or your money back" } else { "Instant" };
+    canvas.write(promise, (right(promise, SMALL), bottom + 8), SMALL);
+    canvas.encoded(tone(listing))
+}
+
+/// Where a text begins that ends at the right margin.
+fn right(text: &str, size: RasterHeight) -> usize {
+    let width = text.chars().count().saturating_mul(get_raster_width(WEIGHT, size));
+    (COLUMNS - MARGIN).saturating_sub(width)
+}
+
+/// What the font can write of a text: the Latin scripts; of others, what is around them.
+fn legible(text: &str) -> String {
+    let plain = text.chars().map(|c| match c {
+        '“' | '”' => '"',
+        '’' | '‘' => '\'',
+        '–' | '—' => '-',
+        other => other,
+    });
+    let written: String = plain.filter(|c| *c == ' ' || get_raster(*c, WEIGHT, LARGE).is_some()).collect();
+    written.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Lines of at most so many characters, cut between words where there are any, and ended with dots where it is too long.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![];
+    for word in text.split(' ') {
+        let mut rest: Vec<char> = word.chars().collect();
+        while !rest.is_empty() {
+            let part: String = rest.drain(..rest.len().min(most)).collect();
+            match lines.last_mut() {
+                Some(line) if line.chars().count().saturating_add(part.len()) < most => {
+                    line.push(' ');
+                    line.push_str(&part);
+                }
+                _ => lines.push(part),
+            }
+        }
+    }
+    if lines.len() > LINES {
+        lines.truncate(LINES);
+        if let Some(last) = lines.last_mut() {
+            *last = last.chars().take(most.saturating_sub(3)).chain("...".chars()).collect();
+        }
+    }
+    lines
+}
+
+/// How much of white each pixel has, row by row.
+struct Canvas(Vec<usize>);
+
+impl Canvas {
+    fn blank() -> Self {
+        Self(vec![0; COLUMNS * ROWS])
+    }
+
+    /// More of white, never less.
+    fn lighten(&mut self, (x, y): (usize, usize), mixture: usize) {
+        let at = y.saturating_mul(COLUMNS).saturating_add(x);
+        if let Some(pixel) = self.0.get_mut(at).filter(|_| x < COLUMNS) {
+            *pixel = mixture.max(*pixel);
+        }
+    }
+
+    fn write(&mut self, text: &str, (left, top): (usize, usize), size: RasterHeight) {
+        let mut x = left;
+        for glyph in text.chars().filter_map(|c| get_raster(c, WEIGHT, size)) {
+            for (down, row) in glyph.rows().enumerate() {
+                for (along, intensity) in row.iter().enumerate() {
+                    // The brightest of 32 is white.
+                    let mixture = usize::from(intensity / 32).min(WHITE);
+                    self.lighten((x.saturating_add(along), top.saturating_add(down)), mixture);
+                }
+            }
+            x = x.saturating_add(glyph.width());
+        }
+    }
+
+    /// The cover's pattern, as in the stylesheet.
+    fn decorate(&mut self, pattern: usize) {
+        for y in 0..ROWS {
+            for x in 0..COLUMNS {
+                let near = |(left, top): (usize, usize), radius: usize| {
+                    let (across, down) = (x.abs_diff(left), y.abs_diff(top));
+                    across.saturating_mul(across).saturating_add(down.saturating_mul(down))
+                        < radius.saturating_mul(radius)
+                };
+                let is_drawn = match pattern {
+                    0 => near((510, 32), 190),
+                    1 => x.saturating_add(y) % 14 < 2,
+                    2 => x % 16 < 2 && y % 16 < 2,
+                    3 => near((90, 346), 260),
+                    _ => x % 22 == 0 || y % 22 == 0,
+                };
+                if is_drawn {
+                    self.lighten((x, y), 1);
+                }
+            }
+        }
+    }
+
+    fn encoded(&self, tone: usize) -> Result<Vec<u8>, EncodingError> {
+        let step = |x: usize, y: usize| x.saturating_add(y).saturating_mul(STEPS) / (COLUMNS + ROWS);
+        let colour = |(at, mixture): (usize, &usize)| {
+            let index = step(at % COLUMNS, at / COLUMNS).saturating_mul(MIXTURES).saturating_add(*mixture);
+            u8::try_from(index).unwrap_or(u8::MAX)
+        };
+        let pixels: Vec<u8> = self.0.iter().enumerate().map(colour).collect();
+        let mut file = vec![];
+        let mut encoder = Encoder::new(&mut file, WIDTH.into(), HEIGHT.into());
+        encoder.set_color(ColorType::Indexed);
+        encoder.set_depth(BitDepth::Eight);
+        encoder.set_palette(palette(tone));
+        encoder.set_compression(Compression::Balanced);
+        encoder.set_filter(Filter::NoFilter);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&pixels)?;
+        writer.finish()?;
+        Ok(file)
+    }
+}
+
+/// Each step between the tones in each mixture with white.
+fn palette(tone: usize) -> Vec<u8> {
+    let [from, to] = TONES.get(tone).copied().unwrap_or_default();
+    let mixed = |from: u8, to: u8, part: usize, of: usize| {
+        let (from, to) = (usize::from(from), usize::from(to));
+        let sum = from.saturating_mul(of.saturating_sub(part)).saturating_add(to.saturating_mul(part));
+        u8::try_from(sum.checked_div(of).unwrap_or_default()).unwrap_or(u8::MAX)
+    };
+    let steps = (0..STEPS).flat_map(|step| (0..MIXTURES).map(move |mixture| (step, mixture)));
+    steps
+        .flat_map(|(step, mixture)| {
+            from.into_iter().zip(to).map(move |(from, to)| {
+                let own = mixed(from, to, step, STEPS - 1);
+                mixed(own, u8::MAX, mixture, WHITE)
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn listing(title: &str) -> Listing {
+        serde_json::from_value(json!({
+            "id": "lst_1", "title": title, "description": "", "priceLovelace": "12500000",
+            "sellerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv",
+            "modes": ["instant", "protected"], "contentHash": "0".repeat(64), "category": "Hero",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn every_listing_has_a_small_picture_of_the_size_that_it_says_whatever_its_title() {
+        /// What sites fetch for each link to a listing.
+        const MAX_BYTES: usize = 20_000;
+        for title in ["Aurora hero", "", "標題", &"W".repeat(120), &"word ".repeat(24), "\u{202e}“Žluťoučký” — kůň"]
+        {
+            let file = png(&listing(title)).unwrap();
+            let decoder = png::Decoder::new(std::io::Cursor::new(&file));
+            let reader = decoder.read_info().unwrap();
+            assert_eq!((reader.info().width, reader.info().height), (u32::from(WIDTH), u32::from(HEIGHT)));
+            assert!(file.len() < MAX_BYTES, "{title}: {} bytes", file.len());
+        }
+        assert_ne!(png(&listing("Aurora")).unwrap(), png(&listing("Borealis")).unwrap());
+    }
+
+    #[test]
+    fn a_title_is_cut_between_words_and_at_the_fourth_line() {
+        assert_eq!(wrapped("Newsletter signup that respects", 18), ["Newsletter signup", "that respects"]);
+        assert_eq!(wrapped(&"w".repeat(10), 4), ["wwww", "wwww", "ww"]);
+        let long = wrapped(&"word ".repeat(24), 9);
+        assert_eq!((long.len(), long.last().map(String::as_str)), (4, Some("word w...")));
+        assert_eq!(legible("\u{202e}“Žluť” 標 — x"), "\"Žluť\" - x");
+    }
+}

@@ -1,0 +1,40 @@
+//! The wallet of shops on a local ledger: their pages bring it along, so that a purchase needs nothing else installed.
+//!
+//! It asks the ledger's HTTP API, which is another origin: the policy of these pages alone allows that.
+
+use maud::html;
+use url::Url;
+
+use crate::{HEADERS, POLICY, asset::TEST_WALLET};
+
+/// A page with the test wallet in it; `ledger` is the address of the local ledger's HTTP API.
+#[must_use]
+pub fn inside(page: &str, ledger: &Url) -> String {
+    let script = html! {
+        script type="module" src=(TEST_WALLET.path) data-ledger=(ledger.origin().ascii_serialization()) {}
+    };
+    // Pages have one script, which looks for wallets: this one is there before it looks. What sellers write is escaped.
+    page.replacen("<script", &format!("{}<script", script.into_string()), 1)
+}
+
+/// The policy of such a page.
+#[must_use]
+pub fn policy(ledger: &Url) -> String {
+    let usual = HEADERS.iter().find(|(name, _)| *name == POLICY).map_or("", |(_, policy)| policy);
+    let asked = format!("connect-src 'self' {}", ledger.origin().ascii_serialization());
+    usual.replacen("connect-src 'self'", &asked, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wallet_comes_before_the_script_that_looks_for_wallets_and_may_ask_the_ledger_alone() {
+        let ledger = Url::parse("http://127.0.0.1:8990/api/v0").unwrap();
+        let page = inside(&crate::sell::page("http://127.0.0.1:8787"), &ledger);
+        let (wallet, script) = (page.find(&TEST_WALLET.path).unwrap(), page.find(&crate::asset::SELL.path).unwrap());
+        assert!(wallet < script && page.contains("data-ledger=\"http://127.0.0.1:8990\""), "{page}");
+        assert!(policy(&ledger).contains("; connect-src 'self' http://127.0.0.1:8990; "));
+    }
+}
