@@ -65,6 +65,8 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     /// Plans and acts, and looks whether what only waits was spent meanwhile.
     async fn work(&mut self, deployment: &escrow::Deployment) -> Result<(), TickError> {
         let Plan { tasks, needs, waiting } = self.plan().await?;
+        // Read anew where this plan needs more than an earlier one of this tick.
+        self.wallet = None;
         self.act(deployment, tasks, needs).await?;
         self.follow_all(waiting).await
     }
