@@ -204,7 +204,7 @@ async function enable() {
   };
 }
 
-/** Signs in with this wallet where nobody is, and fills it and the Surety balance. */
+/** Signs in with this wallet where there is no session, and fills it and the Surety balance. */
 async function begin() {
   const api = await enable();
   const [hexAddress = ""] = await api.getUsedAddresses();

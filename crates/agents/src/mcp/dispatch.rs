@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     for_models,
-    message::{Message, RpcCode, RpcError, RpcRequest},
+    message::{Message, RpcCode, RpcError, RpcRequest, invalid_params, object},
     resources,
     revision::{Headers, Revision},
     shop::Shelf,
@@ -187,13 +187,6 @@ fn capabilities() -> Value {
     json!({ "tools": {}, "resources": {} })
 }
 
-pub(super) fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
-}
-
 fn cacheable(mut result: Map<String, Value>, ttl_ms: u32) -> Map<String, Value> {
     result.insert("ttlMs".into(), ttl_ms.into());
     result.insert("cacheScope".into(), "public".into());
@@ -202,7 +195,7 @@ fn cacheable(mut result: Map<String, Value>, ttl_ms: u32) -> Map<String, Value> 
 
 fn initialize<E: Toolset>(tools: &E, request: &RpcRequest) -> Result<Map<String, Value>, RpcError> {
     let version = request.params.get("protocolVersion").and_then(Value::as_str);
-    let version = version.ok_or_else(|| invalid("params.protocolVersion must be a string"))?;
+    let version = version.ok_or_else(|| invalid_params("params.protocolVersion must be a string"))?;
     Ok(object(json!({
         "protocolVersion": Revision::for_handshake(version).as_str(),
         "capabilities": capabilities(),
@@ -219,15 +212,11 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-pub(super) fn invalid(text: &str) -> RpcError {
-    RpcError::new(200, RpcCode::InvalidParams, text)
-}
-
 /// Refuses a cursor of a list that has none.
 fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
     match request.params.get("cursor") {
         None | Some(Value::Null) => Ok(()),
-        Some(_) => Err(invalid("Unknown cursor: the list has one page")),
+        Some(_) => Err(invalid_params("Unknown cursor: the list has one page")),
     }
 }
 
@@ -245,14 +234,14 @@ fn tool_names<E: Toolset>(_: &E) -> Vec<String> {
 
 async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolResult, RpcError> {
     let name = request.params.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| invalid("params.name must be a string"))?;
+    let name = name.ok_or_else(|| invalid_params("params.name must be a string"))?;
     let arguments = match request.params.get("arguments") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
-        Some(_) => return Err(invalid("params.arguments must be an object")),
+        Some(_) => return Err(invalid_params("params.arguments must be an object")),
     };
     let no_meta = Map::new();
     let meta = request.params.get("_meta").and_then(Value::as_object).unwrap_or(&no_meta);
     let result = tools.call(name, arguments, meta).await;
-    result.ok_or_else(|| invalid(&format!("Unknown tool. There are: {}", tool_names(tools).join(", "))))
+    result.ok_or_else(|| invalid_params(&format!("Unknown tool. There are: {}", tool_names(tools).join(", "))))
 }

@@ -94,6 +94,19 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
+/// The fields of a JSON object.
+pub(super) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// A refusal of a request's parameters, which HTTP answers with 200.
+pub(super) fn invalid_params(text: &str) -> RpcError {
+    RpcError::new(200, RpcCode::InvalidParams, text)
+}
+
 impl RpcError {
     /// A refusal.
     #[must_use]

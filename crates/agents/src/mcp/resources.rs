@@ -9,9 +9,8 @@ use market::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    dispatch::{invalid, object},
     for_models::{listing_line, told},
-    message::{RpcCode, RpcError},
+    message::{RpcCode, RpcError, invalid_params, object},
     shop::{Shelf, ShopError},
 };
 
@@ -38,7 +37,7 @@ pub(super) async fn list(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
             cursor
                 .as_str()
                 .and_then(|cursor| cursor.parse().ok())
-                .ok_or_else(|| invalid("Unknown cursor: pass the nextCursor of an earlier page"))?,
+                .ok_or_else(|| invalid_params("Unknown cursor: pass the nextCursor of an earlier page"))?,
         ),
     };
     let filter = Filter { limit: Some(PAGE), cursor, ..Filter::default() };
@@ -79,9 +78,9 @@ pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
 /// # Errors
 /// No listing has this address; the shop cannot answer.
 pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
-    let uri = params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid("params.uri must be a string"))?;
+    let uri = params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("params.uri must be a string"))?;
     let missing = || {
-        let error = invalid("Resource not found");
+        let error = invalid_params("Resource not found");
         RpcError { data: Some(json!({ "uri": uri })), ..error }
     };
     let id: ListingId = uri.strip_prefix(&address(shelf, "")).and_then(|id| id.parse().ok()).ok_or_else(missing)?;

@@ -1,4 +1,4 @@
-//! Evidence of a purchase: one file of public facts that hold together, whoever keeps it.
+//! Evidence of a purchase: one file of public facts that hold together, and that anyone can check.
 //!
 //! ```text
 //! listing <──commits to── quote, signed by the seller <──repeated in── lock's datum

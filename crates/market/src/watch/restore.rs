@@ -161,7 +161,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
         Ok(any)
     }
 
-    /// The statements that record what a transaction paid for that this wallet signed; none where it paid for nothing here, or
+    /// The statements that record what a transaction paid for that this wallet signed; none where it made no payment here, or
     /// its scripts failed, or it cannot be read.
     async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, TickError> {
         let cbor = match self.chain.transaction(tx).await {
