@@ -156,7 +156,7 @@ function choice({ action, words, timing, opens, closes }) {
     part.append(button);
   }
   const when = open ? (closes ? ` Until ${clock(closes)}.` : "") : ` From ${clock(opens)}.`;
-  part.append(createElement("p", { className: "small soft", textContent: (open ? "" : `${name}: `) + words + when }));
+  part.append(createElement("p", { className: "small soft", textContent: words + when }));
   return part;
 }
 

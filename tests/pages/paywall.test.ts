@@ -6,6 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { startBrowser } from "../helpers/browser.ts";
 import type { Cip30 } from "../helpers/cip30.ts";
 import { decode, json, send } from "../helpers/http.ts";
+import { list } from "../helpers/listings.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { type Purchase, purchaseOf } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
@@ -289,6 +290,17 @@ describe("the paywall's page", () => {
     await pay(page).click();
     await page.getByRole("alert").filter({ hasText: "tADA" }).waitFor();
     assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
+    await page.close();
+  });
+
+  it("tells sellers that a listing is their own, before they sign, and stays to be used", async () => {
+    const seller = await world.buyer();
+    const listing = await list(world.api, seller, { priceLovelace: "6000000", modes: ["instant", "protected"] });
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet: seller });
+    await pay(page).click();
+    await page.getByRole("alert").filter({ hasText: "This is your own listing" }).waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "go");
+    assert.equal(await spends(world, seller.address), 0);
     await page.close();
   });
 

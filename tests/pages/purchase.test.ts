@@ -134,7 +134,7 @@ describe("a purchase's page", () => {
     await page.getByText("Something wrong?").waitFor();
     await assertAccessible(page);
     await keepPictures(page, "purchase-disputed");
-    await page.getByText(/^Release the money to the seller: .* From \d\d:\d\d/).waitFor();
+    await page.getByText(/^Release 6 tADA to the seller: .* From \d\d:\d\d/).waitFor();
     assert.equal(await page.getByRole("button", { name: /^Dispute/ }).count(), 0, "there is one dispute");
     // The contract gives each party a pause between two actions.
     await world.ledger.advance(COOLDOWN_SECONDS);

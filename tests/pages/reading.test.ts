@@ -230,6 +230,9 @@ describe("the catalogue", () => {
     await page.getByRole("heading", { name: "2 3D prompts for “quokka” up to 3.5 tADA" }).waitFor();
     await page.getByLabel("Protected only").check();
     await go("button", "Apply", /mode=protected/);
+    await page
+      .getByRole("heading", { name: "No protected 3D prompts for “quokka” up to 3.5 tADA", level: 1 })
+      .waitFor();
     await page.getByText("No prompt matches").waitFor();
     await page.close();
   });

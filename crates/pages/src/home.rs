@@ -125,7 +125,9 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
     let title = if asked.narrows() { capital(&asked.named(false)) } else { TITLE.to_owned() };
     let main = html! {
         main #main {
-            @if asked.narrows() { h1.asked { (found.total) " " (asked.named(found.total == 1)) } } @else { (hero()) }
+            @if asked.narrows() { h1.asked {
+                (match found.total { 0 => "No".to_owned(), total => total.to_string() }) " " (asked.named(found.total == 1))
+            } } @else { (hero()) }
             (chips(asked))
             (bar(asked, found))
             @if found.listings.is_empty() { (nothing(asked)) } @else { (parts::cards(found.listings)) }
@@ -174,7 +176,7 @@ fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
     html! {
         div.bar {
             h2 {
-                (found.total) " " (if found.total == 1 { "prompt" } else { "prompts" })
+                @if asked.narrows() { "Results" } @else { (found.total) " " (if found.total == 1 { "prompt" } else { "prompts" }) }
                 @if pages > 1 { span.soft { " · page " (u64::from(asked.page).clamp(1, pages)) " of " (pages) } }
             }
             form action="/" aria-label="Filters" {
