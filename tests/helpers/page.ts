@@ -126,6 +126,7 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
       assert.ok(width <= viewport.width, `${name} is ${width} wide on a ${size} of ${viewport.width}`);
       // A frame that a first picture brings into view is painted in the next one.
       await page.screenshot({ fullPage: true });
+      for (const frame of page.frames()) await frame.waitForLoadState("load");
       await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
     }
   }
