@@ -29,7 +29,7 @@ test("every client and wallet that is played is served here", async () => {
   const { status, out, err } = await client.surety("doctor", world.api);
   assert.equal(status, 0, `${out}\n${err}`);
   const lines = out.trim().split("\n");
-  assert.ok(lines.length >= 24 && lines.every((line) => line.startsWith("ok    ")), out);
+  assert.ok(lines.length >= 25 && lines.every((line) => line.startsWith("ok    ")), out);
 });
 
 test("what a proxy lost is named with its mend, and the exit code says so", async () => {

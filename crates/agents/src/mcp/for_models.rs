@@ -85,8 +85,6 @@ pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
             .map(|name| amount(name).unwrap_or(Lovelace::ZERO));
     let left = budget.saturating_sub(spent);
     let now = most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE));
-    fields.insert("leftTodayLovelace".into(), json!(left));
-    fields.insert("canSpendNowLovelace".into(), json!(now));
     fields.insert("leftToday".into(), json!(tada(left)));
     fields.insert("canSpendNow".into(), json!(tada(now)));
     fields.insert("account".into(), json!(format!("{origin}/me")));

@@ -281,6 +281,8 @@ fn a_search_that_finds_nothing_finds_what_has_some_of_the_words() {
     assert!(call(&stall, "search_listings", json!({ "query": "hero" })).value().get("matched").is_none());
     let asked = stall.filters.borrow().iter().map(|filter| filter.any_word).collect::<Vec<_>>();
     assert_eq!(asked, [false, true, false], "one word alone is not relaxed");
+    let none = call(&stall, "search_listings", json!({ "query": "zebra" })).value();
+    assert!(none["next"].as_str().unwrap().contains("fewer filters"), "{none}");
 }
 
 #[test]

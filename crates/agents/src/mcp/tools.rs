@@ -160,9 +160,7 @@ pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) ->
     let filter = filter(read::<SearchListings>(arguments)?)?;
     let page = shelf.search(filter.clone()).await?;
     let listings = entries(&page)?;
-    let Some(words) = filter.words.as_ref().map(|words| words.to_lowercase()) else {
-        return Ok(shown("listings", &listings.iter().map(in_a_list).collect::<Vec<_>>(), page.next.as_ref()));
-    };
+    let words = filter.words.as_ref().map(|words| words.to_lowercase()).unwrap_or_default();
     let several = words.split_whitespace().count() > 1;
     let (mut listings, relaxed) = match listings.is_empty() && several && filter.cursor.is_none() {
         false => (listings, false),
@@ -180,7 +178,10 @@ pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) ->
     let next = page.next.as_ref().filter(|_| !relaxed);
     Ok(ToolResult::with(&json!({ "listings": told }), |fields| {
         fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
-        if relaxed && !told.is_empty() {
+        if told.is_empty() && next.is_none() {
+            let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
+            fields.insert("next".into(), json!(next));
+        } else if relaxed {
             fields.insert("matched".into(), json!("some words"));
             fields.insert("next".into(), json!("No listing has all words: these have some of them, the most first."));
         }

@@ -1,6 +1,6 @@
 //! What wallets send: signatures in their own layouts, many outputs, outputs of another network; and what sellers upload.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
     Deployment, Finding, Probe, at,
@@ -8,6 +8,7 @@ use super::{
     ensure, expect, value,
 };
 use crate::{
+    failure::Failure,
     proof,
     service::{Answer, Ask},
 };
@@ -15,7 +16,25 @@ use crate::{
 /// An address of Byron's on a test network, as a wallet gives it.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
-pub(super) const PROBES: [Probe; 4] = [
+/// Lovelace of the wallet's largest output.
+const MOST: u64 = 5_000_000_000_000;
+/// The byte of which each policy's id consists.
+const POLICIES: [&str; 2] = ["11", "22"];
+
+/// A wallet's output, hex of CBOR.
+fn output(place: u16, address: &str, lovelace: u64) -> String {
+    let length = address.len() / 2;
+    format!("82825820{}19{place:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
+}
+
+/// The output with three tokens, in the order that CIP-21 has not.
+fn with_tokens(output: &str) -> String {
+    let [first, second] = POLICIES.map(|policy| policy.repeat(28));
+    let (address, lovelace) = output.split_at(output.len().saturating_sub(18));
+    format!("{address}82{lovelace}a2581c{second}a14001581c{first}a242616102416201")
+}
+
+pub(super) const PROBES: [Probe; 5] = [
     Probe {
         clients: "wallets",
         need: "COSE_Sign1 with key ids, hashed payloads, and tag 18",
@@ -27,6 +46,12 @@ pub(super) const PROBES: [Probe; 4] = [
         need: "a draft from 600 outputs, of which some have no key",
         mend: "leave out what no key spends, and draft from the largest",
         send: Deployment::drafts_for_big_wallets,
+    },
+    Probe {
+        clients: "hardware wallets",
+        need: "tokens in CIP-21's order: policies sorted, shorter names first",
+        mend: "sort every map of a draft",
+        send: Deployment::drafts_in_order,
     },
     Probe {
         clients: "wallets on another network",
@@ -54,33 +79,44 @@ impl Deployment {
         Ok(())
     }
 
-    /// A draft for a wallet that holds 50 tADA in one output, a little in 600, and something that no key spends.
-    fn draft(&self, check: bool) -> Result<Answer, String> {
-        let listing = self.on_sale()?;
-        let listed: Value = self.get(&format!("/listings/{listing}"))?;
-        let own = hex::encode(self.key.enterprise_address().to_bytes());
-        let output = |place: u16, address: &str, lovelace: u64| {
-            let length = address.len() / 2;
-            format!("82825820{}19{place:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
-        };
+    /// The key's address, as wallets give it.
+    fn own(&self) -> String {
+        hex::encode(self.key.enterprise_address().to_bytes())
+    }
+
+    /// What a wallet holds that has most in one output, a little in 600, and something that no key spends.
+    fn many_outputs(&self) -> Vec<String> {
+        let own = self.own();
         let small = (1..=600).map(|place| output(place, &own, 1_000_000));
         let script = output(601, &format!("70{}", "0b".repeat(28)), 9_000_000);
-        let utxos: Vec<String> =
-            small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, 5_000_000_000_000)]).collect();
-        let body =
-            json!({ "mode": at(&listed, "/modes/0"), "utxos": utxos, "changeAddress": own, "checkInputs": check });
-        self.service
-            .ask("POST", &format!("/listings/{listing}/payment-draft"), Ask::json(body))
-            .map_err(|error| error.to_string())
+        small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, MOST)]).collect()
+    }
+
+    fn draft(&self, utxos: &[String], check: bool) -> Result<Answer, Failure> {
+        let listing = self.on_sale().map_err(Failure::Refused)?;
+        let listed = self.get(&format!("/listings/{listing}")).map_err(Failure::Refused)?;
+        let body = json!({
+            "mode": at(&listed, "/modes/0"), "utxos": utxos, "changeAddress": self.own(), "checkInputs": check,
+        });
+        self.service.ask("POST", &format!("/listings/{listing}/payment-draft"), Ask::json(body))
     }
 
     fn drafts_for_big_wallets(&self) -> Finding {
-        let draft = value(&expect(Ok(self.draft(false)?), 200)?)?;
+        let draft = value(&expect(self.draft(&self.many_outputs(), false), 200)?)?;
         ensure(at(&draft, "/transaction").as_str().is_some_and(|cbor| cbor.starts_with("84")), "no transaction")
     }
 
+    fn drafts_in_order(&self) -> Finding {
+        let utxos = [with_tokens(&output(1, &self.own(), MOST))];
+        let draft = value(&expect(self.draft(&utxos, false), 200)?)?;
+        let [first, second] = POLICIES.map(|policy| policy.repeat(28));
+        let ordered = format!("a2581c{first}a241620142616102581c{second}a14001");
+        let transaction = at(&draft, "/transaction").as_str().unwrap_or_default();
+        ensure(transaction.contains(&ordered), "the tokens of the change are in another order")
+    }
+
     fn warns_other_networks(&self) -> Finding {
-        let refused = expect(Ok(self.draft(true)?), 400)?;
+        let refused = expect(self.draft(&self.many_outputs(), true), 400)?;
         ensure(refused.words().contains("preprod"), &refused.words())
     }
 
