@@ -24,7 +24,7 @@ use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{Report, TickError};
 use crate::{
-    catalogue::ListingTerms, checkout::creator_part, limits::DAY_MS, listing::DeliveryMode, results::acts_on, subject,
+    catalogue::ListingTerms, checkout::creator_part, limits::day, listing::DeliveryMode, results::acts_on, subject,
     transitions::Transitions,
 };
 
@@ -223,7 +223,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
                owner, day, payer_key) \
              SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, \
                (SELECT owner FROM accounts WHERE wallet_address = ?5), \
-               (SELECT ?10 / ?11 FROM accounts WHERE wallet_address = ?5), ?9 \
+               (SELECT ?10 FROM accounts WHERE wallet_address = ?5), ?9 \
              FROM outbox WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT DO NOTHING",
             tx,
             draft.purpose.as_str(),
@@ -234,8 +234,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
             creator_part(*mode, *price),
             header,
             payer.payment_key().to_string(),
-            block.time_ms,
-            DAY_MS,
+            day(block.time_ms),
         );
         self.included(vec![written, paid], &entry, block)
     }
