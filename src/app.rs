@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
-const MAX_REQUEST_MS: u64 = 60_000;
+pub const MAX_REQUEST_MS: u64 = 60_000;
 /// The most for a tool call, in ms: clients give one up near 60 seconds, and an answer at 45 says what to do next.
 pub const MAX_CALL_MS: u64 = 42_000;
 
@@ -79,6 +79,11 @@ impl App {
     /// POSIX ms at which the request came in.
     pub const fn now_ms(&self) -> u64 {
         self.now_ms
+    }
+
+    /// How long the request may take, in ms.
+    pub const fn max_ms(&self) -> u64 {
+        self.max_ms
     }
 
     /// POSIX ms at which the request stops asking the chain, and answers with what it knows.

@@ -1,85 +1,173 @@
-//! The one maker of [`Checkout`]: what a request buys, pays and delivers with.
+//! What a request buys, pays and delivers with; and buying and reading again for an account, whatever brings the request.
 
 use std::rc::Rc;
 
-use cardano::slots::Millis;
+use api_types::Bought;
+use cardano::{TxHash, slots::Millis};
 use edge::{
-    chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, keys::KeyStore, serve::Request, timer::Timer,
+    answer::{ErrorAnswer, Fault},
+    chain::Blockfrost,
+    contents::ContentStore,
+    d1::D1,
+    ed25519::WebCrypto,
+    http,
+    serve::Request,
+    timer::Timer,
 };
 use market::{
+    DeliveryMode, ListingId,
+    account::Account,
     catalogue::ListingTerms,
-    checkout::{Checkout, PaymentOption},
+    checkout::{BuyError, Checkout, NotRead, Order, OwnPurchase, PaymentOption, Unavailable},
     results::Seller,
 };
 
-use crate::{app::App, error::ApiError, methods::Methods, paywall::Priced};
+use crate::{
+    app::App,
+    error::{ApiError, Refused},
+    limits::{self, Counted},
+    paywall::{self, ChainClock},
+};
 
+/// Waits in ms before each look for a transaction in a block: about 45 s together, two blocks of preprod.
+const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
+/// What the looks themselves and the answer take of a request's time, in ms.
+const FOR_LOOKS_MS: Millis = 5_000;
 /// Outside calls that one look for a block takes at most.
 const CALLS_PER_LOOK: u32 = 3;
 
-/// The ports of one request's checkout.
-pub struct Ports {
-    database: D1,
-    chain: Blockfrost,
-    contents: ContentStore,
-    timer: Timer,
-    methods: Rc<Methods>,
-    keys: Rc<KeyStore>,
-    note: Box<dyn Fn(&str)>,
-    now: Millis,
-    schedule: &'static [Millis],
+/// A checkout on the worker's ports.
+pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
+
+/// Paid, and a block is waited for; or not paid, for sales are paused.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+struct NotNow(Unavailable);
+
+impl Refused for NotNow {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::unavailable(self.to_string())
+    }
 }
 
-impl Ports {
-    /// The ports that this request's client, or account, may use. `schedule`: waits in ms before each look for a block, of which
-    /// as many are made as there are outside calls left.
-    pub fn of(app: &App, request: &Request, schedule: &'static [Millis]) -> Result<Self, ApiError> {
-        let looks = usize::try_from(app.usage().calls_left() / CALLS_PER_LOOK).unwrap_or(0);
-        let line = app.line().clone();
-        Ok(Self {
-            database: app.database(),
-            chain: app.chain(request)?,
-            contents: app.contents(request)?,
-            timer: app.timer(),
-            methods: app.methods()?,
-            keys: app.keys()?,
-            note: Box::new(move |text| line.note("checkout", text)),
-            now: app.now_ms(),
-            schedule: schedule.get(..looks.min(schedule.len())).unwrap_or(schedule),
-        })
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Database(error) => error.into(),
+            Unavailable::Chain(error) => error.into(),
+            Unavailable::Contents(error) => error.into(),
+            Unavailable::Unconfirmed(_)
+            | Unavailable::NoResult(_)
+            | Unavailable::Refundable(_)
+            | Unavailable::Restoring
+            | Unavailable::ChainBehind => NotNow(error).into(),
+        }
     }
+}
 
-    /// The payment methods by which a listing is sold.
-    pub fn options(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
-        self.methods.options_for(terms)
+/// As many waits as a request of this many ms has the time for, and outside calls for.
+fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
+    let ends = SCHEDULE.iter().scan(FOR_LOOKS_MS, |end, wait| {
+        *end = end.saturating_add(*wait);
+        Some(*end)
+    });
+    let looks = usize::try_from(calls / CALLS_PER_LOOK).unwrap_or(0);
+    SCHEDULE.get(..ends.take_while(|end| *end <= max_ms).count().min(looks)).unwrap_or(&SCHEDULE)
+}
+
+/// Runs a use case of the checkout on the ports that this request's client, or account, may use.
+pub async fn with<T>(
+    app: &App,
+    request: &Request,
+    clock: ChainClock,
+    options: &[PaymentOption<'_>],
+    run: impl AsyncFnOnce(&ApiCheckout<'_>) -> T,
+) -> Result<T, ApiError> {
+    let (methods, keys, line, signal) = (app.methods()?, app.keys()?, app.line(), request.inner().signal());
+    let seller = match methods.deployment() {
+        Some(deployment) => keys.seller()?.map(|key| Seller { deployment, key }),
+        None => None,
+    };
+    let checkout = Checkout {
+        database: &app.database(),
+        chain: &app.chain(request)?,
+        signatures: &WebCrypto,
+        sleep: &app.timer(),
+        contents: &app.contents(request)?,
+        seller,
+        options,
+        now: app.now_ms(),
+        clock: clock.ms,
+        behind: clock.is_behind,
+        schedule: schedule(app.max_ms(), app.usage().calls_left()),
+        confirmations: methods.confirmations,
+        hung_up: &|| signal.aborted(),
+        note: &|text| line.note("checkout", text),
+    };
+    Ok(run(&checkout).await)
+}
+
+/// What came of an order.
+pub enum Ordered {
+    /// Paid from the service wallet now, or owned before.
+    Bought(Rc<ListingTerms>, Box<Bought>),
+    /// The text says why, and what to do. Not [`BuyError::Unavailable`].
+    NotBought(Rc<ListingTerms>, BuyError),
+    /// No listing is for sale under this id.
+    UnknownListing,
+}
+
+/// Buys a listing from an account's service wallet, or finds that the account owns it.
+pub async fn order(
+    app: &App,
+    request: &Request,
+    account: &Account,
+    id: &ListingId,
+    mode: DeliveryMode,
+) -> Result<Ordered, ApiError> {
+    app.limit(Counted::Buy, &limits::of_account(account)).await?;
+    let _held = http::hold(request, limits::PURCHASE_BYTES)?;
+    let Some(priced) = paywall::priced(app, request, id).await? else { return Ok(Ordered::UnknownListing) };
+    let terms = priced.terms.clone();
+    let order = Order { account, key: &app.account_key(account)?, terms: &terms, mode, nonce: edge::random()? };
+    let methods = app.methods()?;
+    let options = methods.options_for(&terms);
+    match with(app, request, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
+        Ok(bought) => {
+            let unread = |error| Fault::Inconsistent(format!("a purchase cannot be read: {error}"));
+            let purchase = serde_json::from_str(&bought.purchase).map_err(unread)?;
+            let bought = Bought { purchase, content: bought.content, already_owned: bought.already_owned };
+            Ok(Ordered::Bought(terms, Box::new(bought)))
+        }
+        Err(BuyError::UnknownListing) => Ok(Ordered::UnknownListing),
+        Err(BuyError::Unavailable(error)) => Err(error.into()),
+        Err(error) => Ok(Ordered::NotBought(terms, error)),
     }
+}
 
-    /// The checkout of a listing; `hung_up` says whether the client has gone.
-    pub fn checkout<'a>(
-        &'a self,
-        options: &'a [PaymentOption<'a>],
-        priced: &Priced,
-        hung_up: &'a dyn Fn() -> bool,
-    ) -> Result<Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>, ApiError> {
-        let seller = match self.methods.deployment() {
-            Some(deployment) => self.keys.seller()?.map(|key| Seller { deployment, key }),
-            None => None,
-        };
-        Ok(Checkout {
-            database: &self.database,
-            chain: &self.chain,
-            signatures: &WebCrypto,
-            sleep: &self.timer,
-            contents: &self.contents,
-            seller,
-            options,
-            now: self.now,
-            clock: priced.clock,
-            behind: priced.behind,
-            schedule: self.schedule,
-            confirmations: self.methods.confirmations,
-            hung_up,
-            note: &*self.note,
-        })
+/// Reads a purchase of an account's again, with its content where that is asked for.
+pub async fn own_purchase(
+    app: &App,
+    request: &Request,
+    account: &Account,
+    id: &TxHash,
+    with_content: bool,
+) -> Result<Result<OwnPurchase, NotRead>, ApiError> {
+    let clock = paywall::clock(app, &app.database()).await?;
+    with(app, request, clock, &[], async |checkout| checkout.own_purchase(account, id, with_content).await).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{MAX_CALL_MS, MAX_REQUEST_MS};
+
+    #[test]
+    fn a_request_looks_for_the_last_time_well_before_its_time_is_over() {
+        assert_eq!(schedule(MAX_REQUEST_MS, u32::MAX), SCHEDULE);
+        assert_eq!(schedule(MAX_CALL_MS, u32::MAX), &SCHEDULE[..9]);
+        assert_eq!(schedule(MAX_REQUEST_MS, 7), &SCHEDULE[..2], "for want of outside calls");
+        assert!(schedule(0, 0).is_empty());
+        const { assert!(MAX_CALL_MS < 45_000) };
     }
 }

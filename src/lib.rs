@@ -8,6 +8,7 @@ mod endpoint;
 mod error;
 mod known;
 mod limits;
+mod mcp_adapter;
 mod methods;
 mod openapi;
 mod paywall;
@@ -16,7 +17,6 @@ mod respond;
 mod routes;
 mod session;
 mod settings;
-mod shop;
 
 use app::App;
 use edge::{

@@ -128,6 +128,15 @@ pub struct TooMany {
     seconds: u32,
 }
 
+impl TooMany {
+    /// Of an action.
+    pub fn of(action: Counted) -> Self {
+        let (class, _, what) = action.described();
+        let Limit { most, period_s: seconds, .. } = class.limit();
+        Self { what, most: format!(", more than {most} in {seconds} seconds"), seconds }
+    }
+}
+
 impl Refused for TooMany {
     fn answer(&self) -> ErrorAnswer {
         ErrorAnswer::too_many(self.seconds, self.to_string())
@@ -136,13 +145,8 @@ impl Refused for TooMany {
 
 /// Counts one of an action of `who`; refuses it where nothing is left.
 pub async fn take(env: &Env, action: Counted, who: &str) -> Result<(), ApiError> {
-    let (class, name, what) = action.described();
-    if is_left(env, class, format_args!("{name}:{who}")).await? {
-        Ok(())
-    } else {
-        let Limit { most, period_s: seconds, .. } = class.limit();
-        Err(TooMany { what, most: format!(", more than {most} in {seconds} seconds"), seconds }.into())
-    }
+    let (class, name, _) = action.described();
+    if is_left(env, class, format_args!("{name}:{who}")).await? { Ok(()) } else { Err(TooMany::of(action).into()) }
 }
 
 async fn is_left(env: &Env, class: Class, key: fmt::Arguments<'_>) -> Result<bool, ApiError> {
@@ -238,8 +242,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_of_what_there_was_too_much_and_when_to_come_back() {
-        let (_, _, what) = Counted::SignIn.described();
-        let refused = TooMany { what, most: ", more than 600 in 60 seconds".into(), seconds: 60 };
+        let refused = TooMany::of(Counted::SignIn);
         let told = "too many answers to challenges, more than 600 in 60 seconds: try again in 60 seconds";
         assert_eq!(refused.to_string(), told);
     }

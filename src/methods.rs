@@ -84,7 +84,7 @@ impl Methods {
     /// The ways that new terms of a listing offer: nothing protected while the newest known block is too old.
     pub fn offered(&self, priced: &Priced) -> Vec<PaymentOption<'_>> {
         let mut options = self.options_for(&priced.terms);
-        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !priced.behind);
+        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !priced.clock.is_behind);
         options
     }
 }

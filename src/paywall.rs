@@ -1,30 +1,48 @@
-//! The paywall's terms: what a listing costs, as x402 says it.
+//! The paywall: what a listing costs, as x402 says it, and unlocking it.
+
+mod unlock;
 
 use std::rc::Rc;
 
 use cardano::slots::Millis;
 use edge::serve::Request;
-use market::{ListingId, catalogue::ListingTerms, chain_state};
+use market::{
+    ListingId,
+    catalogue::ListingTerms,
+    state::{self, ShopState},
+};
 use serde_json::{Map, Value};
 use sql::Database;
 use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest},
-    wire::{PaymentRequired, PaymentRequirements, ResourceInfo, bazaar, payment_identifier},
+    wire::{ResourceInfo, bazaar, payment_identifier},
 };
+
+pub use unlock::{Outcome, Paywall};
 
 use crate::{app::App, error::ApiError, known};
 
-/// Waits in ms before each look for the transaction in a block: about 45 s together, two blocks of preprod.
-pub const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
+/// The clock of escrow matters.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainClock {
+    /// The later of the wall clock and the newest block's time, POSIX ms.
+    pub ms: Millis,
+    /// Whether the newest known block is too old for a protected sale to be quoted.
+    pub is_behind: bool,
+}
+
+impl ChainClock {
+    fn of(app: &App, state: ShopState) -> Result<Self, ApiError> {
+        let (lead, now) = (app.settings()?.lead, app.now_ms());
+        Ok(Self { ms: lead.clock(state.block_ms, now), is_behind: lead.is_behind(state.block_ms, now) })
+    }
+}
 
 /// A listing's terms, and the clock of escrow matters.
 #[derive(Clone, Debug)]
 pub struct Priced {
     pub terms: Rc<ListingTerms>,
-    /// The later of the wall clock and the newest block's time, POSIX ms.
-    pub clock: Millis,
-    /// Whether the newest known block is too old for a protected sale to be quoted.
-    pub behind: bool,
+    pub clock: ChainClock,
 }
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
@@ -32,16 +50,13 @@ pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Opti
     app.line().note("listing", id.as_str());
     let lead = app.settings()?.lead;
     let Some((terms, state)) = known::terms(app, request, lead, id).await? else { return Ok(None) };
-    let now = app.now_ms();
-    let behind = lead.is_behind(state.block_ms, now);
-    Ok(Some(Priced { terms, clock: lead.clock(state.block_ms, now), behind }))
+    Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 
 /// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of the worker's, sold protected
 /// or not.
-pub async fn clock(app: &App, database: &impl Database) -> Result<Millis, ApiError> {
-    let lead = app.settings()?.lead;
-    Ok(chain_state::clock(&database.run(chain_state::read_time()).await?, app.now_ms(), lead)?)
+pub async fn clock(app: &App, database: &impl Database) -> Result<ChainClock, ApiError> {
+    ChainClock::of(app, state::of(&database.run(state::read()).await?)?)
 }
 
 /// The path of a listing's paywall, as directories know all of them.
@@ -52,7 +67,7 @@ const SERVICE_NAME: &str = "Surety";
 const TAGS: [&str; 3] = ["design", "prompts", "cardano"];
 
 /// The address of a listing's paywall.
-pub fn resource_url(origin: &str, listing: &str) -> String {
+pub fn resource_url(origin: &str, listing: &ListingId) -> String {
     format!("{origin}/listings/{listing}/unlock")
 }
 
@@ -76,7 +91,7 @@ pub fn secret() -> Result<String, ApiError> {
 /// The extensions of a listing's 402 over HTTP: the same each time, but for the secret that belongs to each
 /// ([`request_binding`]).
 pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
-    let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", &terms.id)], output: "text" };
+    let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", terms.id.as_str())], output: "text" };
     let mut extensions = payment_identifier::offered();
     extensions.extend(get.extension());
     extensions
@@ -94,17 +109,7 @@ pub fn request_digest(app: &App, request: &Request) -> Option<RequestDigest> {
 }
 
 /// The digest of the request that pays a listing at the paywall, whatever brings the payment: a draft, or a tool call.
-pub fn unlock_digest(app: &App, request: &Request, listing: &str) -> Option<RequestDigest> {
+pub fn unlock_digest(app: &App, request: &Request, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin(request).ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()
-}
-
-/// The whole 402: every way to pay, and why payment is asked for.
-pub fn payment_required(
-    resource: ResourceInfo,
-    extensions: Map<String, Value>,
-    accepts: Vec<PaymentRequirements>,
-    code: &str,
-) -> PaymentRequired {
-    PaymentRequired { extensions: Some(extensions), ..PaymentRequired::new(resource, accepts, Some(code)) }
 }

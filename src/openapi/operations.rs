@@ -242,11 +242,11 @@ fn cursor() -> Value {
     json!({ "type": "string", "pattern": CURSOR })
 }
 
-fn catalogue(g: &mut SchemaGenerator) -> Operations {
+fn list_listings(g: &mut SchemaGenerator) -> Operation {
     let filters = schema::<Sort>(g);
     let categories = schema::<Category>(g);
     let modes = schema::<DeliveryMode>(g);
-    let list = operation("listListings", "Catalogue", "What is for sale")
+    operation("listListings", "Catalogue", "What is for sale")
         .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page. A page looks at 10,000 listings: where few of them are meant it is short, and its `Link` leads on; with `q`, the newest 10,000 that have the words.")
         .query(
             "q",
@@ -261,7 +261,11 @@ fn catalogue(g: &mut SchemaGenerator) -> Operations {
         .answers::<Vec<Listing>>(g, 200, "Listings.")
         .header(200, "Link", "The next page, if there is one.", false)
         .tagged()
-        .fails(&[400, 429]);
+        .fails(&[400, 429])
+}
+
+fn catalogue(g: &mut SchemaGenerator) -> Operations {
+    let list = list_listings(g);
     let create = operation("createListing", "Catalogue", "Offer something for sale")
         .more("What a seller, and all sellers together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
         .set("/security", json!([{ "session": [] }, { "proof": [] }]))

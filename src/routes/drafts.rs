@@ -123,7 +123,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
-    let clock = paywall::clock(app, &database).await?;
+    let clock = paywall::clock(app, &database).await?.ms;
     let chain = app.chain(&request)?;
     let parameters = chain.protocol_parameters().await?;
     let digest = paywall::unlock_digest(app, &request, &terms.id);

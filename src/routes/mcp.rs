@@ -29,7 +29,7 @@ use crate::{
     app::App,
     error::ApiError,
     limits::Counted,
-    shop::{OpenCounter, OwnerShop},
+    mcp_adapter::{Counter, OwnerShop},
 };
 
 /// Seconds between two notifications of a call's progress.
@@ -117,7 +117,7 @@ impl McpExchange {
             Visitor::Agent(caller) => {
                 dispatch::answer(&OwnerTools(OwnerShop::new(app, request, caller)), &headers, message).await
             }
-            Visitor::Anybody => dispatch::answer(&OpenTools(OpenCounter::new(app, request)), &headers, message).await,
+            Visitor::Anybody => dispatch::answer(&OpenTools(Counter { app, request }), &headers, message).await,
         }
     }
 }

@@ -1,34 +1,28 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
-use api_types::{Bought, Buy, LimitsSet, NewLimits, Withdrawal};
+use api_types::{Buy, LimitsSet, NewLimits, Withdrawal};
 use cardano::{
-    ContentHash, Lovelace, TxHash,
+    Lovelace, TxHash,
     chain::{Chain, ChainError},
 };
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, ErrorAnswer, Fault},
-    http,
+    answer::{self, ErrorAnswer},
     semaphore::Permit,
 };
 use market::{
     ListingId,
     account::{self, AccountView, LimitsError},
-    catalogue, chain_state,
-    checkout::{self, BuyError, Order},
-    contents::Contents,
-    purchase::{self, Owned, Status},
+    checkout::{BuyError, NotRead},
     withdraw::{self, WithdrawError},
 };
-use sql::{Database, exactly};
 
 use crate::{
     app::App,
     body,
-    checkout::Ports,
+    checkout::{self, Ordered},
     error::{ApiError, Refused},
-    limits::{self, Counted, Weight},
-    paywall::{self, SCHEDULE},
+    limits::{Counted, Weight},
     respond,
     session::Session,
 };
@@ -39,21 +33,12 @@ pub enum AccountError {
     /// Limits out of range.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// No purchase of the account's has this id.
-    #[error("no such purchase of yours")]
-    UnknownPurchase,
-    /// What was bought was paid back.
-    #[error("this purchase was refunded: its content is no longer yours")]
-    Refunded,
-    /// Nothing to buy under this id.
-    #[error("listingId: no such listing")]
-    UnknownListing,
+    /// Not a purchase of the account's, or nothing that it may have any more. Not [`NotRead::Unavailable`].
+    #[error(transparent)]
+    NotRead(NotRead),
     /// Not bought; the text says why and what to do.
     #[error(transparent)]
     NotBought(BuyError),
-    /// Paid and not in a block yet, or in the way of other payments: the same call again goes on.
-    #[error(transparent)]
-    Pending(BuyError),
     /// Not withdrawn; the text says why and what to do.
     #[error(transparent)]
     NotWithdrawn(WithdrawError),
@@ -63,12 +48,19 @@ impl Refused for AccountError {
     fn answer(&self) -> ErrorAnswer {
         let text = self.to_string();
         match self {
-            Self::UnknownPurchase => ErrorAnswer::not_found(text),
-            Self::Refunded => ErrorAnswer::gone(text),
-            Self::Pending(_) => ErrorAnswer::unavailable(text),
-            Self::Limits(_) | Self::UnknownListing | Self::NotBought(_) | Self::NotWithdrawn(_) => {
-                ErrorAnswer::bad_request(text)
-            }
+            Self::NotRead(NotRead::Refunded) => ErrorAnswer::gone(text),
+            Self::NotRead(_) => ErrorAnswer::not_found(text),
+            Self::NotBought(error) if error.passes() => ErrorAnswer::unavailable(text),
+            Self::Limits(_) | Self::NotBought(_) | Self::NotWithdrawn(_) => ErrorAnswer::bad_request(text),
+        }
+    }
+}
+
+impl From<NotRead> for ApiError {
+    fn from(error: NotRead) -> Self {
+        match error {
+            NotRead::Unavailable(error) => error.into(),
+            error => AccountError::NotRead(error).into(),
         }
     }
 }
@@ -117,59 +109,23 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
 pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
-    let id: TxHash = id.parse().map_err(|_| AccountError::UnknownPurchase)?;
-    let database = app.database();
-    let [bought, time] =
-        exactly(database.batch(vec![purchase::owned_purchase(&id, &account.keys()), chain_state::read_time()]).await?)?;
-    let bought: Option<Owned> = bought.first_json()?;
-    let bought = bought.ok_or(AccountError::UnknownPurchase)?;
-    if bought.status == Status::Refunded {
-        return Err(AccountError::Refunded.into());
-    }
-    let clock = chain_state::clock(&time, app.now_ms(), app.settings()?.lead)?;
-    let chain = app.chain(request)?;
-    checkout::ensure_redeliverable(&database, &chain, &bought, app.methods()?.confirmations, clock).await?;
-    let missing = || Fault::Inconsistent(format!("{} has no content", bought.listing_id));
-    let hash: Option<ContentHash> = database.run(catalogue::content_hash(&bought.listing_id)).await?.first_json()?;
-    let content = app.contents(request)?.bought(&hash.ok_or_else(missing)?, &id).await?;
-    Ok(answer::private_text(content.ok_or_else(missing)?)?)
+    let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
+    let bought = checkout::own_purchase(app, request, &account, &id, true).await??;
+    // A payment that is in no block is no purchase yet.
+    Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?)?)
 }
 
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
-    app.limit(Counted::Buy, &account.owner).await?;
     let Buy { listing_id, mode } = body::read(&mut request).await?;
-    let id: ListingId = listing_id.parse().map_err(|_| AccountError::UnknownListing)?;
-    let _held = http::hold(&request, limits::PURCHASE_BYTES)?;
-    let ports = Ports::of(app, &request, &SCHEDULE)?;
-    let priced = paywall::priced(app, &request, &id).await?.ok_or(AccountError::UnknownListing)?;
-    let terms = &priced.terms;
-    let hung_up = || request.inner().signal().aborted();
-    let options = ports.options(terms);
-    let checkout = ports.checkout(&options, &priced, &hung_up)?;
-    let key = app.account_key(&account)?;
-    let order = Order { account: &account, key: &key, terms, mode, nonce: edge::random()? };
-    let bought = checkout.buy(&order).await.map_err(|error| match error {
-        BuyError::NotOffered(_) if terms.hidden => AccountError::UnknownListing.into(),
-        error => not_bought(error),
-    })?;
-    let unread = |error| Fault::Inconsistent(format!("a purchase cannot be read: {error}"));
-    respond::private(&Bought {
-        purchase: serde_json::from_str(&bought.purchase).map_err(unread)?,
-        content: bought.content,
-        already_owned: bought.already_owned,
-    })
-}
-
-fn not_bought(error: BuyError) -> ApiError {
-    match error {
-        BuyError::Unavailable(error) => error.into(),
-        BuyError::Pending(_) | BuyError::EarlierUnresolved(_) | BuyError::SamePurchase | BuyError::Busy => {
-            AccountError::Pending(error).into()
-        }
-        error => AccountError::NotBought(error).into(),
+    let unknown = || AccountError::NotBought(BuyError::UnknownListing);
+    let id: ListingId = listing_id.parse().map_err(|_| unknown())?;
+    match checkout::order(app, &request, &account, &id, mode).await? {
+        Ordered::Bought(_, bought) => respond::private(&bought),
+        Ordered::NotBought(_, error) => Err(AccountError::NotBought(error).into()),
+        Ordered::UnknownListing => Err(unknown().into()),
     }
 }
 

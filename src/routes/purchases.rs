@@ -9,8 +9,9 @@ use edge::{
     http::read_request,
 };
 use market::{
+    payment::{self, PaymentRecord},
     proof::{Proof, ProofError},
-    purchase::{self, Owned},
+    purchase,
 };
 use sql::Database;
 
@@ -107,8 +108,8 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database();
-    let bought: Option<Owned> = database.run(purchase::owner(&id)).await?.first_json()?;
-    let bought = bought.ok_or(PurchaseError::Unknown)?;
+    let bought: Option<PaymentRecord> = database.run(payment::record(&id)).await?.first_json()?;
+    let bought = bought.filter(PaymentRecord::is_purchase).ok_or(PurchaseError::Unknown)?;
     match request.headers().get("x-service-proof")? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,
         None => paid_by_account(app, &request, &bought).await?,
@@ -117,18 +118,18 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     Ok(answer::json(json)?)
 }
 
-async fn signed_by_payer(app: &App, header: &str, bought: &Owned) -> Result<(), PurchaseError> {
+async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Result<(), PurchaseError> {
     let proof = Proof::recent(header, app.now_ms())?;
-    if proof.address.payment_key() != bought.buyer_address.payment_key() {
+    if proof.address.payment_key() != bought.payer.payment_key() {
         return Err(PurchaseError::NotThePayer);
     }
-    let digest = proof.unlock_digest(&bought.listing_id);
+    let digest = proof.unlock_digest(bought.listing_id.as_str());
     Ok(proof.check(&WebCrypto, &digest, app.now_ms()).await?)
 }
 
 /// Only the service holds a service wallet's key: its account judges what it bought.
-async fn paid_by_account(app: &App, request: &Request, bought: &Owned) -> Result<(), ApiError> {
+async fn paid_by_account(app: &App, request: &Request, bought: &PaymentRecord) -> Result<(), ApiError> {
     let MaybeSession(session) = MaybeSession::of(app, request).await?;
     let Session { account, .. } = session.ok_or(PurchaseError::NoProof)?;
-    if account.wallet_address == bought.buyer_address { Ok(()) } else { Err(PurchaseError::NotYours.into()) }
+    if account.wallet_address == bought.payer { Ok(()) } else { Err(PurchaseError::NotYours.into()) }
 }

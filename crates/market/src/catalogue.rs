@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 
 use api_types::SellerFigures;
 pub use api_types::Sort;
-use cardano::Address;
+use cardano::{Address, TxHash};
 use serde::Deserialize;
 use x402_cardano::method::Sale;
 
@@ -140,7 +140,7 @@ pub(crate) fn seller_figures(address: &str) -> String {
 #[serde(rename_all = "camelCase")]
 pub struct ListingTerms {
     /// The listing.
-    pub id: String,
+    pub id: ListingId,
     /// For the payment's description.
     pub title: String,
     /// What it costs.
@@ -160,7 +160,7 @@ impl ListingTerms {
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
         Sale {
-            listing_id: &self.id,
+            listing_id: self.id.as_str(),
             content_hash: self.content_hash,
             price: self.price_lovelace,
             seller: self.seller_address,
@@ -178,10 +178,13 @@ pub fn terms(id: &ListingId) -> Statement {
     )
 }
 
-/// The statement that reads what a listing commits to: the key of its content, quoted.
+/// The statement that reads what the listing commits to that this transaction pays for: the key of its content, quoted.
 #[must_use]
-pub fn content_hash(id: &str) -> Statement {
-    statement!("SELECT json_quote(content_hash) FROM listings WHERE id = ?1", id)
+pub fn content_paid_by(payment: &TxHash) -> Statement {
+    statement!(
+        "SELECT json_quote(content_hash) FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
+        payment
+    )
 }
 
 /// The statement that reads what listings are called, `{id, title}` each, also of those that are no longer shown.
@@ -190,16 +193,6 @@ pub fn titles(ids: &[&str]) -> Statement {
     statement!(
         "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(ids).to_string()
-    )
-}
-
-/// The statement that reads titles and prices of listings: a JSON object `{id, title, priceLovelace}` each.
-#[must_use]
-pub fn titles_and_prices(ids: &[String]) -> Statement {
-    statement!(
-        "SELECT json_object('id', id, 'title', title, 'priceLovelace', CAST(price_lovelace AS TEXT)) FROM listings \
-           WHERE id IN (SELECT value FROM json_each(?1))",
-        serde_json::json!(ids).to_string(),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Buying: one use case for everybody who pays, whatever brings them here.
+//! Buying: one use case for every payer and every way to ask.
 //!
 //! ```text
 //!            quote ──> the ways to pay, each method's offer
@@ -15,35 +15,37 @@
 mod buy;
 mod draft;
 mod pay;
+mod redeliver;
 mod settle;
 
 pub use buy::{Bought, BuyError, Order};
 use cardano::{
-    KeyHash, Lovelace, TxHash,
+    ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
     slots::Millis,
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
-use outbox::{Decision, EntryState, OutboxError, Sleep, Trust, TxStatus};
-pub use pay::{Paid, PayError, Presented};
-use settle::ensure;
-use sql::{Database, DatabaseError, Rows, exactly};
+use outbox::{Decision, EntryState, OutboxError, Provenance, Sleep, Trust, TxStatus};
+pub use pay::{Paid, PayError, Presentation, Presented};
+pub use redeliver::{NotRead, OwnPurchase, Redelivered};
+use sql::{Database, DatabaseError};
 use x402_cardano::{
-    exact::Moment,
+    Refusal,
+    exact::{Moment, VerifiedPayment},
     method::{Draft, OfferError, Offered, PaymentMethod},
     settlement::{Settlement, SettlementEvidence},
 };
 
 use crate::{
     catalogue::ListingTerms,
+    claim::NewPayment,
     contents::{Contents, ContentsError},
     fees::creator_share,
     listing::DeliveryMode,
     payment::{self, MAX_CHECKED, PaymentRecord},
-    purchase::{self, Owned},
-    release::{Release, release},
+    release::Release,
     results::Seller,
 };
 
@@ -80,13 +82,6 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub note: &'a dyn Fn(&str),
 }
 
-/// What was bought before, for who proves to be the buyer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Redelivered {
-    pub purchase: TxHash,
-    pub content: String,
-}
-
 /// What the chain shows of a buyer's failed payments for a listing.
 enum EarlierPayments {
     /// None of them is in a block: so many remain that may still be.
@@ -99,7 +94,7 @@ enum EarlierPayments {
     TooMany(TxHash),
 }
 
-/// What cannot be asked now. Nobody's fault; the same request may succeed later.
+/// What cannot be asked now. The same request may succeed later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     /// The database cannot be asked.
@@ -184,47 +179,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// The content again, for a buyer who proved to be one, by any of these payment keys: of the purchase on record, or of a
-    /// payment that is in a block by now, recorded with that. `None` where there is none.
-    ///
-    /// # Errors
-    /// Something cannot be asked.
-    pub async fn redeliver(
-        &self,
-        terms: &ListingTerms,
-        buyers: &[KeyHash],
-    ) -> Result<Option<Redelivered>, Unavailable> {
-        let reads = vec![purchase::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
-        let [owned, paid] = exactly(self.database.batch(reads).await?)?;
-        let mut found = owned.first_json::<Owned>()?;
-        if found.is_none()
-            && let Some(included) = self.find_included(&paid).await?
-        {
-            found = self.database.run(purchase::owner(&included)).await?.first_json()?;
-        }
-        // A payment that was refused once may have been claimed for another listing meanwhile.
-        let Some(mut owned) = found.filter(|owned| owned.listing_id == terms.id) else { return Ok(None) };
-        if release(&owned.facts, self.clock, &api_types::SLOTS) != Release::Now {
-            self.go_on(terms, &owned.id).await?;
-            let again = self.database.run(purchase::owner(&owned.id)).await?.first_json()?;
-            owned = again.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.id)))?;
-        }
-        ensure_redeliverable(self.database, self.chain, &owned, self.confirmations, self.clock).await?;
-        Ok(Some(Redelivered { purchase: owned.id, content: self.bought(terms, &owned.id).await? }))
-    }
-
-    /// Goes on with a lock whose result is not in a block yet.
-    async fn go_on(&self, terms: &ListingTerms, lock: &TxHash) -> Result<(), Unavailable> {
-        let record: Option<PaymentRecord> = self.database.run(payment::record(lock)).await?.first_json()?;
-        let mut record = record.ok_or_else(|| DatabaseError(format!("the payment {lock} is gone")))?;
-        self.settle(&mut record.entry, terms, None, Trust::Payer).await?;
-        Ok(())
-    }
-
     /// Looks for a buyer's failed payments on the chain.
-    async fn look_for_earlier(&self, failed: &Rows) -> Result<EarlierPayments, Unavailable> {
-        let records = payment::all(failed)?;
-        let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
+    async fn look_for_earlier(&self, records: &[PaymentRecord]) -> Result<EarlierPayments, Unavailable> {
+        let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(records));
         // A provider may have passed on what it refused; no node keeps an expired one. The mempool is asked before the
         // blocks: what left it meanwhile is seen where it went.
         let mut waiting = None;
@@ -248,10 +205,6 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    async fn find_included(&self, paid: &Rows) -> Result<Option<TxHash>, Unavailable> {
-        Ok(self.find_among(&payment::all(paid)?).await?.0)
-    }
-
     /// Which of these payments a block has, and how many of them no block had long after their end.
     async fn find_among(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
         let mut absent = vec![];
@@ -271,77 +224,69 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((None, absent.len()))
     }
 
-    /// The content that this payment bought.
-    async fn bought(&self, terms: &ListingTerms, payment: &TxHash) -> Result<String, Unavailable> {
-        let content = self.contents.bought(&terms.content_hash, payment).await?;
-        content.ok_or_else(|| no_content(terms).into())
-    }
-
-    /// Content that was read before, or now.
-    async fn bought_or(
-        &self,
-        content: Option<String>,
-        terms: &ListingTerms,
-        payment: &TxHash,
-    ) -> Result<String, Unavailable> {
-        match content {
+    /// The content that this payment bought, unless it was read on the way.
+    async fn bought(&self, hash: &ContentHash, payment: &TxHash, read: Option<String>) -> Result<String, Unavailable> {
+        match read {
             Some(content) => Ok(content),
-            None => self.bought(terms, payment).await,
+            None => Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| no_content(hash))?),
         }
     }
 
-    /// Makes sure that there is something to deliver before anything is paid: where contents lie in the database, the
-    /// claim does so by this hash.
-    async fn content_for_claim(&self, terms: &ListingTerms) -> Result<Option<cardano::ContentHash>, Unavailable> {
-        if self.contents.reading(&terms.content_hash).is_some() {
-            return Ok(Some(terms.content_hash));
+    /// A verified payment, to be claimed; `header` is the digest of what carried it here.
+    async fn new_payment<'a, E: From<Unavailable> + From<Refusal>>(
+        &self,
+        (terms, mode, offered): (&'a ListingTerms, DeliveryMode, &Offered),
+        verified: &'a VerifiedPayment,
+        header: ContentHash,
+        provenance: Provenance,
+    ) -> Result<NewPayment<'a>, E> {
+        // There is something to deliver: where contents lie in the database, the claim makes sure of that by this hash.
+        let hash = &terms.content_hash;
+        let content = self.contents.reading(hash).is_some().then_some(*hash);
+        if content.is_none() {
+            self.contents
+                .get(hash)
+                .await
+                .map_err(Unavailable::from)?
+                .ok_or_else(|| Unavailable::from(no_content(hash)))?;
         }
-        self.contents.get(&terms.content_hash).await?.ok_or_else(|| no_content(terms))?;
-        Ok(None)
+        let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
+        Ok(NewPayment {
+            tx: verified.tx_id,
+            cbor: &verified.cbor,
+            valid_until: verified.valid_until,
+            provenance,
+            listing_id: &terms.id,
+            mode,
+            payer: verified.payer,
+            amount,
+            creator: creator_part(mode, terms.price_lovelace),
+            header,
+            terms_digest: offered.terms_digest().map(|digest| digest.0),
+            identifier: None,
+            inputs: &verified.inputs,
+            account: None,
+            content,
+            checked: 0,
+            excluded: 0,
+        })
     }
 }
 
-/// That content may be delivered again: it needs as many confirmations as the first time, for a buyer who proves to have
-/// paid a moment ago has no more to show than the payment. `clock` is the escrow clock, POSIX ms.
+/// That the content of a payment may be released at this time of the escrow clock, POSIX ms.
 ///
 /// # Errors
-/// [`Unavailable::Unconfirmed`], [`Unavailable::NoResult`], [`Unavailable::Refundable`], or what cannot be asked.
-pub async fn ensure_redeliverable(
-    database: &impl Database,
-    chain: &impl Chain,
-    owned: &Owned,
-    wanted: u64,
-    clock: Millis,
-) -> Result<(), Unavailable> {
-    ensure(&owned.id, release(&owned.facts, clock, &api_types::SLOTS))?;
-    if wanted == 0 {
-        return Ok(());
+/// [`Unavailable::NoResult`] where a block is waited for, [`Unavailable::Refundable`] where no result will come.
+fn ensure_releasable(record: &PaymentRecord, clock: Millis) -> Result<(), Unavailable> {
+    match record.release(clock) {
+        Release::Now => Ok(()),
+        Release::NeedsResult | Release::Until(_) => Err(Unavailable::NoResult(record.entry.tx)),
+        Release::Never => Err(Unavailable::Refundable(record.entry.tx)),
     }
-    let record = database.run(payment::record(&owned.id)).await?;
-    let (_, newer) = confirmations_of(&record, chain, &owned.id, wanted).await?;
-    if newer >= wanted { Ok(()) } else { Err(Unavailable::Unconfirmed(owned.id)) }
 }
 
-/// The block of a purchase, and how many newer ones there are; none is counted where none is asked for.
-async fn confirmations_of(
-    record: &Rows,
-    chain: &impl Chain,
-    purchase: &TxHash,
-    wanted: u64,
-) -> Result<(Inclusion, u64), Unavailable> {
-    let block = record.first_json::<PaymentRecord>()?.and_then(|record| record.entry.block);
-    let block = block.ok_or_else(|| DatabaseError(format!("the payment of {purchase} is in no block")))?;
-    if wanted == 0 {
-        return Ok((block, 0));
-    }
-    let tip = chain.tip().await?;
-    // Newer blocks count only above a block that still has it: a rollback may have removed the one on record.
-    let shown = chain.inclusion_of(purchase).await?;
-    Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
-}
-
-fn no_content(terms: &ListingTerms) -> DatabaseError {
-    DatabaseError(format!("the content of {} is not there", terms.id))
+fn no_content(hash: &ContentHash) -> DatabaseError {
+    DatabaseError(format!("the content {hash} is not there"))
 }
 
 /// How a driven payment stands, in x402's words.

@@ -17,7 +17,7 @@ use crate::{
     account::Account,
     buyer,
     limits::{Authorization, SpendRefused, day, spent_on},
-    listing::DeliveryMode,
+    listing::{DeliveryMode, ListingId},
     payment::{self, PaymentRecord},
 };
 
@@ -50,7 +50,7 @@ pub struct NewPayment<'a> {
     /// Who handed it to the network first, as far as is known.
     pub provenance: Provenance,
     /// What is paid for.
-    pub listing_id: &'a str,
+    pub listing_id: &'a ListingId,
     /// How.
     pub mode: DeliveryMode,
     /// Who pays.
@@ -141,7 +141,7 @@ impl Blocked {
 
 /// The statement that answers which condition would block this order of an account now, before anything is built.
 #[must_use]
-pub fn conditions(account: &Account, listing_id: &str, amount: Lovelace, now: Millis) -> Statement {
+pub fn conditions(account: &Account, listing_id: &ListingId, amount: Lovelace, now: Millis) -> Statement {
     let facts = json!({ "tx": "", "listing": listing_id, "amount": amount, "checked": 0 });
     conditions_of(&with_account(facts, account, now))
 }

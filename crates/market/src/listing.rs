@@ -51,6 +51,12 @@ impl fmt::Display for ListingId {
     }
 }
 
+impl From<&ListingId> for sql::Param {
+    fn from(id: &ListingId) -> Self {
+        id.as_str().into()
+    }
+}
+
 impl TryFrom<String> for ListingId {
     type Error = ListingIdError;
 

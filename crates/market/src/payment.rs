@@ -3,14 +3,14 @@
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY_JSON, Entry, MAX_ENDED, MAX_LAG_MS, MAX_LATE_MS};
 use serde::Deserialize;
-use sql::{DatabaseError, Rows, Statement, statement};
+use sql::{Statement, statement};
 
 use crate::{
     buyer,
     contents::MOST_HELD,
-    listing::DeliveryMode,
+    listing::{DeliveryMode, ListingId},
     purchase::Status,
-    release::{ReleaseFacts, facts_json},
+    release::{Release, ReleaseFacts, facts_json, release},
 };
 
 /// How many of a buyer's failed payments are looked for on the chain in one request.
@@ -27,7 +27,7 @@ pub struct PaymentRecord {
     /// Its transaction.
     pub entry: Entry,
     /// What is paid for.
-    pub listing_id: String,
+    pub listing_id: ListingId,
     /// How.
     pub mode: DeliveryMode,
     /// Who pays.
@@ -41,10 +41,22 @@ pub struct PaymentRecord {
 }
 
 impl PaymentRecord {
+    /// Whether a block has it: there is a purchase.
+    #[must_use]
+    pub const fn is_purchase(&self) -> bool {
+        self.facts.status.is_some()
+    }
+
     /// Whether the purchase that it made was refunded: the buyer no longer owns it.
     #[must_use]
     pub const fn is_refunded(&self) -> bool {
         matches!(self.facts.status, Some(Status::Refunded))
+    }
+
+    /// Whether its content may be released at this time of the escrow clock, POSIX ms.
+    #[must_use]
+    pub fn release(&self, clock: Millis) -> Release {
+        release(&self.facts, clock, &api_types::SLOTS)
     }
 }
 
@@ -70,18 +82,22 @@ pub fn record_of(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
     statement!(records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
 }
 
-/// All rows as [`PaymentRecord`]s.
-///
-/// # Errors
-/// What is stored is not what we store.
-pub fn all(rows: &Rows) -> Result<Vec<PaymentRecord>, DatabaseError> {
-    rows.all_json()
+/// The statement that reads the oldest payment by which one of these buyers owns a listing, as [`PaymentRecord`].
+#[must_use]
+pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
+    let sql = format!(
+        "{} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
+           ORDER BY bought_at_ms LIMIT 1)",
+        records(),
+        buyer::keys("?2")
+    );
+    statement!(sql, listing, buyer::parameter(buyers))
 }
 
 /// The statement that reads the buyer's payments for a listing that may be in a block by now, open ones first, as
 /// [`PaymentRecord`]s. A ledger's refusal proves little: others may have handed the payment in.
 #[must_use]
-pub fn maybe_included(listing: &str, buyers: &[KeyHash]) -> Statement {
+pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.absent = 0 \
@@ -99,7 +115,7 @@ pub fn maybe_included(listing: &str, buyers: &[KeyHash]) -> Statement {
 /// within the last hour, which the next payment excludes by spending what they spend ([`ended_lately`]). One more than
 /// [`MAX_CHECKED`] tells that there are too many.
 #[must_use]
-pub fn unresolved(listing: &str, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
+pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.absent = 0 \
@@ -118,7 +134,7 @@ pub fn unresolved(listing: &str, buyers: &[KeyHash], wallet: Option<&Address>, n
 /// The statement that reads the payments of a service wallet for a listing that failed within the last hour
 /// ([`outbox::Earlier`]), oldest first.
 #[must_use]
-pub fn ended_lately(wallet: &Address, listing: &str, now: Millis) -> Statement {
+pub fn ended_lately(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
@@ -138,7 +154,7 @@ pub(crate) fn lately(now: Millis) -> u64 {
 
 /// The statement that reads what a payload came with under this identifier before: `{payload, tx}`.
 #[must_use]
-pub fn identified(listing: &str, identifier: Option<&str>) -> Statement {
+pub fn identified(listing: &ListingId, identifier: Option<&str>) -> Statement {
     statement!(
         "SELECT json_object('payload', payload_digest, 'tx', tx_id) FROM payment_identifiers \
          WHERE listing_id = ?1 AND identifier = ?2",

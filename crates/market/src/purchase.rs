@@ -1,17 +1,13 @@
 //! Purchases: what was bought, by whom, and how it stands. They exist once a block has their transaction.
 
+use std::str::FromStr;
+
 pub use api_types::{PurchaseStatus as Status, Verification};
 use cardano::{Address, KeyHash, Lovelace, TxHash, chain::Inclusion};
 use escrow::Datum;
-use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use crate::{
-    buyer,
-    catalogue::Page,
-    listing::DeliveryMode,
-    release::{ReleaseFacts, facts_json},
-};
+use crate::{buyer, catalogue::Page, listing::ListingId};
 
 /// Purchases that one answer lists at most.
 const MAX_LISTED: u32 = 1_000;
@@ -190,26 +186,41 @@ pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash])
 /// Purchases of one page of a buyer's.
 const BUYERS_PAGE: usize = 20;
 
-/// What these buyers bought, newest first, a page at a time; `after` is the cursor of the page before (`time.id`).
+/// Where the next page of a buyer's purchases begins: behind the purchase of this time (POSIX ms) and id, as `time.id`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    at: u64,
+    id: TxHash,
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (at, id) = text.split_once('.').ok_or(())?;
+        Ok(Self { at: at.parse().map_err(|_| ())?, id: id.parse().map_err(|_| ())? })
+    }
+}
+
+/// What these buyers bought, newest first, a page at a time, each with its listing's `title` and `priceLovelace`; `after` is
+/// the cursor of the page before.
 ///
 /// # Errors
 /// The database cannot be asked.
-pub async fn of_buyers(
-    db: &impl Database,
-    buyers: &[KeyHash],
-    after: Option<(u64, TxHash)>,
-) -> Result<Page, DatabaseError> {
+pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let sql = format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases \
            WHERE buyer_key IN {} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
            ORDER BY bought_at_ms DESC, id DESC LIMIT {}) \
-         SELECT bought_at_ms || '.' || id || ' ' || {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which \
+         SELECT bought_at_ms || '.' || id || ' ' || json_patch({PURCHASE_JSON}, (SELECT json_object('title', l.title, \
+           'priceLovelace', CAST(l.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) FROM picked CROSS JOIN purchases ON id = which \
          ORDER BY bought_at_ms DESC, id DESC",
         buyer::keys("?1"),
         BUYERS_PAGE + 1
     );
     let buyers = buyer::parameter(buyers);
-    let rows = db.run(statement!(sql, buyers, after.map(|(at, _)| at), after.map(|(_, id)| id))).await?.rows;
+    let rows =
+        db.run(statement!(sql, buyers, after.map(|cursor| cursor.at), after.map(|cursor| cursor.id))).await?.rows;
     let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
     let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
     Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
@@ -217,7 +228,7 @@ pub async fn of_buyers(
 
 /// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
 #[must_use]
-pub fn owned_by(listing: &str, buyers: &[KeyHash]) -> Statement {
+pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
             "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
@@ -227,56 +238,6 @@ pub fn owned_by(listing: &str, buyers: &[KeyHash]) -> Statement {
         listing,
         buyer::parameter(buyers),
     )
-}
-
-/// Whose a purchase is, of what, and whether its content may be released.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Owned {
-    /// The purchase: the payment's or the lock's transaction id.
-    pub id: TxHash,
-    pub listing_id: String,
-    /// How it was bought.
-    pub mode: DeliveryMode,
-    /// Who paid.
-    pub buyer_address: Address,
-    /// How it stands.
-    pub status: Status,
-    /// What its release waits for.
-    pub facts: ReleaseFacts,
-}
-
-fn owned_json() -> String {
-    format!(
-        "json_object('id', id, 'listingId', listing_id, 'mode', mode, 'buyerAddress', buyer_address, 'status', status, \
-           'facts', {})",
-        facts_json("purchases.id", "purchases.mode")
-    )
-}
-
-/// The statement that reads a purchase as [`Owned`].
-#[must_use]
-pub fn owner(id: &TxHash) -> Statement {
-    statement!(format!("SELECT {} FROM purchases WHERE id = ?1", owned_json()), id)
-}
-
-/// The statement that reads a purchase as [`Owned`], where one of these buyers made it.
-#[must_use]
-pub fn owned_purchase(id: &TxHash, buyers: &[KeyHash]) -> Statement {
-    let sql = format!("SELECT {} FROM purchases WHERE id = ?1 AND buyer_key IN {}", owned_json(), buyer::keys("?2"));
-    statement!(sql, id, buyer::parameter(buyers))
-}
-
-/// The statement that reads the oldest purchase of a listing by one of these buyers that was not refunded, as [`Owned`].
-#[must_use]
-pub fn owned(listing: &str, buyers: &[KeyHash]) -> Statement {
-    let sql = format!(
-        "SELECT {} FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
-         AND buyer_key IN {} ORDER BY bought_at_ms LIMIT 1",
-        owned_json(),
-        buyer::keys("?2")
-    );
-    statement!(sql, listing, buyer::parameter(buyers))
 }
 
 /// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet that turns out to be

@@ -222,7 +222,7 @@ impl World {
         let sleep = Meanwhile(&none);
         let done = block(checkout(&self.db, &self.provider, &sleep, &contents, &ways, now).pay(
             terms,
-            &Presented::read(&header, "network").unwrap(),
+            &Presented::read(&header, "network", None).unwrap(),
             None,
         ));
         self.log.borrow_mut().push(format!("own {listing} {}: {done:?}", built.facts.tx_id));

@@ -34,7 +34,7 @@ fn full() -> Sqlite {
     let fill = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
         INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
           content_bytes, category, created_at_ms) \
-        SELECT 'lst_' || n, json_object('id', 'lst_' || n, 'title', 'Aurora hero ' || n, 'priceLovelace', '5000000', 'sellerAddress', 
+        SELECT format('lst_%026d', n), json_object('id', format('lst_%026d', n), 'title', 'Aurora hero ' || n, 'priceLovelace', '5000000', 'sellerAddress', 
           ?2, 'contentHash', printf('%064d', n), 'modes', json_array('instant')), 'Aurora hero ' || n, \
           'the same common words and w' || n, 5000000, 'addr_test1' || iif(n % 2, n, n % 300), 1, 0, \
           printf('%064d', n), 10, iif(n % 2, 'Hero', 'Fintech'), 1700000000000 + n FROM n";
@@ -110,7 +110,7 @@ fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_an
     let db = full();
     let sparse = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
         content_hash, content_bytes, created_at_ms, hidden_at_ms) \
-        SELECT id || 'p', json_set(card, '$.id', id || 'p', '$.modes', json_array('protected')), title, description, \
+        SELECT replace(id, 'lst_0', 'lst_1'), json_set(card, '$.id', replace(id, 'lst_0', 'lst_1'), '$.modes', json_array('protected')), title, description, \
           price_lovelace, seller_address, 0, 1, content_hash, content_bytes, created_at_ms, iif(seq % 1000 = 1, 1, NULL) \
         FROM listings WHERE seq % 500 = 1";
     let hide = "UPDATE listings SET hidden_at_ms = 1 WHERE seq % 7 = 0 OR seq BETWEEN 9000 AND 9700";
@@ -131,7 +131,7 @@ fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_an
             let page = (100, u32::try_from(offset).unwrap());
             let found = block_on(discovery::for_sale(&db, paid, with_escrow, page)).unwrap();
             let steps = db.steps() - before;
-            let shown: Vec<_> = found.listings.iter().map(|listing| listing.terms.id.clone()).collect();
+            let shown: Vec<_> = found.listings.iter().map(|listing| listing.terms.id.to_string()).collect();
             let meant: Vec<_> = all.iter().skip(offset).take(100).cloned().collect();
             assert_eq!((shown, found.total), (meant, all.len() as u64), "{paid:?} after {offset}");
             assert!(steps < FEW, "{paid:?} after {offset}: {steps} steps");
@@ -164,7 +164,7 @@ fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
     let db = full();
     let sold = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000) \
         INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, \
-          status, bought_at_ms) SELECT printf('%064d', n), 'lst_2', 'instant', ?1, 'buyer ' || n, printf('%056d', n), 1, 0, 'settled', n FROM n";
+          status, bought_at_ms) SELECT printf('%064d', n), format('lst_%026d', 2), 'instant', ?1, 'buyer ' || n, printf('%056d', n), 1, 0, 'settled', n FROM n";
     block_on(db.run(statement!(sold, SELLER))).unwrap();
     let before = db.steps();
     let seller: cardano::Address = SELLER.parse().unwrap();
@@ -215,7 +215,7 @@ fn flood(db: &Sqlite, from: u32, until: u32, title: &str) {
     let fill = "WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n < ?2) \
         INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
           content_bytes, category, created_at_ms) \
-        SELECT 'lst_' || n, json_object('id', 'lst_' || n, 'title', ?3, 'priceLovelace', '5000000', 'sellerAddress', ?4, \
+        SELECT format('lst_%026d', n), json_object('id', format('lst_%026d', n), 'title', ?3, 'priceLovelace', '5000000', 'sellerAddress', ?4, \
           'contentHash', printf('%064d', n), 'modes', json_array('instant')), ?3, 'hero prompt', 5000000, \
           'addr_test1' || (n / 1000), 1, 0, printf('%064d', n), 10, 'Hero', 1700000000000 + n FROM n";
     block_on(db.run(statement!(fill, from, until, title, SELLER))).unwrap();

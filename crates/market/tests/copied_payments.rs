@@ -132,7 +132,7 @@ impl World {
                 &[(DeliveryMode::Instant, &self.method)],
                 now,
             )
-            .pay(terms, &Presented::read(header, "network").unwrap(), proven)
+            .pay(terms, &Presented::read(header, "network", None).unwrap(), proven)
             .await
         })
     }

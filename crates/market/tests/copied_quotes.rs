@@ -116,7 +116,7 @@ impl World {
                     now,
                 )
             }
-            .pay(&self.terms, &Presented::read(header, "network").unwrap(), proven),
+            .pay(&self.terms, &Presented::read(header, "network", None).unwrap(), proven),
         )
     }
 }

@@ -67,7 +67,7 @@ fn methods() -> (DefaultMethod, EscrowMethod) {
 
 fn terms(modes: &[DeliveryMode]) -> ListingTerms {
     ListingTerms {
-        id: "lst_01K0000000000000000000000A".into(),
+        id: "lst_01K0000000000000000000000A".parse().unwrap(),
         title: "A hero".into(),
         price_lovelace: Lovelace::new(PRICE).unwrap(),
         seller_address: home(201),

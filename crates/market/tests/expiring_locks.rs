@@ -66,7 +66,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
         "extensions": { "request-binding": { "info": { "secret": "0123456789abcdef" } } },
     });
     let header = STANDARD.encode(header.to_string());
-    let presented = Presented::read(&header, "203.0.113.1").unwrap();
+    let presented = Presented::read(&header, "203.0.113.1", None).unwrap();
     block(
         Checkout {
             seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),

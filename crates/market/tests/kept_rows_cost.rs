@@ -75,9 +75,9 @@ fn no_question_costs_more_the_longer_the_past_is() {
         paying.mode = market::DeliveryMode::Protected;
         assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     });
-    cost("earlier payments", &|| run(vec![payment::unresolved(listing.as_str(), &buyers, None, NOON)]));
-    cost("what may be included", &|| run(vec![payment::maybe_included(listing.as_str(), &buyers)]));
-    cost("what is owned", &|| run(vec![purchase::owned(listing.as_str(), &buyers)]));
+    cost("earlier payments", &|| run(vec![payment::unresolved(&listing, &buyers, None, NOON)]));
+    cost("what may be included", &|| run(vec![payment::maybe_included(&listing, &buyers)]));
+    cost("what is owned", &|| run(vec![payment::owned(&listing, &buyers)]));
     cost("an account", &|| drop(block(account::view(&db, &token(5), NOON)).unwrap()));
     cost("a buyer's page", &|| drop(block(purchase::of_buyers(&db, &buyers, None)).unwrap()));
     let seller = SELLER.parse().unwrap();

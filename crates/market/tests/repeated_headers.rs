@@ -66,7 +66,7 @@ fn pay(
     ledger.calls.set(0);
     block(checkout(db, ledger, &Meanwhile(meanwhile, Cell::new(false)), &InDatabase(db), &[], clock).pay(
         terms,
-        &Presented::read(header, "network").unwrap(),
+        &Presented::read(header, "network", None).unwrap(),
         None,
     ))
 }

@@ -91,7 +91,7 @@ impl World {
 
     fn pay(&self, terms: &ListingTerms, header: &str) -> Result<Paid, PayError> {
         let now = self.provider.ledger.tip().time_ms;
-        let presented = Presented::of_request(header, "network", Some(&request(terms)))?;
+        let presented = Presented::read(header, "network", Some(&request(terms)))?;
         block(
             checkout(
                 &self.db,
@@ -178,5 +178,5 @@ fn a_committed_payment_opens_once() {
 fn a_commitment_that_cannot_be_checked_is_refused() {
     let world = World::new();
     let header = world.header(&world.terms[0], SALT.disclosed());
-    assert_eq!(Presented::read(&header, "network").unwrap_err().code(), "request_commitment_mismatch");
+    assert_eq!(Presented::read(&header, "network", None).unwrap_err().code(), "request_commitment_mismatch");
 }

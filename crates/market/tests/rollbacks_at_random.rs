@@ -196,7 +196,7 @@ impl World {
             cbor: &built.cbor,
             valid_until: until,
             provenance: Provenance::Ours,
-            listing_id: self.listings[listing].0.as_str(),
+            listing_id: &self.listings[listing].0,
             mode: if protected { DeliveryMode::Protected } else { DeliveryMode::Instant },
             payer: buyer.enterprise_address(),
             amount: price,

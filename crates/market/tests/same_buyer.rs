@@ -134,7 +134,7 @@ impl World {
         });
         let header = STANDARD.encode(header.to_string());
         self.with(mines, |checkout| {
-            block(checkout.pay(&self.terms, &Presented::read(&header, "network").unwrap(), proven))
+            block(checkout.pay(&self.terms, &Presented::read(&header, "network", None).unwrap(), proven))
         })
     }
 

@@ -242,9 +242,9 @@ fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment(
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
     assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Unresolved));
-    let lost = block(db.run(market::payment::unresolved(listing.as_str(), &[*second.payer.payment_key()], None, NOON)))
-        .unwrap();
-    assert_eq!(market::payment::all(&lost).unwrap().len(), 1);
+    let lost =
+        block(db.run(market::payment::unresolved(&listing, &[*second.payer.payment_key()], None, NOON))).unwrap();
+    assert_eq!(lost.rows.len(), 1);
     assert!(is_new(&Paying { checked: 1, ..second }.claim(&db, NOON)));
 }
 

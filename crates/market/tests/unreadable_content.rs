@@ -174,7 +174,7 @@ impl World {
                     now,
                 )
             }
-            .pay(&self.terms, &Presented::read(&self.header, "network").unwrap(), None),
+            .pay(&self.terms, &Presented::read(&self.header, "network", None).unwrap(), None),
         )
     }
 }

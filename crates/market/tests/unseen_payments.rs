@@ -400,7 +400,7 @@ fn what_the_owners_own_wallet_paid_and_seems_refused_is_not_paid_again_from_the_
         let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
         let until = ledger.tip().slot + 300;
         let built = payment(&world.account, &world.key, &[coin], 5_000_000, until);
-        let listing = world.terms[0].id.parse().unwrap();
+        let listing = world.terms[0].id.clone();
         let paying = paying_for(&world.account, &listing, &built, 5_000_000);
         let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
@@ -425,7 +425,7 @@ fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_
     let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
     let until = world.provider.ledger.tip().slot + 300;
     let built = payment(&world.account, &world.key, &[coin], 5_000_000, until);
-    let paying = paying_for(&world.account, &world.terms[0].id.parse().unwrap(), &built, 5_000_000);
+    let paying = paying_for(&world.account, &world.terms[0].id, &built, 5_000_000);
     let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
     let meanwhile = || {
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));

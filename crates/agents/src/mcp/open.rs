@@ -6,11 +6,12 @@
 use api_types::mcp::{UnlockListing, UnlockedContent};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use cardano::json::{MAX_VALUES, has_more_values};
+use market::checkout::Presentation;
 use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::{ToolResult, Toolset},
-    shop::{OpenShop, Presentation, Unlocked},
+    shop::{OpenShop, Unlocked},
     tools::{Tool, ToolOutcome, get, listing_id, matches, read, search},
     view::content_page,
 };

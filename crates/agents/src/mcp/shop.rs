@@ -4,7 +4,9 @@ use api_types::EscrowDeadlines;
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     catalogue::{Filter, Page},
+    checkout::{OwnPurchase, Presentation},
     listing::{DeliveryMode, ListingId},
+    purchase::Cursor,
 };
 use serde_json::Value;
 
@@ -32,9 +34,9 @@ pub trait Shop: Shelf {
     /// never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending if it must.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError>;
     /// The account's purchases, newest first, each with the listing's title and price.
-    async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError>;
+    async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;
     /// One purchase, with its content where the account owns it and `with_content` is set.
-    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError>;
+    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;
     /// The service wallet.
     async fn wallet(&self) -> Result<WalletState, ShopError>;
     /// Sends what is left to the owner. Within a minute of one that was sent, the same answer.
@@ -65,17 +67,6 @@ pub struct BoughtListing {
     pub deadlines: Option<EscrowDeadlines>,
 }
 
-/// A purchase as it is now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurchaseState {
-    /// Its public JSON; `None` while its transaction waits for a block.
-    pub purchase: Option<String>,
-    /// What the listing promised.
-    pub listed_hash: ContentHash,
-    /// What was bought, where it was asked for and is the caller's; never after a refund.
-    pub content: Option<String>,
-}
-
 /// A service wallet as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalletState {
@@ -104,15 +95,6 @@ pub struct WithdrawalSent {
     pub amount: Lovelace,
     /// The owner's address.
     pub to: String,
-}
-
-/// What an agent with a wallet of its own shows, each as the HTTP header of its name would carry it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Presentation {
-    /// x402's PaymentPayload.
-    pub payment: Option<String>,
-    /// A recent signature of the payer's wallet over the listing.
-    pub proof: Option<String>,
 }
 
 /// What came of an unlocking.
@@ -203,9 +185,12 @@ pub enum ShopError {
         /// Whether a purchase holds the rest until its block.
         pending: bool,
     },
-    /// The payment did not go through and will not. The text says why.
-    #[error("Nothing was paid: {0}. Call my_wallet, then try buy_listing again.")]
-    PaymentFailed(String),
+    /// The payment failed, and no block has it.
+    #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
+    PaymentFailed,
+    /// Too many calls. The text says of what, and when to come back.
+    #[error("Rate limited: {0}. Nothing is lost.")]
+    RateLimited(String),
     /// Something else is in the way; the text says what.
     #[error("Not done: {0}.")]
     NotDone(String),

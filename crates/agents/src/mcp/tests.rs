@@ -11,7 +11,9 @@ use cardano::{ContentHash, Lovelace, TxHash};
 use futures_lite::future::block_on;
 use market::{
     catalogue::{Filter, Page},
+    checkout::{OwnPurchase, Presentation},
     listing::{DeliveryMode, ListingId},
+    purchase::Cursor,
 };
 use serde_json::{Map, Value, json};
 
@@ -130,13 +132,13 @@ impl Shop for Stall {
             deadlines: None,
         })
     }
-    async fn purchases(&self, _: Option<&str>) -> Result<Page, ShopError> {
+    async fn purchases(&self, _: Option<Cursor>) -> Result<Page, ShopError> {
         Ok(Page { json: json!([purchase()]).to_string(), next: None })
     }
-    async fn status(&self, _: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
+    async fn status(&self, _: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
         self.refuse()?;
         let content = if with_content { self.content.clone() } else { None };
-        Ok(PurchaseState { purchase: Some(json!(purchase()).to_string()), listed_hash: self.listed(), content })
+        Ok(OwnPurchase { shown: Some(json!(purchase()).to_string()), content_hash: self.listed(), content })
     }
     async fn wallet(&self) -> Result<WalletState, ShopError> {
         Ok(WalletState {
@@ -214,10 +216,10 @@ impl<S: Shop> Shop for &S {
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         (**self).buy(id, mode).await
     }
-    async fn purchases(&self, cursor: Option<&str>) -> Result<Page, ShopError> {
-        (**self).purchases(cursor).await
+    async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
+        (**self).purchases(after).await
     }
-    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<PurchaseState, ShopError> {
+    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
         (**self).status(tx, with_content).await
     }
     async fn wallet(&self) -> Result<WalletState, ShopError> {
@@ -329,6 +331,8 @@ fn wrong_arguments_are_explained_and_spend_nothing() {
         ("search_listings", json!({ "cursor": "x" })),
         ("search_listings", json!({ "query": "x".repeat(201) })),
         ("get_purchase_status", json!({ "tx": "AB" })),
+        ("my_purchases", json!({ "cursor": "x" })),
+        ("my_purchases", json!({ "cursor": "7.AB" })),
         ("my_wallet", json!({ "x": 1 })),
     ] {
         let answer = call(&stall, tool, wrong.clone());
@@ -336,6 +340,14 @@ fn wrong_arguments_are_explained_and_spend_nothing() {
         assert!(answer.text.unwrap().ends_with('.'), "{tool} {wrong}");
     }
     assert!(stall.bought.borrow().is_empty() && stall.filters.borrow().is_empty());
+}
+
+#[test]
+fn a_cursor_that_is_none_is_named_and_no_purchase_is_blamed() {
+    let text = call(&Stall::default(), "my_purchases", json!({ "cursor": "x" })).text.unwrap();
+    assert_eq!(text, "cursor: must be the nextCursor of an earlier result of my_purchases.");
+    let cursor = format!("1750000000000.{}", "07".repeat(32));
+    assert!(!call(&Stall::default(), "my_purchases", json!({ "cursor": cursor })).is_error);
 }
 
 #[test]
@@ -387,6 +399,7 @@ fn refusals_of_the_shop_say_what_to_do_next() {
         (ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) }, "12 tADA"),
         (ShopError::OverDailyBudget { price: Lovelace::from_ada(9), left: Lovelace::from_ada(1) }, "midnight"),
         (ShopError::TooLittle { missing: Lovelace::from_ada(7), address: "addr_test1q".into() }, "addr_test1q"),
+        (ShopError::RateLimited("too many purchases: try again in 60 seconds".into()), "in 60 seconds"),
         (ShopError::Unavailable("D1 said no".into()), "try the same call again"),
     ];
     for (refusal, hint) in refusals {

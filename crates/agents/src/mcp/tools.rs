@@ -10,6 +10,7 @@ use api_types::{
 use cardano::{ContentHash, TxHash};
 use market::{
     catalogue::{Filter, Page},
+    checkout::OwnPurchase,
     listing::ListingId,
 };
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     for_models::{self, in_a_list, links, spendable},
-    shop::{BoughtListing, PurchaseState, Shelf, Shop, ShopError, WalletState},
+    shop::{BoughtListing, Shelf, Shop, ShopError, WalletState},
     view::{content_page, filter},
 };
 
@@ -241,7 +242,9 @@ fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
 
 async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let MyPurchases { cursor } = read(arguments)?;
-    let page = shop.purchases(cursor.as_deref()).await?;
+    let after = cursor.map(|cursor| cursor.parse()).transpose();
+    let after = after.map_err(|()| "cursor: must be the nextCursor of an earlier result of my_purchases.")?;
+    let page = shop.purchases(after).await?;
     Ok(shown("purchases", &entries(&page)?, page.next.as_ref()))
 }
 
@@ -249,7 +252,7 @@ async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome 
     let GetPurchaseStatus { tx, content_offset } = read(arguments)?;
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     let state = shop.status(&tx, content_offset.is_some()).await?;
-    let purchase = state.purchase.as_deref().map(serde_json::from_str).transpose();
+    let purchase = state.shown.as_deref().map(serde_json::from_str).transpose();
     let purchase = purchase.map_err(|error| ShopError::Unavailable(error.to_string()))?;
     let status = purchase_status(state, purchase, content_offset.unwrap_or_default());
     Ok(ToolResult::with(&status, |fields| {
@@ -312,8 +315,8 @@ fn purchased(bought: BoughtListing) -> Purchased {
     }
 }
 
-fn purchase_status(state: PurchaseState, purchase: Option<Purchase>, offset: u32) -> PurchaseStatus {
-    let content_matches = state.content.as_deref().map(|content| matches(content, &state.listed_hash));
+fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32) -> PurchaseStatus {
+    let content_matches = state.content.as_deref().map(|content| matches(content, &state.content_hash));
     let content = state.content.as_deref().map(|content| content_page(content, offset));
     let next = match &purchase {
         None => "The transaction waits for its block: call again in half a minute.".to_owned(),
@@ -326,7 +329,7 @@ fn purchase_status(state: PurchaseState, purchase: Option<Purchase>, offset: u32
     };
     PurchaseStatus {
         purchase,
-        content_hash: state.listed_hash,
+        content_hash: state.content_hash,
         content_matches,
         next: content_next(content_matches, content.as_ref()).unwrap_or(next),
         content,

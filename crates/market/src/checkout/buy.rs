@@ -19,7 +19,7 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, EarlierPayments, Unavailable, creator_part, no_content, settle::Driven};
+use super::{Checkout, EarlierPayments, Unavailable, ensure_releasable, no_content, settle::Driven};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
@@ -31,7 +31,7 @@ use crate::{
     purchase, subject,
 };
 
-/// How long a payment of ours stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
+/// How long a payment from a service wallet stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
 /// within `maxTimeoutSeconds`.
 const VALID_SECONDS: u64 = 230;
 /// How often a purchase that turns out to be made already is looked for again.
@@ -73,6 +73,9 @@ pub struct Bought {
 /// Why nothing was bought. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuyError {
+    /// No listing is for sale under this id: an operator hid it, and the account does not own it.
+    #[error("listingId: no such listing")]
+    UnknownListing,
     /// The listing does not offer this way to pay, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
@@ -94,7 +97,7 @@ pub enum BuyError {
         wallet: Address,
     },
     /// The listing is the account's own.
-    #[error("this is your own listing: nobody can pay themselves")]
+    #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     /// No transaction can be built from what the wallet holds.
     #[error("payment failed: {0}")]
@@ -108,9 +111,10 @@ pub enum BuyError {
     /// It was in no block in time; nothing was paid.
     #[error("payment failed: the transaction was in no block in time, nothing was paid: try again")]
     Expired,
-    /// Submitted, and not in a block yet.
+    /// Submitted, and it, or the result of a lock, is not in a block yet.
     #[error(
-        "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
+        "the payment {0} is submitted, and it or its result is not in a block yet: call again to get the content; nothing is \
+         paid twice"
     )]
     Pending(TxHash),
     /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
@@ -121,7 +125,24 @@ pub enum BuyError {
     EarlierUnresolved(TxHash),
     /// Something cannot be asked.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(Unavailable),
+}
+
+impl BuyError {
+    /// Whether the same call may succeed soon: a payment is on its way, or others are in its way.
+    #[must_use]
+    pub const fn passes(&self) -> bool {
+        matches!(self, Self::Pending(_) | Self::EarlierUnresolved(_) | Self::SamePurchase | Self::Busy)
+    }
+}
+
+impl From<Unavailable> for BuyError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::NoResult(lock) => Self::Pending(lock),
+            error => Self::Unavailable(error),
+        }
+    }
 }
 
 macro_rules! unavailable {
@@ -223,7 +244,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
                 let failed = payment::unresolved(&terms.id, &account.keys(), Some(&wallet), now);
-                match checkout.look_for_earlier(&checkout.database.run(failed).await?).await? {
+                match checkout.look_for_earlier(&checkout.database.run(failed).await?.all_json()?).await? {
                     EarlierPayments::NotFound(count) => checked = count,
                     EarlierPayments::Found => return Ok(None),
                     EarlierPayments::Waiting(tx) => return Err(BuyError::Pending(tx)),
@@ -266,7 +287,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     fn method(&self) -> Result<&dyn PaymentMethod, BuyError> {
-        self.method.ok_or(BuyError::NotOffered(self.order.mode))
+        let Order { terms, mode, .. } = self.order;
+        self.method.ok_or(if terms.hidden { BuyError::UnknownListing } else { BuyError::NotOffered(*mode) })
     }
 
     /// The content of a purchase that the account owns; a lock's, once its result is in a block.
@@ -348,7 +370,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<Tried, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
         let without = replaced.inputs.as_slice();
-        // Another of ours has taken it since, and may be refused: then it keeps nothing out.
+        // Another of the wallet's payments has taken it since, and may be refused: then it keeps nothing out.
         if without.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
             return Ok(Tried::AlreadyBought);
         }
@@ -362,30 +384,15 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Err(error) => return Err(error),
         };
         let verified = self.verify(view, utxos, offered, &built).await?;
-        let new = NewPayment {
-            tx: verified.tx_id,
-            cbor: &built.cbor,
-            valid_until: verified.valid_until,
-            provenance: Provenance::Ours,
-            listing_id: &terms.id,
-            mode,
-            payer: account.wallet_address,
-            amount: terms.price_lovelace,
-            creator: creator_part(mode, terms.price_lovelace),
-            header: ContentHash::of(&built.cbor),
-            terms_digest: offered.terms_digest().map(|digest| digest.0),
-            identifier: None,
-            inputs: &built.facts.inputs,
-            account: Some(account),
-            content: self.checkout.content_for_claim(terms).await?,
-            checked: replaced.checked,
-            excluded: replaced.excluded,
-        };
+        let header = ContentHash::of(&built.cbor);
+        let new =
+            self.checkout.new_payment::<BuyError>((terms, mode, offered), &verified, header, Provenance::Ours).await?;
+        let new = NewPayment { account: Some(account), checked: replaced.checked, excluded: replaced.excluded, ..new };
         let mut entry = match new.claim(self.checkout.database, self.checkout.now).await? {
             Claim::New(entry) => entry,
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
             Claim::Known(_) | Claim::InputsTaken => return Ok(Tried::Again),
-            Claim::Blocked(Blocked::ContentMissing) => return Err(no_content(terms).into()),
+            Claim::Blocked(Blocked::ContentMissing) => return Err(no_content(&terms.content_hash).into()),
             Claim::Blocked(blocked) => match blocked.spend_refused() {
                 Some(why) => return Err(why.into()),
                 None => return Ok(Tried::AlreadyBought),
@@ -411,7 +418,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output],
-            auxiliary_data: subject::auxiliary_data(&self.order.terms.id),
+            auxiliary_data: subject::auxiliary_data(self.order.terms.id.as_str()),
             inputs: without,
             validity: Validity { from: None, until },
             ..TxPlan::default()
@@ -424,7 +431,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Holds our own payment to every rule that an outside payer's is held to.
+    /// Holds the service's own payment to every rule that an outside payer's is held to.
     async fn verify(
         &self,
         view: &ChainView,
@@ -451,8 +458,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             TxStatus::Expired => return Err(BuyError::Expired),
         }
         let gone = || DatabaseError(format!("the payment {} is gone", entry.tx));
-        self.checkout.ensure_releasable(&driven.record.ok_or_else(gone)?)?;
-        let content = self.checkout.bought_or(driven.content, self.order.terms, &entry.tx).await?;
+        ensure_releasable(&driven.record.ok_or_else(gone)?, self.checkout.clock)?;
+        let content = self.checkout.bought(&self.order.terms.content_hash, &entry.tx, driven.content).await?;
         Ok(Bought { purchase: driven.purchase.ok_or_else(gone)?, content, already_owned: false })
     }
 }

@@ -1,7 +1,7 @@
-//! A payment for a wallet that somebody else holds: the transaction that it is to sign, drafted from what it says it has.
+//! A payment for a wallet outside the service: the transaction that it is to sign, drafted from what it says it has.
 //!
 //! Nothing is looked up and nothing is kept. The signed transaction comes back as any payment does, and is held to the
-//! same rules; whoever signs something else has paid nothing.
+//! same rules; a wallet that signs something else has paid nothing.
 
 use std::{
     cmp::Reverse,
@@ -73,11 +73,11 @@ pub struct PaymentDraft {
 /// Why there is no draft. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// The listing does not offer this way to pay, or nobody configured it.
+    /// The listing does not offer this way to pay, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
     /// The wallet is the seller's.
-    #[error("this is your own listing: nobody can pay themselves")]
+    #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     /// The wallet holds too little.
     #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]

@@ -1,14 +1,14 @@
-//! A payment that somebody hands over: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
+//! A payment from outside: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
 
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash,
+    Address, ContentHash, TxHash,
     chain::{Chain, ChainError},
     evaluation::Evaluate,
     keys::VerifyEd25519,
     slots::Millis,
 };
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus, WalletSnapshot};
-use sql::{Database, DatabaseError, Rows, exactly};
+use sql::{Database, DatabaseError, exactly};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
@@ -16,23 +16,18 @@ use x402_cardano::{
     request_commitment::{Bound, RequestDigest, request_commitment},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{
-        HeaderError, InvalidAccepted, PaymentPayload, PaymentRequirements, SettlementResponse,
-        payment_identifier::{InvalidPaymentId, payload_digest},
+        InvalidAccepted, PaymentPayload, PaymentRequirements, SettlementResponse, payment_identifier::payload_digest,
     },
 };
 
-use super::{
-    Checkout, EarlierPayments, Unavailable, confirmations_of, creator_part, in_x402, no_content,
-    settle::{Driven, ensure},
-};
+use super::{Checkout, EarlierPayments, Unavailable, ensure_releasable, in_x402, no_content, settle::Driven};
 use crate::{
     catalogue::ListingTerms,
     claim::{Blocked, Claim, Identifier, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
     payment::{self, Identified, MAX_CHECKED, PaymentRecord},
-    purchase::{self, Owned, Status},
-    release::release,
+    proof::ProofError,
 };
 
 /// How often a claim is tried again because the payment that blocked it failed.
@@ -45,18 +40,27 @@ const LEAST_SLOTS: u64 = 30;
 const UNSEEN_MS: Millis = 5_000;
 
 /// How long after its block a header without a secret is taken for its payer's, from their network: anybody there can make
-/// it again from what the chain shows. Later the payer signs. Longer than whoever is told to come back has to wait: for the
+/// it again from what the chain shows. Later the payer signs. Longer than a client that is told to come back has to wait: for the
 /// blocks asked for on top, for a lock's result, for a provider that is away.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and whoever waits for
-/// a block would hold them.
+/// What an outside payer shows, each as the HTTP header of its name carries it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Presentation {
+    /// x402's PaymentPayload (`PAYMENT-SIGNATURE`).
+    pub payment: Option<String>,
+    /// A recent signature of the payer's wallet over the listing (`X-Service-Proof`).
+    pub proof: Option<String>,
+}
+
+/// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and a request that
+/// waits for a block would hold them.
 #[derive(Clone, Debug)]
 pub struct Presented<'a> {
     text: &'a str,
     tx: TxHash,
     header: ContentHash,
-    /// Whether something in it is known to nobody but who made it and us.
+    /// Whether something in it is known to its maker and this service alone.
     is_secret: bool,
     /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show: then who
     /// presents it made it, whether it is public or not.
@@ -67,20 +71,11 @@ pub struct Presented<'a> {
 impl<'a> Presented<'a> {
     /// Reads the value of a `PAYMENT-SIGNATURE` header that came from this network of a client's. Without a secret of its own
     /// (`request-binding`, `payment-identifier`) all in it can be known to others: then it is the same header only from
-    /// the same network.
+    /// the same network. One that commits to a request (`cardano-request-commitment`) is taken with no other.
     ///
     /// # Errors
-    /// Whatever keeps it from being a payment: nothing was looked up.
-    pub fn read(header: &'a str, network: &str) -> Result<Self, Refusal> {
-        Self::of_request(header, network, None)
-    }
-
-    /// The same, of the request that brings it (`cardano-request-commitment`): a payment that commits to a request is taken
-    /// with no other.
-    ///
-    /// # Errors
-    /// As [`Self::read`], and a commitment that does not hold.
-    pub fn of_request(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
+    /// Whatever keeps it from being a payment, or of this request: nothing was looked up.
+    pub fn read(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
             Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
@@ -125,9 +120,18 @@ pub struct Paid {
     pub settlement: SettlementResponse,
 }
 
-/// Why a payment delivers nothing now. The text says what to do.
+/// Why nothing is delivered now. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayError {
+    /// Nothing was shown.
+    #[error("payment required: choose one of the terms")]
+    Unpaid,
+    /// The proof proves nothing.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// The address that signed the proof has bought nothing here.
+    #[error("this address has not bought this listing: pay for it")]
+    NotOwned,
     /// It is refused: nothing was paid by it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -137,7 +141,7 @@ pub enum PayError {
     /// It was refunded.
     #[error("this payment was refunded: pay with a new transaction")]
     Refunded,
-    /// Somebody else handed the transaction in before it came here, or may have: it proves nothing about who sends it.
+    /// Another handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
         "a node had this transaction before it came from here: send X-Service-Proof, signed by the payer, together with \
          PAYMENT-SIGNATURE (a payment with a request commitment needs none)"
@@ -169,16 +173,50 @@ pub enum PayError {
     Unavailable(#[from] Unavailable),
 }
 
-macro_rules! refused {
-    ($($error:ty),*) => {$(
-        impl From<$error> for PayError {
-            fn from(error: $error) -> Self {
-                Self::Refused(error.into())
-            }
+impl PayError {
+    /// The stable code: this is the table of all that are not x402's own.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Unpaid => "PAYMENT-SIGNATURE header is required",
+            Self::Proof(_) => "proof_refused",
+            Self::NotOwned => "not_owned",
+            Self::Refused(refusal) | Self::NotSettled(refusal, _) => refusal.code(),
+            Self::Refunded => "payment_refunded",
+            Self::Public => "payment_public",
+            Self::TooManyUnresolved => "payer_unresolved",
+            Self::ExpiresTooSoon => "invalid_exact_cardano_payload_ttl_too_soon",
+            Self::InputsTaken => "invalid_exact_cardano_payload_input_not_available",
+            Self::IdentifierTaken => "payment_identifier_taken",
+            Self::Unavailable(Unavailable::ChainBehind) => "protected_paused",
+            Self::Unavailable(_) => "unavailable",
         }
-    )*};
+    }
+
+    /// What is told about a payment that was settled, or not yet.
+    #[must_use]
+    pub const fn settlement(&self) -> Option<&SettlementResponse> {
+        if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
+    }
+
+    /// Whether a payment is on its way.
+    #[must_use]
+    pub const fn pends(&self) -> bool {
+        matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
+    }
+
+    /// Whether it tells how a payment stands that was made before: its payer is told of a hidden listing's, too.
+    #[must_use]
+    pub const fn tells_of_a_payment(&self) -> bool {
+        matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
+    }
 }
-refused!(HeaderError, InvalidPaymentId, NotSettled);
+
+impl From<NotSettled> for PayError {
+    fn from(error: NotSettled) -> Self {
+        Self::Refused(error.into())
+    }
+}
 
 impl From<DatabaseError> for PayError {
     fn from(error: DatabaseError) -> Self {
@@ -236,7 +274,7 @@ impl Attempt<'_> {
     }
 
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
-    /// payer's signature tells them from whoever copied it.
+    /// payer's signature tells them from a copier.
     fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
@@ -293,9 +331,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         if let Some(mut record) = known {
             if self.still_stands(&attempt, &mut record).await? {
-                attempt.is_for_it(&record)?;
-                attempt.may_resume(&record, identified.is_some())?;
-                return self.resume(&attempt, record).await;
+                return self.take_up(&attempt, record, identified.is_some()).await;
             }
             // What a node refused once is for another listing by its payer's word alone.
             if record.listing_id != terms.id {
@@ -332,7 +368,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Err(NotSettled::Duplicate.into());
         }
         attempt.may_have(&record.entry, &record.payer)?;
-        Ok(self.ensure_releasable(record)?)
+        Ok(ensure_releasable(record, self.clock)?)
+    }
+
+    /// Goes on with a payment that was claimed before, where the request may.
+    async fn take_up(&self, attempt: &Attempt<'_>, record: PaymentRecord, identified: bool) -> Result<Paid, PayError> {
+        attempt.is_for_it(&record)?;
+        attempt.may_resume(&record, identified)?;
+        self.resume(attempt, record).await
     }
 
     async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
@@ -340,17 +383,29 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        let trust = attempt.trust(&record.payer);
-        let driven = self.settle(&mut record.entry, attempt.terms, None, trust).await?;
-        self.is_as_it_was(attempt, &record.header, &driven)?;
-        if matches!(driven.status, TxStatus::Refused(_)) {
-            attempt.may_have(&record.entry, &record.payer)?;
+        self.deliver(attempt, &mut record.entry, (&record.payer, &record.header), None).await
+    }
+
+    /// Settles a payment, claimed by this header, and delivers. `first`: it was claimed just now, and is to be submitted.
+    async fn deliver(
+        &self,
+        attempt: &Attempt<'_>,
+        entry: &mut Entry,
+        (payer, header): (&Address, &ContentHash),
+        first: Option<Option<&WalletSnapshot>>,
+    ) -> Result<Paid, PayError> {
+        let driven = self.settle(entry, attempt.terms, first, attempt.trust(payer)).await?;
+        self.is_as_it_was(attempt, header, &driven)?;
+        if first.is_none() && matches!(driven.status, TxStatus::Refused(_)) {
+            attempt.may_have(entry, payer)?;
         }
-        let settlement = answer(in_x402(driven.status), &record.entry.tx, &record.payer)?;
-        let content = self.bought_or(driven.content, attempt.terms, &record.entry.tx).await?;
+        let settlement = answer(in_x402(driven.status), &entry.tx, payer)?;
+        // An instant payment is marked with its inclusion.
+        let is_marked = driven.record.is_some_and(|record| record.delivered);
+        let content = self.bought(&attempt.terms.content_hash, &entry.tx, driven.content).await?;
         // Last: a client that is told to come back must find the payment as it was.
-        if !record.delivered && !(self.hung_up)() {
-            self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await?;
+        if !is_marked && !(self.hung_up)() {
+            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
         }
         Ok(Paid { content, settlement })
     }
@@ -358,7 +413,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
         let Attempt { terms, presented, .. } = attempt;
         let methods: Vec<_> = self.options.iter().map(|(_, method)| *method).collect();
-        let payload = PaymentPayload::from_header(presented.text)?;
+        let payload = PaymentPayload::from_header(presented.text).map_err(Refusal::from)?;
         let (method, offered) = recognise(&methods, &terms.sale(), &payload.accepted)?;
         let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
         drop(payload);
@@ -384,105 +439,74 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     async fn pay_anew(&self, attempt: &Attempt<'_>) -> Result<Paid, PayError> {
         let (mode, offered, verified) = self.verified(attempt).await?;
+        let payer = verified.payer;
         if verified.public {
             if let Some(record) = self.handed_in(&verified.tx_id).await? {
-                attempt.may_resume(&record, false)?;
-                return self.resume(attempt, record).await;
+                return self.take_up(attempt, record, false).await;
             }
-            if !attempt.is_payer(&verified.payer) {
+            if !attempt.is_payer(&payer) {
                 return Err(PayError::Public);
             }
         } else if self.expires_too_soon(&verified) {
             return Err(PayError::ExpiresTooSoon);
         }
-        let (payer, terms) = (verified.payer, attempt.terms);
-        let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
-        let mut new = NewPayment {
-            tx: verified.tx_id,
-            cbor: &verified.cbor,
-            valid_until: verified.valid_until,
-            provenance: attempt.provenance(&payer),
-            listing_id: &terms.id,
-            mode,
-            payer,
-            amount,
-            creator: creator_part(mode, terms.price_lovelace),
-            header: attempt.presented.header,
-            terms_digest: offered.terms_digest().map(|digest| digest.0),
-            identifier: attempt.presented.identifier.clone(),
-            inputs: &verified.inputs,
-            account: None,
-            content: self.content_for_claim(terms).await?,
-            checked: 0,
-            excluded: 0,
-        };
+        let Attempt { terms, presented, .. } = attempt;
+        let sold = (*terms, mode, &offered);
+        let new = self.new_payment(sold, &verified, presented.header, attempt.provenance(&payer)).await;
+        let mut new: NewPayment<'_> = new.map_err(|error: PayError| error)?;
+        new.identifier.clone_from(&presented.identifier);
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => {
                     // A node refuses what it has: what its payer submitted before only waits for a block.
                     let first = (!verified.public).then_some(None);
-                    return self.paid(attempt, &mut entry, &payer, first).await;
+                    return self.deliver(attempt, &mut entry, (&payer, &presented.header), first).await;
                 }
-                Claim::Known(record) => {
-                    attempt.may_resume(&record, false)?;
-                    return self.resume(attempt, *record).await;
-                }
-                Claim::Blocked(Blocked::Owned { purchase }) => {
-                    if let Some(paid) = self.already_owned(attempt, &new, &purchase).await? {
-                        return Ok(paid);
-                    }
-                }
-                // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
-                Claim::Blocked(Blocked::Paying { tx }) => {
-                    if let Some(paid) = self.already_paying(attempt, &new, &tx).await? {
-                        return Ok(paid);
-                    }
-                }
-                Claim::Blocked(Blocked::Unresolved) => {
-                    let failed = payment::unresolved(&terms.id, &[*payer.payment_key()], None, self.now);
-                    match self.look_for_earlier(&self.database.run(failed).await?).await? {
-                        EarlierPayments::NotFound(checked) => new.checked = checked,
-                        EarlierPayments::Found => {}
-                        EarlierPayments::Waiting(tx) => {
-                            answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, &payer)?;
-                        }
-                        EarlierPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
-                    }
-                }
-                Claim::Blocked(Blocked::TermsTaken) => return Err(NotSettled::Duplicate.into()),
-                Claim::Blocked(Blocked::IdentifierTaken) => return Err(PayError::IdentifierTaken),
+                Claim::Known(record) => return self.take_up(attempt, *record, false).await,
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
-                Claim::Blocked(
-                    Blocked::ContentMissing
-                    | Blocked::Superseded
-                    | Blocked::Restoring
-                    | Blocked::SignedOut
-                    | Blocked::OverPerPayment { .. }
-                    | Blocked::OverBudget { .. },
-                ) => return Err(no_content(terms).into()),
+                Claim::Blocked(blocked) => {
+                    if let Some(paid) = self.blocked(attempt, &mut new, blocked).await? {
+                        return Ok(paid);
+                    }
+                }
             }
         }
         Err(NotSettled::Duplicate.into())
     }
 
-    /// Settles a payment that was claimed just now, and delivers.
-    async fn paid(
+    /// What a claim leads to that this condition blocks. `None` where another try may do.
+    async fn blocked(
         &self,
         attempt: &Attempt<'_>,
-        entry: &mut Entry,
-        payer: &Address,
-        first: Option<Option<&WalletSnapshot>>,
-    ) -> Result<Paid, PayError> {
-        let driven = self.settle(entry, attempt.terms, first, attempt.trust(payer)).await?;
-        self.is_as_it_was(attempt, &attempt.presented.header, &driven)?;
-        let settlement = answer(in_x402(driven.status), &entry.tx, payer)?;
-        // An instant payment is marked with its inclusion; others last, as for a client that comes back.
-        let is_marked = driven.record.as_ref().is_some_and(|record| record.delivered);
-        let content = self.bought_or(driven.content, attempt.terms, &entry.tx).await?;
-        if !is_marked && !(self.hung_up)() {
-            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+        new: &mut NewPayment<'_>,
+        blocked: Blocked,
+    ) -> Result<Option<Paid>, PayError> {
+        match blocked {
+            Blocked::Owned { purchase } => self.already_owned(attempt, new, &purchase).await,
+            // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
+            Blocked::Paying { tx } => self.already_paying(attempt, new, &tx).await,
+            Blocked::Unresolved => {
+                let failed = payment::unresolved(new.listing_id, &[*new.payer.payment_key()], None, self.now);
+                let failed = self.database.run(failed).await?.all_json()?;
+                match self.look_for_earlier(&failed).await? {
+                    EarlierPayments::NotFound(checked) => new.checked = checked,
+                    EarlierPayments::Found => {}
+                    EarlierPayments::Waiting(tx) => {
+                        answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, &new.payer)?;
+                    }
+                    EarlierPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
+                }
+                Ok(None)
+            }
+            Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
+            Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
+            Blocked::ContentMissing
+            | Blocked::Superseded
+            | Blocked::Restoring
+            | Blocked::SignedOut
+            | Blocked::OverPerPayment { .. }
+            | Blocked::OverBudget { .. } => Err(no_content(&attempt.terms.content_hash).into()),
         }
-        Ok(Paid { content, settlement })
     }
 
     /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile.
@@ -493,13 +517,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         purchase: &TxHash,
     ) -> Result<Option<Paid>, PayError> {
         self.must_be_unseen(attempt, &new.payer).await?;
-        let reads = vec![purchase::owner(purchase), payment::record(purchase)];
-        let [owned, record] = exactly(self.database.batch(reads).await?)?;
-        let owned = owned.first_json::<Owned>()?.filter(|owned| owned.status != Status::Refunded);
+        let record = self.database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
+        let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
         let Some(owned) = owned else { return Ok(None) };
+        attempt.is_for_it(&owned)?;
         new.name(self.database, purchase, self.now).await?;
-        let settlement = self.owned(&owned, &record, &new.payer).await?;
-        Ok(Some(Paid { content: self.bought(attempt.terms, purchase).await?, settlement }))
+        let settlement = self.owned(&owned, &new.payer).await?;
+        Ok(Some(Paid { content: self.bought(&attempt.terms.content_hash, purchase, None).await?, settlement }))
     }
 
     /// The content of a payment of the payer's that is on its way; `None` where that failed meanwhile.
@@ -535,13 +559,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// What is told where the payer owns the listing already: the original transaction, in its block.
-    async fn owned(&self, owned: &Owned, record: &Rows, payer: &Address) -> Result<SettlementResponse, PayError> {
-        ensure(&owned.id, release(&owned.facts, self.clock, &api_types::SLOTS))?;
-        let (block, newer) = confirmations_of(record, self.chain, &owned.id, self.confirmations).await?;
+    async fn owned(&self, owned: &PaymentRecord, payer: &Address) -> Result<SettlementResponse, PayError> {
+        ensure_releasable(owned, self.clock)?;
+        let (block, newer) = self.confirmations_of(owned).await?;
         let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
         let enough = newer >= self.confirmations;
         let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
-        answer(settlement, &owned.id, payer)
+        answer(settlement, &owned.entry.tx, payer)
     }
 }
 

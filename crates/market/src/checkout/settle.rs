@@ -26,7 +26,7 @@ use crate::{
     escrow_steps::{Found, StepRecorder, rollbacks},
     payment::{self, PaymentRecord},
     purchase,
-    release::{Release, release},
+    release::Release,
     results::{self, ResultPoster},
     transitions::Transitions,
 };
@@ -43,6 +43,13 @@ pub(super) struct Driven {
     pub purchase: Option<String>,
     /// The content, where it was read on the way.
     pub content: Option<String>,
+}
+
+impl Driven {
+    /// One that no block has.
+    const fn unsettled(status: TxStatus) -> Self {
+        Self { status, record: None, purchase: None, content: None }
+    }
 }
 
 /// What the inclusion of a payment brings along in its batch: the purchase, that the content is delivered, and the
@@ -118,7 +125,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, confirmations: self.confirmations };
         let Settled { status, followed } = outbox.settle(entry, first, &policy, trust, self.now).await?;
         if !matches!(status, TxStatus::Confirmed { .. }) {
-            return Ok(Driven { status, record: None, purchase: None, content: None });
+            return Ok(Driven::unsettled(status));
         }
         let read = |rows: &Rows| rows.first_json::<PaymentRecord>().ok().flatten();
         let Some(at) = followed.iter().position(|rows| read(rows).is_some()) else {
@@ -144,24 +151,21 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         first: Option<Option<&WalletSnapshot>>,
         trust: Trust,
     ) -> Result<Driven, Unavailable> {
-        let unsettled = |status| Driven { status, record: None, purchase: None, content: None };
         if let Some(wallet) = first
             && let Some(reason) = self.outbox().submit_first(lock, wallet, self.now).await?
             && lock.state == EntryState::Refused
         {
-            return Ok(unsettled(TxStatus::Refused(reason)));
+            return Ok(Driven::unsettled(TxStatus::Refused(reason)));
         }
         if first.is_none() && lock.state == EntryState::Included && self.confirmations == 0 {
             let status = lock.block.map_or(TxStatus::Expired, |block| TxStatus::Confirmed { block, confirmations: 0 });
             let driven = self.driven(&lock.tx, status).await?;
-            let may_end = |record: &PaymentRecord| {
-                matches!(release(&record.facts, self.clock, &api_types::SLOTS), Release::Now | Release::Never)
-            };
+            let may_end = |record: &PaymentRecord| matches!(record.release(self.clock), Release::Now | Release::Never);
             if driven.record.as_ref().is_some_and(may_end) {
                 return Ok(driven);
             }
         }
-        let content = self.bought(terms, &lock.tx).await?;
+        let content = self.bought(&terms.content_hash, &lock.tx, None).await?;
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match first {
@@ -169,34 +173,42 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             None => Entry::first(&self.database.run(results::under_way(&lock.tx)).await?)?,
         };
         let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };
-        let at_once = first.is_none().then_some(0);
-        let waits: Vec<Millis> = at_once.into_iter().chain(self.schedule.iter().copied()).collect();
-        for (index, wait) in waits.iter().enumerate() {
-            self.post_result(&mut run).await;
-            if *wait > 0 {
-                self.sleep.sleep(*wait).await;
-                run.now = run.now.saturating_add(*wait);
-            }
-            let is_last = index.saturating_add(1) == waits.len();
-            if self.result_is_confirmed(&mut run).await? {
-                break;
-            }
-            if run.result.is_none() || is_last || index % LOOKS_FOR_RESULT == LOOKS_FOR_RESULT.saturating_sub(1) {
-                let end = self.look_for_lock(&mut run, *wait == 0 || is_last).await?;
-                if let Some(status) = end {
-                    return Ok(unsettled(status));
-                }
-            }
+        if let Some(status) = self.drive_lock(&mut run, first.is_none()).await? {
+            return Ok(Driven::unsettled(status));
         }
         let confirmations = run.confirmations;
         let (submitted, included) = (run.lock.state == EntryState::Submitted, run.lock.state == EntryState::Included);
         match run.lock.block.filter(|_| included) {
-            None => Ok(unsettled(TxStatus::Pending { block: None, submitted })),
+            None => Ok(Driven::unsettled(TxStatus::Pending { block: None, submitted })),
             Some(block) => {
                 let driven = self.driven(&run.lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
                 Ok(Driven { content, ..driven })
             }
         }
+    }
+
+    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is over.
+    /// How the lock ended, where it did.
+    async fn drive_lock(&self, run: &mut LockRun<'_>, at_once: bool) -> Result<Option<TxStatus>, Unavailable> {
+        let waits: Vec<Millis> = at_once.then_some(0).into_iter().chain(self.schedule.iter().copied()).collect();
+        for (index, wait) in waits.iter().enumerate() {
+            self.post_result(run).await;
+            if *wait > 0 {
+                self.sleep.sleep(*wait).await;
+                run.now = run.now.saturating_add(*wait);
+            }
+            let is_last = index.saturating_add(1) == waits.len();
+            if self.result_is_confirmed(run).await? {
+                break;
+            }
+            if run.result.is_none() || is_last || index % LOOKS_FOR_RESULT == LOOKS_FOR_RESULT.saturating_sub(1) {
+                let end = self.look_for_lock(run, *wait == 0 || is_last).await?;
+                if end.is_some() {
+                    return Ok(end);
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Posts the result where none is under way and the lock may be spent. What fails is tried again at the next look, and
@@ -268,21 +280,5 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             Err(outbox::OutboxError::Chain(_)) => {}
         }
         Ok((run.lock.state == EntryState::Expired).then_some(TxStatus::Expired))
-    }
-
-    /// That content may be released now.
-    ///
-    /// # Errors
-    /// [`Unavailable::NoResult`] where a result is waited for, [`Unavailable::Refundable`] where none will come.
-    pub(super) fn ensure_releasable(&self, record: &PaymentRecord) -> Result<(), Unavailable> {
-        ensure(&record.entry.tx, release(&record.facts, self.clock, &api_types::SLOTS))
-    }
-}
-
-pub(super) fn ensure(purchase: &TxHash, release: Release) -> Result<(), Unavailable> {
-    match release {
-        Release::Now => Ok(()),
-        Release::NeedsResult | Release::Until(_) => Err(Unavailable::NoResult(*purchase)),
-        Release::Never => Err(Unavailable::Refundable(*purchase)),
     }
 }

@@ -134,7 +134,7 @@ pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, 
 #[derive(Clone)]
 pub struct Paying {
     pub built: BuiltTx,
-    pub listing: String,
+    pub listing: ListingId,
     pub payer: Address,
     pub account: Option<Account>,
     pub price: u64,
@@ -151,7 +151,7 @@ pub struct Paying {
 pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Paying {
     Paying {
         built: built.clone(),
-        listing: listing.as_str().to_owned(),
+        listing: listing.clone(),
         payer: account.wallet_address,
         account: Some(account.clone()),
         price,

@@ -212,7 +212,7 @@ impl Sales {
             tx: built.facts.tx_id,
             cbor: &built.cbor,
             valid_until: validity.until,
-            listing_id: listing.as_str(),
+            listing_id: listing,
             mode,
             payer: address,
             amount: price,

@@ -1,0 +1,85 @@
+//! The ports of `agents::mcp::shop`, connected to the use cases that HTTP has, too.
+
+mod open;
+mod owner;
+
+use agents::mcp::shop::{Shelf, ShopError};
+use edge::{chain::Blockfrost, serve::Request};
+use market::{
+    ListingId,
+    catalogue::{self, Filter, Page},
+};
+pub use owner::OwnerShop;
+
+use crate::{app::App, error::ApiError, known};
+
+/// What a tool tells of an error: its text, which says what to do and when to come back; of a fault nothing but that, and
+/// our log the cause.
+fn told(error: impl Into<ApiError>) -> ShopError {
+    let error = error.into();
+    let answer = error.answer();
+    if let ApiError::Fault(fault) = &error {
+        edge::log::fault(fault);
+    }
+    match (&error, answer.status()) {
+        (_, 429) => ShopError::RateLimited(answer.text().to_owned()),
+        (ApiError::Fault(_), 500..) => ShopError::Unavailable(error.to_string()),
+        _ => ShopError::NotDone(answer.text().to_owned()),
+    }
+}
+
+/// What anyone may use of the shop, signed in or not.
+pub struct Counter<'a> {
+    pub app: &'a App,
+    pub request: &'a Request,
+}
+
+impl Counter<'_> {
+    fn chain(&self) -> Result<Blockfrost, ShopError> {
+        self.app.chain(self.request).map_err(told)
+    }
+}
+
+impl Shelf for Counter<'_> {
+    fn origin(&self) -> String {
+        // Empty where it is not configured, which no request gets past.
+        self.app.public_origin(self.request).unwrap_or_default()
+    }
+
+    fn icon(&self) -> String {
+        pages::asset::ICON.path.clone()
+    }
+
+    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
+        let page = known::page(self.app, self.request, &filter).await.map_err(told)?;
+        Ok(Page::clone(&page))
+    }
+
+    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
+        catalogue::one(&self.app.database(), id).await.map_err(told)?.ok_or(ShopError::NoListing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use market::checkout::Unavailable;
+
+    use super::*;
+    use crate::limits::{Counted, TooMany};
+
+    #[test]
+    fn a_tool_that_is_called_too_often_says_so_and_when_to_come_back() {
+        let text = told(TooMany::of(Counted::Buy)).to_string();
+        let told = "Rate limited: too many purchases of this account, more than 1200 in 60 seconds: try again in 60 seconds. \
+                    Nothing is lost.";
+        assert_eq!(text, told);
+        let crowded = super::told(edge::http::BodyError::Crowded).to_string();
+        assert!(crowded.starts_with("Rate limited") && crowded.contains("in 5 seconds"), "{crowded}");
+    }
+
+    #[test]
+    fn a_lock_that_will_have_no_result_is_not_to_be_tried_again() {
+        let text = told(Unavailable::Refundable(cardano::TxHash::new([7; 32]))).to_string();
+        assert!(text.contains("take the money back") && !text.contains("try"), "{text}");
+    }
+}

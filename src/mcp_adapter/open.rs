@@ -1,0 +1,52 @@
+//! For agents with wallets of their own: they pay over x402, inside the tool call.
+
+use agents::mcp::{
+    open,
+    shop::{OpenShop, ShopError, Unlocked},
+};
+use market::{ListingId, checkout::Presentation};
+use serde_json::{Map, Value, json};
+use x402_cardano::wire::{bazaar, payment_identifier};
+
+use super::{Counter, told};
+use crate::paywall::{self, Outcome, Paywall};
+
+/// The shop for agents with wallets of their own.
+impl OpenShop for Counter<'_> {
+    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        let Self { app, request } = self;
+        let paywall = Paywall::of(app, request, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
+        // The extension has no profile for tools yet: a payment commits to the request that pays the listing over HTTP.
+        let digest = || paywall::unlock_digest(app, request, id);
+        match paywall.unlock(shown, digest).await.map_err(told)? {
+            Outcome::UnknownListing => Err(ShopError::NoListing),
+            Outcome::Delivered { content, settlement, purchase } => Ok(Unlocked::Delivered {
+                content,
+                listed_hash: paywall.terms().content_hash,
+                settlement: settlement.map(|settlement| json!(settlement)),
+                purchase,
+            }),
+            Outcome::PaymentRequired(why, pending) => {
+                let accepts = paywall.accepts(pending).await.map_err(told)?;
+                let secret = paywall::secret().map_err(told)?;
+                let settlement = why.settlement().map(|settlement| json!(settlement));
+                // Beside a settlement the code, as in that; otherwise words, for the model.
+                let error = if settlement.is_some() { why.code().to_owned() } else { why.to_string() };
+                let required = paywall.required(open::RESOURCE_URL.to_owned(), extensions(), accepts, &error, &secret);
+                Ok(Unlocked::PaymentRequired { required: json!(required), settlement })
+            }
+        }
+    }
+}
+
+/// The extensions of the tool's 402, but for its secret.
+fn extensions() -> Map<String, Value> {
+    let mut extensions = payment_identifier::offered();
+    if let Some(tool) = open::paid_tool() {
+        let text = |name| tool.get(name).and_then(Value::as_str).unwrap_or_default();
+        let input_schema = tool.get("inputSchema").unwrap_or(&Value::Null);
+        let tool = bazaar::Tool { name: text("name"), description: text("title"), input_schema };
+        extensions.extend(tool.extension());
+    }
+    extensions
+}

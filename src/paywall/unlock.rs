@@ -1,0 +1,197 @@
+//! An outside payer at the paywall: one use case for HTTP and for MCP, which render its [`Outcome`].
+//!
+//! ```text
+//! nothing shown    payment required
+//! a proof          the content again, for a buyer who paid before
+//! a payment        market::checkout pays: the content, or payment required, with the reason
+//! ```
+//!
+//! A payment that is not in a block in time is `settlement_pending`: the same request again goes on waiting for the same
+//! transaction, and no fresh terms invite a second one.
+
+use std::rc::Rc;
+
+use cardano::{Address, TxHash};
+use edge::{answer::Fault, ed25519::WebCrypto, http, serve::Request};
+use market::{
+    ListingId,
+    catalogue::ListingTerms,
+    checkout::{self as market_checkout, PayError, PaymentOption, Presentation, Presented, Unavailable},
+    proof::{Proof, ProofError},
+};
+use serde_json::{Map, Value};
+use x402_cardano::{
+    request_commitment::RequestDigest,
+    wire::{PaymentRequired, PaymentRequirements, SettlementResponse, request_binding},
+};
+
+use super::{Priced, priced, resource_info};
+use crate::{
+    app::App,
+    checkout,
+    error::ApiError,
+    limits::{self, Counted},
+    methods::Methods,
+    receipts,
+};
+
+/// What came of an unlocking.
+pub enum Outcome {
+    /// Paid, now or before.
+    Delivered {
+        content: String,
+        /// Where it was paid by this request, with a receipt.
+        settlement: Option<SettlementResponse>,
+        /// The purchase, where it was made before.
+        purchase: Option<TxHash>,
+    },
+    /// Not paid, or not settled: why, and the entry under which a payment is on its way, the only one to show meanwhile. Of
+    /// [`PayError::Unavailable`] only that protected sales are paused.
+    PaymentRequired(PayError, Option<PaymentRequirements>),
+    /// No listing is for sale under this id.
+    UnknownListing,
+}
+
+/// A listing at the paywall, for one request.
+pub struct Paywall<'a> {
+    pub app: &'a App,
+    pub request: &'a Request,
+    pub priced: Priced,
+    pub methods: Rc<Methods>,
+}
+
+impl<'a> Paywall<'a> {
+    /// The paywall of a listing; `None` where there is none.
+    pub async fn of(app: &'a App, request: &'a Request, id: &ListingId) -> Result<Option<Self>, ApiError> {
+        let Some(priced) = priced(app, request, id).await? else { return Ok(None) };
+        Ok(Some(Self { app, request, priced, methods: app.methods()? }))
+    }
+
+    /// What is sold.
+    pub fn terms(&self) -> &ListingTerms {
+        &self.priced.terms
+    }
+
+    /// Sells, or hands out again what was bought. `digest`: of the request that a payment may commit to.
+    pub async fn unlock(
+        &self,
+        shown: Presentation,
+        digest: impl FnOnce() -> Option<RequestDigest>,
+    ) -> Result<Outcome, ApiError> {
+        if shown.payment.is_some() {
+            self.app.limit_client(Counted::Payment, self.request).await?;
+        } else if shown.proof.is_some() {
+            self.app.limit_client(Counted::Proof, self.request).await?;
+        }
+        let proven = match shown.proof {
+            None => None,
+            Some(proof) => match self.proven(&proof).await {
+                Ok(address) => Some(address),
+                Err(error) => return Ok(self.ask(error, None)),
+            },
+        };
+        match (shown.payment, proven) {
+            (Some(payment), proven) => self.pay(&payment, proven, digest()).await,
+            (None, Some(buyer)) => self.redeliver(buyer).await,
+            (None, None) if self.is_paused() => Ok(self.ask(Unavailable::ChainBehind, None)),
+            (None, None) => Ok(self.ask(PayError::Unpaid, None)),
+        }
+    }
+
+    /// The address whose owner signed for this listing just now.
+    async fn proven(&self, header: &str) -> Result<Address, ProofError> {
+        let proof = Proof::from_header(header)?;
+        let digest = proof.unlock_digest(self.terms().id.as_str());
+        proof.check(&WebCrypto, &digest, self.app.now_ms()).await?;
+        Ok(proof.address)
+    }
+
+    /// Whether protected sales of this listing are paused.
+    fn is_paused(&self) -> bool {
+        self.priced.clock.is_behind && self.methods.quoting(&self.terms().modes).is_some()
+    }
+
+    /// Asks for payment, for as long as the listing is for sale.
+    fn ask(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
+        let why = why.into();
+        if self.terms().hidden && !why.tells_of_a_payment() {
+            return Outcome::UnknownListing;
+        }
+        Outcome::PaymentRequired(why, pending)
+    }
+
+    async fn pay(
+        &self,
+        header: &str,
+        proven: Option<Address>,
+        digest: Option<RequestDigest>,
+    ) -> Result<Outcome, ApiError> {
+        let Self { app, request, priced, .. } = self;
+        let presented = match Presented::read(header, &limits::client(request)?, digest.as_ref()) {
+            Ok(presented) => presented,
+            Err(refusal) => return Ok(self.ask(refusal, None)),
+        };
+        let _held = http::hold(request, limits::payment_bytes(header))?;
+        let pay = async |checkout: &checkout::ApiCheckout<'_>| checkout.pay(&priced.terms, &presented, proven).await;
+        let options = self.methods.options_for(self.terms());
+        let paid = checkout::with(app, request, priced.clock, &options, pay).await?;
+        app.line().note("tx", &presented.tx().to_string());
+        app.line().note("outcome", paid.as_ref().map_or_else(PayError::code, |_| "delivered"));
+        match paid {
+            Ok(mut paid) => {
+                receipts::attach(app, request, &priced.terms, &mut paid.settlement);
+                let settlement = Some(paid.settlement);
+                Ok(Outcome::Delivered { content: paid.content, settlement, purchase: None })
+            }
+            Err(PayError::Unavailable(error)) => Err(error.into()),
+            Err(error) => {
+                let pending = error.pends().then(|| presented.accepted().ok()).flatten();
+                Ok(self.ask(error, pending))
+            }
+        }
+    }
+
+    /// The content again, for an address that paid for it and signs for it now.
+    async fn redeliver(&self, buyer: Address) -> Result<Outcome, ApiError> {
+        let Self { app, request, priced, .. } = self;
+        let found = async |checkout: &checkout::ApiCheckout<'_>| {
+            checkout.redeliver(&priced.terms, &[*buyer.payment_key()]).await
+        };
+        Ok(match checkout::with(app, request, priced.clock, &[], found).await?? {
+            None => self.ask(PayError::NotOwned, None),
+            Some(found) => {
+                Outcome::Delivered { content: found.content, settlement: None, purchase: Some(found.purchase) }
+            }
+        })
+    }
+
+    /// What may be paid: every way, straight to the seller or into the escrow under a quote made now; or what is being paid.
+    pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
+        match pending {
+            Some(entry) => Ok(vec![entry]),
+            None => self.offers(&self.methods.offered(&self.priced)).await,
+        }
+    }
+
+    /// The offers of these ways to pay.
+    pub async fn offers(&self, ways: &[PaymentOption<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
+        let offered =
+            market_checkout::quote(&WebCrypto, ways, self.terms(), self.priced.clock.ms, edge::random()?).await;
+        let offered = offered.map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
+        Ok(offered.into_iter().map(|offered| offered.requirements).collect())
+    }
+
+    /// The whole 402, under the address of what is paid for, with a secret of its own.
+    pub fn required(
+        &self,
+        url: String,
+        mut extensions: Map<String, Value>,
+        accepts: Vec<PaymentRequirements>,
+        error: &str,
+        secret: &str,
+    ) -> PaymentRequired {
+        extensions.extend(request_binding::offered(secret));
+        let required = PaymentRequired::new(resource_info(self.terms(), url), accepts, Some(error));
+        PaymentRequired { extensions: Some(extensions), ..required }
+    }
+}
