@@ -116,18 +116,18 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
 
     // In a block, found by the signed request itself, and then on record.
     for _ in 0..2 {
-        let early = again(&db, &ledger, &terms, buyer, 2);
+        let early = again(&db, &ledger, &terms, &buyer, 2);
         assert_eq!(early, Err(Unavailable::Unconfirmed(tx)));
         let found = ledger.inclusion(&tx).unwrap();
         step(&db, &tx, &Decision::Include(found));
     }
     ledger.mine();
-    assert!(again(&db, &ledger, &terms, buyer, 2).is_err());
+    assert!(again(&db, &ledger, &terms, &buyer, 2).is_err());
     ledger.mine();
     assert_eq!(block(Chain::tip(&ledger)).unwrap().height, ledger.inclusion(&tx).unwrap().height + 2);
-    let bought = again(&db, &ledger, &terms, buyer, 2).unwrap().unwrap();
+    let bought = again(&db, &ledger, &terms, &buyer, 2).unwrap().unwrap();
     assert_eq!((bought.purchase, bought.content.as_str()), (tx, "content 1"));
-    assert!(again(&db, &ledger, &terms, buyer, 0).unwrap().is_some());
+    assert!(again(&db, &ledger, &terms, &buyer, 0).unwrap().is_some());
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
     for end in [Decision::Refuse("no".into()), Decision::Expire] {
         let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
         assert!(step(&db, &tx, &end));
-        assert_eq!(again(&db, &ledger, &terms, buyer, 0), Ok(None), "{end:?}");
+        assert_eq!(again(&db, &ledger, &terms, &buyer, 0), Ok(None), "{end:?}");
         assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
         ledger.mine();
-        let bought = again(&db, &ledger, &terms, buyer, 0).unwrap().unwrap();
+        let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
     }
 }
@@ -161,7 +161,7 @@ fn who_paid_gets_the_content_however_the_block_writes_the_witnesses() {
         assert_eq!(other.id, tx);
         assert!(ledger.hand_in(other));
         ledger.mine();
-        let bought = again(&db, &ledger, &terms, buyer, 0).unwrap().unwrap();
+        let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
     }
 }
