@@ -35,7 +35,7 @@ use crate::{
 /// Seconds between two notifications of a call's progress.
 const PROGRESS_S: u32 = 3;
 
-/// A message of an agent whose owner signed in. Nothing is answered to anybody else, not even `initialize`: a client that
+/// A message of an agent whose owner signed in. Nothing is answered to others, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
 pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
     if let Some(refusal) = stranger(app, &request)? {
@@ -68,7 +68,7 @@ pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
         return Ok(refusal);
     }
     app.limit_client(Counted::Session, &request).await?;
-    respond(app, request, Visitor::Anybody).await
+    respond(app, request, Visitor::Anyone).await
 }
 
 /// Who sent a message, and so which tools there are.
@@ -76,7 +76,7 @@ enum Visitor {
     /// The agent of an account.
     Agent(Box<Caller>),
     /// A client with a wallet of its own, or none.
-    Anybody,
+    Anyone,
 }
 
 /// A message on its way to its answer.
@@ -117,7 +117,7 @@ impl McpExchange {
             Visitor::Agent(caller) => {
                 dispatch::answer(&OwnerTools(OwnerShop::new(app, request, caller)), &headers, message).await
             }
-            Visitor::Anybody => dispatch::answer(&OpenTools(Counter { app, request }), &headers, message).await,
+            Visitor::Anyone => dispatch::answer(&OpenTools(Counter { app, request }), &headers, message).await,
         }
     }
 }
@@ -148,7 +148,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     if message.asks_shop() {
         match &visitor {
             Visitor::Agent(caller) => app.limit(Counted::Tool, &caller.grant).await?,
-            Visitor::Anybody => app.limit_client(Counted::Tool, &request).await?,
+            Visitor::Anyone => app.limit_client(Counted::Tool, &request).await?,
         }
     }
     let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };

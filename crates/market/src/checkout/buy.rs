@@ -82,7 +82,7 @@ pub enum BuyError {
     /// A limit is in the way.
     #[error(transparent)]
     SpendRefused(#[from] SpendRefused),
-    /// The same purchase is being made.
+    /// This purchase is being made already.
     #[error("this purchase is being made already: try again in a few seconds")]
     SamePurchase,
     /// Other payments of the wallet took inputs first, again and again.
@@ -236,7 +236,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             payment::ended_lately(&wallet, &terms.id, now),
         ];
         reads.extend(snapshot(&wallet, slot, now));
-        let [blocked, over, ended, sent, reserved, doubted] = exactly(checkout.database.batch(reads).await?)?;
+        let [blocked, over, ended, sent, reserved, contested] = exactly(checkout.database.batch(reads).await?)?;
         let mut checked = 0;
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
@@ -265,7 +265,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         if checkout.outbox().close(Entry::all(&over)?, &view.tip, now).await? {
             return Ok(None);
         }
-        let known = WalletSnapshot::read(&wallet, &[sent, reserved, doubted])?;
+        let known = WalletSnapshot::read(&wallet, &[sent, reserved, contested])?;
         let ended = Entry::all(&ended)?;
         let excluded = ended.len();
         match checkout.outbox().earlier(ended, &known, &view.utxos, now).await? {
@@ -439,7 +439,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         offered: &Offered,
         built: &BuiltTx,
     ) -> Result<VerifiedPayment, BuyError> {
-        // Anybody can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
+        // Anyone can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
         let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
         let inputs = utxos.into_iter().map(known).collect();
         let facts = Facts { inputs, parameters: view.parameters.clone(), tip: view.tip, in_mempool: false };

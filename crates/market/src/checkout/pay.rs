@@ -39,7 +39,7 @@ const LEAST_SLOTS: u64 = 30;
 /// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
 const UNSEEN_MS: Millis = 5_000;
 
-/// How long after its block a header without a secret is taken for its payer's, from their network: anybody there can make
+/// How long after its block a header without a secret is taken for its payer's, from their network: anyone there can make
 /// it again from what the chain shows. Later the payer signs. Longer than a client that is told to come back has to wait: for the
 /// blocks asked for on top, for a lock's result, for a provider that is away.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
