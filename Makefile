@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke tail backup restore reconcile clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore reconcile clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -104,6 +104,9 @@ rollback: setup ## the three workers as the deployment before left them; TO=tag,
 
 smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
 	@node scripts/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
+
+status: setup ## what an operator asks first, and what to do about alarms: make status URL=http://127.0.0.1:8787
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/status.ts '$(or $(URL),http://127.0.0.1:8787)'
 
 tail: setup ## the log of the three deployed workers as it comes; ENV=preview, JSON=1
 	@ENV='$(ENV)' JSON='$(JSON)' node scripts/tail.ts

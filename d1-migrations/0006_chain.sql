@@ -61,3 +61,12 @@ CREATE TRIGGER accounts_after_restore AFTER INSERT ON accounts BEGIN
   INSERT INTO unread_wallets (wallet, height, position) SELECT new.wallet_address, height, 0 FROM restored WHERE only = 1
   ON CONFLICT DO NOTHING;
 END;
+
+-- The watcher's last tick, for the operator's status.
+CREATE TABLE last_tick (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  at_ms INTEGER NOT NULL,                        -- when it began
+  day INTEGER NOT NULL,                          -- days since 1970-01-01, UTC
+  calls INTEGER NOT NULL,                        -- outside calls of all ticks of that day
+  told TEXT NOT NULL CHECK (json_valid(told))    -- {failed?, alarms, notes}
+) STRICT;

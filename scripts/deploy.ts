@@ -62,7 +62,7 @@ async function migrate(target: Target): Promise<void> {
 
 /** The secrets of a worker that are known here, each under its own name. */
 function secretsHere(target: Target, worker: WorkerOf): Record<string, string> {
-  const optional = worker.role === "arbiter" ? [] : ["DEMO_SECRET"];
+  const optional = { arbiter: [], watcher: ["DEMO_SECRET"], api: ["DEMO_SECRET", "OPERATOR_TOKEN"] }[worker.role];
   const versions = Array.from({ length: 31 }, (_, i) => `WALLET_MASTER_SECRET_${i + 2}`);
   const names = [...worker.secrets, ...optional, ...(worker.role === "arbiter" ? [] : versions)];
   const known = names.map((name) => [name, target.secret(name, worker)] as const);

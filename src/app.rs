@@ -18,7 +18,7 @@ use market::{
     headroom::StorageHeadroom,
 };
 use sql::{Database, statement};
-use worker::{Env, Url};
+use worker::{Env, Url, WorkerVersionMetadata};
 
 use crate::{
     error::ApiError,
@@ -103,6 +103,16 @@ impl App {
         }
         let settings = Settings::of(&self.env)?;
         Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// This program's version, and the deployment's tag where the runtime tells one.
+    pub fn version(&self) -> String {
+        let version = env!("CARGO_PKG_VERSION");
+        let told: Result<WorkerVersionMetadata, _> = self.env.get_binding("VERSION");
+        match told.ok().map(|told| told.tag()).filter(|tag| !tag.is_empty()) {
+            Some(tag) => format!("{version} ({tag})"),
+            None => version.to_owned(),
+        }
     }
 
     /// Whether answers tell what they cost.

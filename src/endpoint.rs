@@ -109,6 +109,7 @@ endpoints! {
     OpenApi GET "/openapi.json";
     Docs GET "/docs";
     Health GET "/health";
+    OperatorStatus GET "/operator/status";
     Home GET "/";
     Sell GET "/sell";
 }

@@ -30,6 +30,9 @@ pub enum ApiError {
     /// No session, or none that is live.
     #[error("not signed in, or the session is over: sign in again (POST /auth/challenge)")]
     NotSignedIn,
+    /// Not the operator.
+    #[error("a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN")]
+    NotOperator,
     /// The database has room only for what is paid for.
     #[error(
         "the service has no room for new listings, accounts and agents at the moment: what is listed can be bought, and who has an account can sign in"
@@ -58,7 +61,7 @@ impl ApiError {
         match self {
             Self::NoSuchPath => ErrorAnswer::not_found(self.to_string()),
             Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
-            Self::NotSignedIn => ErrorAnswer::unauthorized(self.to_string()),
+            Self::NotSignedIn | Self::NotOperator => ErrorAnswer::unauthorized(self.to_string()),
             Self::NoRoom => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, self.to_string()),
             Self::Body(error) => error.into(),
             Self::Refused(error) => error.answer(),

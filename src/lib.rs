@@ -94,6 +94,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
     match endpoint {
         Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
+        Endpoint::OperatorStatus => routes::status::show(app, &request).await,
         Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) if request.method() == "DELETE" => {

@@ -3,6 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use edge::{
+    bearer::SharedToken,
     keys::KeyStore,
     settings::{self, Kept, Lookup, SettingError},
 };
@@ -23,6 +24,8 @@ pub struct Settings {
     pub explorer_url: String,
     /// Whether answers tell what they cost: a development setting.
     pub shows_usage: bool,
+    /// What an operator shows to read the status; without it nobody can.
+    pub operator: Option<SharedToken>,
     /// What sellers may take up.
     pub quota: Quota,
     /// What the database can hold, in bytes.
@@ -39,11 +42,15 @@ thread_local! {
 
 /// Where transactions of preprod are shown.
 const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
+/// Fewest characters of the operator's token.
+const MIN_TOKEN: usize = 24;
 /// More than any seller needs, and less than a number that SQL would round.
 const MAX_QUOTA: u64 = 1 << 40;
 
 impl Settings {
     fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
+        const OPERATOR: &str = "OPERATOR_TOKEN";
+        let short = SettingError { name: OPERATOR.into(), problem: "must have at least 24 characters" };
         let default = Quota::default();
         let quota = |name, default| {
             settings::whole_number(lookup, name, default, 1..=MAX_QUOTA, "must be a whole number from 1")
@@ -54,6 +61,7 @@ impl Settings {
             base_url: lookup("BASE_URL"),
             explorer_url: lookup("EXPLORER_URL").unwrap_or_else(|| EXPLORER_URL.to_owned()),
             shows_usage: lookup("SHOW_USAGE").is_some(),
+            operator: lookup(OPERATOR).map(|token| SharedToken::new(&token, MIN_TOKEN).ok_or(short)).transpose()?,
             quota: Quota {
                 listings: quota("MAX_LISTINGS_PER_SELLER", default.listings)?,
                 bytes: quota("MAX_BYTES_PER_SELLER", default.bytes)?,

@@ -8,9 +8,14 @@ import { join } from "node:path";
 export function secrets(state: string): string {
   const file = join(state, "secrets.env");
   const known = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const missing = ["WALLET_MASTER_SECRET", "SELLER_SECRET", "DEMO_SECRET", "ARBITER_SECRET", "ARBITER_TOKEN"].filter(
-    (name) => !known.includes(`${name}=`),
-  );
+  const missing = [
+    "WALLET_MASTER_SECRET",
+    "SELLER_SECRET",
+    "DEMO_SECRET",
+    "ARBITER_SECRET",
+    "ARBITER_TOKEN",
+    "OPERATOR_TOKEN",
+  ].filter((name) => !known.includes(`${name}=`));
   const made = missing.map((name) => `${name}=${randomBytes(32).toString("hex")}\n`).join("");
   writeFileSync(file, known + made, { mode: 0o600 });
   return file;

@@ -3,8 +3,8 @@
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
     DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
-    OAuthError, PaymentDraft, Purchase, Registered, Registration, Revocation, Session, SignIn, Sort, TokenRequest,
-    Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+    OAuthError, PaymentDraft, Purchase, Registered, Registration, Revocation, ServiceStatus, Session, SignIn, Sort,
+    TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
 };
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -72,6 +72,7 @@ pub fn document(version: &str) -> Value {
             "securitySchemes": {
                 "session": { "type": "http", "scheme": "bearer", "description": "A session: POST /auth/challenge, sign, POST /auth/verify." },
                 "agent": { "type": "http", "scheme": "bearer", "description": "An agent's access token (OAuth, scope mcp): /.well-known/oauth-authorization-server." },
+                "operator": { "type": "http", "scheme": "bearer", "description": "The operator's token: the secret OPERATOR_TOKEN." },
                 "proof": { "type": "apiKey", "in": "header", "name": "X-Service-Proof", "description": "Base64 of JSON {address, timestamp, key, signature}: a CIP-8 signature, at most 5 minutes old." },
             },
         },
@@ -591,6 +592,11 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
 
 fn documents(g: &mut SchemaGenerator) -> Operations {
     let health = operation("health", "System", "Whether the service runs").answers::<Health>(g, 200, "It does.");
+    let status = operation("operatorStatus", "System", "How the service stands, for its operator")
+        .more("There is no such path where the service has no OPERATOR_TOKEN.")
+        .answers::<ServiceStatus>(g, 200, "How it stands.")
+        .fails(&[401, 404])
+        .set("/security", json!([{ "operator": [] }]));
     let openapi = operation("openApi", "System", "This document").answers::<Document>(g, 200, "OpenAPI 3.1.");
     let docs = operation("docs", "System", "This document, for people").text(200, MARKUP, "A page.");
     let asset = operation("asset", "System", "A file of a page")
@@ -623,6 +629,7 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/", vec![("get", home)]),
         ("/sell", vec![("get", sell)]),
         ("/health", vec![("get", health)]),
+        ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
         ("/docs", vec![("get", docs)]),
         ("/assets/{name}", vec![("get", asset)]),

@@ -12,5 +12,6 @@ pub mod me;
 pub mod oauth;
 pub mod pages;
 pub mod purchases;
+pub mod status;
 pub mod take_off;
 pub mod unlock;

@@ -141,7 +141,7 @@ describe("what is deployed", { timeout: 300_000 }, () => {
   it("gets the secrets that docs/operations.md says it needs", () => {
     const table = readFileSync(join(root, "docs/operations.md"), "utf8");
     const rows = table.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
-    const optional = ["`DEMO_SECRET`", "`WALLET_MASTER_SECRET_2`, ... `_32`"];
+    const optional = ["`DEMO_SECRET`", "`OPERATOR_TOKEN`", "`WALLET_MASTER_SECRET_2`, ... `_32`"];
     const documented = (column: number) =>
       rows
         .filter(([, name = "", kind]) => kind === "secret" && !optional.includes(name))

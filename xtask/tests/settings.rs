@@ -10,8 +10,11 @@ use std::{
 
 /// The crates that run on Workers.
 const READERS: [&str; 4] = ["src", "crates/edge/src", "functions/watcher/src", "arbiter/src"];
-/// Texts in capitals that are no settings: methods of HTTP, algorithms, words of SQL and of the API's description.
-const OTHER: [&str; 15] = [
+/// Texts in capitals that are no settings: Cargo's and the currency's names, methods of HTTP, algorithms, words of SQL and of
+/// the API's description.
+const OTHER: [&str; 17] = [
+    "CARGO_PKG_VERSION",
+    "ADA",
     "GET",
     "HEAD",
     "POST",

@@ -21,6 +21,7 @@ mod draft;
 mod listing;
 pub mod mcp;
 mod oauth;
+mod operator;
 mod purchase;
 mod text;
 
@@ -28,6 +29,7 @@ pub use account::*;
 pub use draft::*;
 pub use listing::*;
 pub use oauth::*;
+pub use operator::*;
 pub use purchase::*;
 pub use text::{Millis, OptionalMillis};
 

@@ -19,7 +19,7 @@ use cardano::{
 use futures_util::future::LocalBoxFuture;
 use known::Known;
 pub use market::chain_state::Lead;
-use market::chain_state::MAX_LEAD_MS;
+use market::{chain_state::MAX_LEAD_MS, limits::DAY_MS};
 use worker::{Headers, Method, Request, RequestInit};
 
 use crate::{
@@ -208,6 +208,20 @@ impl Blockfrost {
             Ok((Head { status, retry_after }, body))
         })
         .await
+    }
+
+    /// How many calls the provider counted of this project on the UTC day of a time (POSIX ms); `None` where it does not say.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub async fn calls_on_day_of(&self, now: u64) -> Result<Option<u64>, ChainError> {
+        let Some(body) = self.read("/metrics").await? else { return Ok(None) };
+        let malformed = |error| ChainError::Malformed(format!("metrics: {error}"));
+        // Of each day when it began, POSIX seconds, and its calls.
+        let days: Vec<BTreeMap<String, u64>> = serde_json::from_slice(&body).map_err(malformed)?;
+        let today = |time: &u64| time.saturating_mul(1_000) / DAY_MS == now / DAY_MS;
+        let days = days.iter().filter(|day| day.get("time").is_some_and(today));
+        Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
     /// Reads with a body that changes nothing: again after a failure that may pass.

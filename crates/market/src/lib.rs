@@ -30,6 +30,7 @@ pub mod results;
 pub mod sales;
 pub mod schema;
 pub mod state;
+pub mod status;
 mod subject;
 pub mod transitions;
 pub mod watch;

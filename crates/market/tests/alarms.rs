@@ -7,8 +7,11 @@ use escrow::{Action, Deployment};
 use market::{
     chain_state::Lead,
     contents::InDatabase,
+    status::{self, StoredStatus, Told},
     watch::{ArbiterClient, Dispute, Holder, Keys, Watch},
 };
+
+use sql::Database;
 
 use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales};
 
@@ -96,4 +99,28 @@ fn a_dispute_that_is_not_settled_in_time_is_told_at_every_tick() {
         assert!(late(&sales));
         sales.ledger.mine();
     }
+}
+
+#[test]
+fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
+    let sales = Sales::new();
+    let read = || {
+        let told = block(sales.db.run(status::read(sales.now()))).unwrap();
+        StoredStatus::of(&told).unwrap()
+    };
+    assert_eq!(read().open(), (0, None));
+    assert_eq!(read().last_tick(), None);
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    let deadlines = sales.escrow(&lock).datum.deadlines;
+    let (open, deadline) = read().open();
+    let deadline = deadline.unwrap();
+    assert_eq!((open, deadline.purchase, deadline.at), (1, lock, deadlines.unlock));
+    let told = Told { alarms: vec!["an alarm".into()], ..Told::default() };
+    for calls in [3, 4] {
+        block(sales.db.run(status::note_tick(told.clone(), calls, sales.now()))).unwrap();
+    }
+    let status = read();
+    assert_eq!((status.watcher_calls(), status.last_tick().unwrap().at), (7, sales.now()));
+    assert_eq!(status.alarms(&[], Lead::Bounded, sales.now()), ["an alarm"]);
 }

@@ -15,8 +15,10 @@ use edge::{
 };
 use keys::PlatformKeys;
 use market::network::UNKNOWN;
+use market::status::{Told, note_tick};
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
+use sql::Database;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
@@ -78,6 +80,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
         Ok(settings) => run(env, &settings, &usage, &line, now).await,
         Err(error) => Err(error.into()),
     };
+    note(env, &usage, &ticked, now).await;
     match ticked {
         Ok(report) => {
             line.note_object(&serde_json::json!(report).to_string());
@@ -90,6 +93,18 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
             line.cause(&fault);
             Err(fault)
         }
+    }
+}
+
+/// Keeps what the tick said for the operator's status.
+async fn note(env: &Env, usage: &Usage, ticked: &Result<Report, Fault>, now: u64) {
+    let told = match ticked {
+        Ok(report) => Told { failed: None, alarms: report.alarms.clone(), notes: report.notes.clone() },
+        Err(fault) => Told { failed: Some(fault.to_string()), ..Told::default() },
+    };
+    let noted = D1::new(env, "DB", usage.clone()).run(note_tick(told, usage.calls(), now)).await;
+    if let Err(error) = noted {
+        edge::log::fault(&error);
     }
 }
 

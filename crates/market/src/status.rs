@@ -1,0 +1,210 @@
+//! What an operator asks first: how the watcher, the chain and the open escrows stand, and what is wrong.
+
+use api_types::{KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
+use cardano::{Lovelace, slots::Millis};
+use serde::{Deserialize, Serialize};
+use sql::{DatabaseError, Rows, Statement, statement};
+
+use crate::{chain_state::Lead, limits::day};
+
+/// Notes and alarms of a tick that are kept.
+const MOST_KEPT: usize = 10;
+/// How long no tick may have begun, in ms: five were due.
+const SILENT_MS: Millis = 5 * 60_000;
+/// The least that pays fees and collateral for some time.
+const PLATFORM: Lovelace = Lovelace::from_ada(10);
+const ARBITER: Lovelace = Lovelace::from_ada(5);
+const MINUTE_MS: Millis = 60_000;
+
+/// What a tick says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Why it ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    pub alarms: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// The statement that notes a tick that began at this time (POSIX ms) and made so many outside calls.
+#[must_use]
+pub fn note_tick(mut told: Told, calls: u32, at: Millis) -> Statement {
+    told.alarms.truncate(MOST_KEPT);
+    told.notes.truncate(MOST_KEPT);
+    statement!(
+        "INSERT INTO last_tick (id, at_ms, day, calls, told) VALUES (1, ?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET \
+           calls = iif(day = excluded.day, calls, 0) + excluded.calls, at_ms = excluded.at_ms, day = excluded.day, \
+           told = excluded.told",
+        at,
+        day(at),
+        calls,
+        serde_json::json!(told).to_string()
+    )
+}
+
+/// The stored part of the status.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredStatus {
+    tick: Option<Tick>,
+    block: Option<Block>,
+    open: u64,
+    deadline: Option<Deadline>,
+    restore: Option<Restoring>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Tick {
+    at: Millis,
+    calls: u64,
+    told: Told,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+struct Block {
+    height: u64,
+    at: Millis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+struct Deadline {
+    purchase: cardano::TxHash,
+    status: crate::purchase::Status,
+    at: Millis,
+}
+
+/// The statement that reads it at this time, POSIX ms.
+#[must_use]
+pub fn read(now: Millis) -> Statement {
+    statement!(
+        "SELECT json_object( \
+           'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'told', json(told)) \
+             FROM last_tick WHERE id = 1)), \
+           'block', json((SELECT json_object('height', tip_height, 'at', tip_time_ms) FROM chain_state WHERE id = 1)), \
+           'open', (SELECT count(*) FROM escrows WHERE utxo IS NOT NULL), \
+           'deadline', json((SELECT json_object('purchase', purchase_id, 'status', status, 'at', at) FROM ( \
+             SELECT e.purchase_id, p.status, CASE WHEN p.status IN ('FundsLocked', 'RefundRequested') THEN e.submit_result_ms \
+               WHEN p.status = 'Disputed' THEN e.external_dispute_unlock_ms ELSE e.unlock_ms END AS at \
+             FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.utxo IS NOT NULL ORDER BY at LIMIT 1))), \
+           'restore', json((SELECT json_object('walletsLeft', (SELECT count(*) FROM unread_wallets)) FROM restored \
+             WHERE platform IS NULL OR EXISTS (SELECT 1 FROM unread_wallets))))",
+        day(now)
+    )
+}
+
+impl StoredStatus {
+    /// What [`read`] read.
+    ///
+    /// # Errors
+    /// What is stored is not what we store.
+    pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
+        rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
+    }
+
+    /// The watcher's last tick.
+    #[must_use]
+    pub fn last_tick(&self) -> Option<LastTick> {
+        self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.told.notes.clone() })
+    }
+
+    /// The newest known block.
+    #[must_use]
+    pub fn newest_block(&self) -> Option<KnownBlock> {
+        self.block.map(|Block { height, at }| KnownBlock { height, at })
+    }
+
+    /// Escrows that are open, and the deadline that comes first among them.
+    #[must_use]
+    pub fn open(&self) -> (u64, Option<OpenDeadline>) {
+        let deadline = self.deadline.map(|Deadline { purchase, status, at }| OpenDeadline { purchase, status, at });
+        (self.open, deadline)
+    }
+
+    /// Outside calls of today's ticks.
+    #[must_use]
+    pub fn watcher_calls(&self) -> u64 {
+        self.tick.as_ref().map_or(0, |tick| tick.calls)
+    }
+
+    /// What is still read after a restore.
+    #[must_use]
+    pub const fn restore(&self) -> Option<Restoring> {
+        self.restore
+    }
+
+    /// What is wrong: as the last tick said, and what no tick can say.
+    #[must_use]
+    pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<String> {
+        let minutes = |since: Millis| now.saturating_sub(since).div_euclid(MINUTE_MS);
+        let mut alarms = vec![];
+        match &self.tick {
+            None => alarms.push("no tick of the watcher yet".to_owned()),
+            Some(tick) if tick.at.saturating_add(SILENT_MS) < now => {
+                alarms.push(format!("no tick of the watcher for {} minutes", minutes(tick.at)));
+            }
+            Some(Tick { told: Told { failed: Some(why), .. }, .. }) => {
+                alarms.push(format!("the last tick failed: {why}"));
+            }
+            Some(_) => {}
+        }
+        if let Some(block) = self.block.filter(|block| lead.is_behind(block.at, now)) {
+            alarms.push(format!("the newest known block is {} minutes old", minutes(block.at)));
+        }
+        for WalletBalance { name, address, balance_lovelace } in wallets {
+            let least = if name == "arbiter" { ARBITER } else { PLATFORM };
+            if let Some(balance) = balance_lovelace.filter(|balance| *balance < least) {
+                alarms.push(format!("the {name}'s wallet holds {}: {address}", balance.display_tada()));
+            }
+        }
+        alarms.extend(self.tick.iter().flat_map(|tick| tick.told.alarms.clone()));
+        alarms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = 1_750_000_000_000;
+
+    fn at(tick: Option<(Millis, Told)>, block: Option<Millis>) -> StoredStatus {
+        StoredStatus {
+            tick: tick.map(|(at, told)| Tick { at, calls: 7, told }),
+            block: block.map(|at| Block { height: 5, at }),
+            open: 0,
+            deadline: None,
+            restore: None,
+        }
+    }
+
+    #[test]
+    fn a_watcher_that_ticks_without_alarms_raises_none() {
+        let well = at(Some((NOW - MINUTE_MS, Told::default())), Some(NOW - MINUTE_MS));
+        assert_eq!(well.alarms(&[], Lead::Bounded, NOW), Vec::<String>::new());
+        assert_eq!(well.watcher_calls(), 7);
+    }
+
+    #[test]
+    fn what_no_tick_can_say_is_an_alarm() {
+        let of = |status: StoredStatus| status.alarms(&[], Lead::Bounded, NOW);
+        assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
+        let silent = at(Some((NOW - 7 * MINUTE_MS, Told::default())), Some(NOW - 7 * MINUTE_MS));
+        let told = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];
+        assert_eq!(of(silent), told);
+        let failed = Told { failed: Some("503".into()), alarms: vec!["an alarm".into()], ..Told::default() };
+        assert_eq!(of(at(Some((NOW, failed)), Some(NOW))), ["the last tick failed: 503", "an alarm"]);
+    }
+
+    #[test]
+    fn a_wallet_that_cannot_pay_fees_for_long_is_an_alarm() {
+        let address = cardano::keys::SigningKey::from_seed(&[1; 32]).unwrap().enterprise_address();
+        let holds = |name: &str, ada: u32| {
+            let balance_lovelace = Some(Lovelace::from_ada(ada));
+            let wallet = WalletBalance { name: name.into(), address, balance_lovelace };
+            at(Some((NOW, Told::default())), None).alarms(&[wallet], Lead::Bounded, NOW)
+        };
+        assert_eq!(holds("platform", 9), [format!("the platform's wallet holds 9 tADA: {address}")]);
+        assert_eq!(holds("arbiter", 4).len(), 1);
+        assert_eq!(holds("platform", 10).len() + holds("arbiter", 5).len(), 0);
+    }
+}

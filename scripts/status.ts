@@ -1,0 +1,138 @@
+// `make status URL=...`: what an operator asks first, and what to do about each alarm. Its status is 1 where there is one.
+//
+// The token is OPERATOR_TOKEN of the environment, of .deploy/ENV.env, or of a local stack's secrets (LOCAL=.state/dev).
+
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { environmentOf, Target } from "./deploy/target.ts";
+import { root } from "./stack/process.ts";
+import { secretIn } from "./stack/secrets.ts";
+
+/** `GET /operator/status`, as far as it is told here; the API's description has all of it. */
+export interface Status {
+  readonly version: string;
+  readonly at: string;
+  readonly lastTick?: { readonly at: string; readonly notes: readonly string[] };
+  readonly newestBlock?: { readonly height: number; readonly at: string };
+  readonly openEscrows: number;
+  readonly oldestDeadline?: { readonly purchase: string; readonly status: string; readonly at: string };
+  readonly wallets: readonly { readonly name: string; readonly address: string; readonly balanceLovelace?: string }[];
+  readonly providerCalls: { readonly project?: number; readonly watcher: number };
+  readonly restore?: { readonly walletsLeft: number };
+  readonly alarms: readonly string[];
+}
+
+/** Alarms and notes with what to do, as docs/operations.md has them: `...` stands for anything. */
+export function advice(
+  said: string,
+  document = readFileSync(join(root, "docs/operations.md"), "utf8"),
+): string | undefined {
+  const section = document.slice(document.indexOf("## When something is wrong"));
+  const rows = [
+    ...section.matchAll(/^\| (`.*`.*?) \| (.*) \|$/gm),
+    ...section.matchAll(/^- (.*?`.*?`.*?): ([\s\S]*?)(?=\n- |\n\n)/gm),
+  ];
+  const matches = (pattern: string) =>
+    new RegExp(
+      pattern
+        .split("...")
+        .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+        .join(".*"),
+    ).test(said);
+  const found = rows.find(([, names = ""]) => [...names.matchAll(/`([^`]+)`/g)].some(([, name = ""]) => matches(name)));
+  return found?.[2]?.replaceAll(/\s+/g, " ");
+}
+
+const ago = (then: string, now: string): string => span(Number(now) - Number(then));
+
+function span(ms: number): string {
+  const seconds = Math.abs(Math.round(ms / 1000));
+  const [count, unit] =
+    seconds < 120
+      ? [seconds, "s"]
+      : seconds < 7_200
+        ? [Math.round(seconds / 60), "min"]
+        : [Math.round(seconds / 3600), "h"];
+  return ms < 0 ? `in ${count} ${unit}` : `${count} ${unit} ago`;
+}
+
+const ada = (lovelace: string): string => `${(Number(lovelace) / 1e6).toFixed(2)} tADA`;
+const count = (number: number): string => number.toLocaleString("en");
+
+/** What is due at the deadline of an escrow with this status. */
+const DUE: Readonly<Record<string, string>> = {
+  FundsLocked: "a result",
+  RefundRequested: "a result",
+  Disputed: "the arbiter's settlement",
+};
+
+/** The lines that are printed. */
+export function linesOf(status: Status, origin: string): string[] {
+  const { lastTick, newestBlock, oldestDeadline: oldest, providerCalls: calls, restore } = status;
+  const line = (name: string, text: string) => `  ${name.padEnd(16)}${text}`;
+  const lines = [`Surety ${status.version} at ${origin}`];
+  lines.push(line("last tick", lastTick ? ago(lastTick.at, status.at) : "none"));
+  lines.push(
+    line(
+      "newest block",
+      newestBlock ? `${count(newestBlock.height)}, ${ago(newestBlock.at, status.at)}` : "none known",
+    ),
+  );
+  lines.push(line("open escrows", count(status.openEscrows)));
+  if (oldest) {
+    const due = DUE[oldest.status] ?? "collecting";
+    lines.push(
+      line("oldest deadline", `${due}, ${ago(oldest.at, status.at)}: ${oldest.status}, purchase ${oldest.purchase}`),
+    );
+  }
+  for (const { name, address, balanceLovelace: balance } of status.wallets) {
+    lines.push(line(`${name} wallet`, `${balance ? ada(balance) : "the provider does not say"}, ${address}`));
+  }
+  const project =
+    calls.project === undefined ? "the provider does not say" : `${count(calls.project)} by the API's project`;
+  lines.push(line("provider calls", `today: ${project}, ${count(calls.watcher)} by the watcher`));
+  if (restore) lines.push(line("restore", `${count(restore.walletsLeft)} wallets are still read from the chain`));
+  const told = (what: string, all: readonly string[]) => {
+    lines.push(line(what, all.length === 0 ? "none" : count(all.length)));
+    for (const one of all) {
+      lines.push(`    ${one}`);
+      const todo = advice(one);
+      if (todo) lines.push(`      -> ${todo}`);
+    }
+  };
+  if (lastTick && lastTick.notes.length > 0) told("notes", lastTick.notes);
+  told("alarms", status.alarms);
+  return lines;
+}
+
+/** Asks a service with this token. Rejects with what mends it where there is no answer. */
+export async function statusOf(origin: string, token: string): Promise<Status> {
+  const answer = await fetch(`${origin}/operator/status`, { headers: { authorization: `Bearer ${token}` } });
+  if (answer.status === 404) throw new Error("the service has no OPERATOR_TOKEN: set one there (docs/operations.md)");
+  if (answer.status === 401) throw new Error("the service has another OPERATOR_TOKEN");
+  if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).slice(0, 300)}`);
+  return (await answer.json()) as Status;
+}
+
+function tokenFor(origin: string): string {
+  const { OPERATOR_TOKEN, LOCAL = ".state/dev", ENV } = process.env;
+  if (OPERATOR_TOKEN) return OPERATOR_TOKEN;
+  const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
+  if (isLocal && existsSync(join(LOCAL || ".state/dev", "secrets.env")))
+    return secretIn(LOCAL || ".state/dev", "OPERATOR_TOKEN");
+  const token = new Target(environmentOf(ENV || undefined)).secret("OPERATOR_TOKEN");
+  if (!token) throw new Error("export OPERATOR_TOKEN=..., or put it into .deploy/production.env");
+  return token;
+}
+
+if (import.meta.main) {
+  try {
+    const { origin } = new URL(process.argv[2] ?? "");
+    const status = await statusOf(origin, tokenFor(origin));
+    console.log(linesOf(status, origin).join("\n"));
+    process.exitCode = status.alarms.length > 0 ? 1 : 0;
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 2;
+  }
+}

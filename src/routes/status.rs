@@ -1,0 +1,61 @@
+//! `GET /operator/status`, for whoever holds `OPERATOR_TOKEN`.
+
+use api_types::{ProviderCalls, ServiceStatus, WalletBalance};
+use cardano::{Address, chain::Chain};
+use edge::{
+    bearer::Bearer,
+    serve::{Request, Response},
+};
+use market::status::{self, StoredStatus};
+use sql::Database;
+
+use crate::{app::App, error::ApiError};
+
+/// How the service stands. Without the setting there is no such path.
+pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
+    let settings = app.settings()?;
+    let token = settings.operator.as_ref().ok_or(ApiError::NoSuchPath)?;
+    if !token.admits(&Bearer::of(request)?) {
+        return Err(ApiError::NotOperator);
+    }
+    let (now, chain) = (app.now_ms(), app.chain(request)?);
+    let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
+    let mut wallets = vec![];
+    for (name, address) in wallets_of(app)? {
+        // A provider that does not answer is an alarm of the tick's.
+        let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
+        wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
+    }
+    let (open_escrows, oldest_deadline) = stored.open();
+    let status = ServiceStatus {
+        version: app.version(),
+        at: now,
+        last_tick: stored.last_tick(),
+        newest_block: stored.newest_block(),
+        open_escrows,
+        oldest_deadline,
+        provider_calls: ProviderCalls {
+            project: chain.calls_on_day_of(now).await.ok().flatten(),
+            watcher: stored.watcher_calls(),
+        },
+        restore: stored.restore(),
+        alarms: stored.alarms(&wallets, settings.lead, now),
+        wallets,
+    };
+    let mut response = Response::json(serde_json::json!(status).to_string());
+    response.headers_mut().set("cache-control", "no-store")?;
+    Ok(response)
+}
+
+/// The wallets that pay fees: the platform's, and those of the arbiters that the contract names.
+fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
+    let mut wallets = vec![];
+    if let Some(seller) = app.keys()?.seller()? {
+        wallets.push(("platform", seller.enterprise_address()));
+    }
+    if let Some(deployment) = app.methods()?.deployment() {
+        let arbiters = deployment.parameters.admin_vkeys.iter().take(1);
+        wallets.extend(arbiters.map(|key| ("arbiter", Address::enterprise(*key))));
+    }
+    Ok(wallets)
+}
