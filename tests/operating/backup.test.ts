@@ -120,6 +120,8 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     const owner = world.person("owner");
     const account = await signedIn(world.api, owner);
     await world.ledger.faucet(account.address, 60_000_000n);
+    // The database was restored before: a new account's wallet is read first.
+    await world.tick();
     await backUp();
     const bought = await account.buy(paid.id);
     const escrow = json<Bought>(await account.tryBuy(safe.id, "protected")).purchase.id;
