@@ -68,5 +68,5 @@ CREATE TABLE last_tick (
   at_ms INTEGER NOT NULL,                        -- when it began
   day INTEGER NOT NULL,                          -- days since 1970-01-01, UTC
   calls INTEGER NOT NULL,                        -- outside calls of all ticks of that day
-  told TEXT NOT NULL CHECK (json_valid(told))    -- {failed?, alarms, notes}
+  outcome TEXT NOT NULL CHECK (json_valid(outcome)) -- {failed?, alarms, notes}
 ) STRICT;

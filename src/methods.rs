@@ -11,8 +11,6 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-use crate::paywall::Priced;
-
 /// The ways to pay that the operator configured.
 pub struct Methods {
     instant: DefaultMethod,
@@ -79,12 +77,5 @@ impl Methods {
     /// The options for a listing: none where the operator hid it, for that has no new buyers.
     pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
         if terms.hidden { vec![] } else { self.options() }
-    }
-
-    /// The ways that new terms of a listing offer: nothing protected while the newest known block is too old.
-    pub fn offered(&self, priced: &Priced) -> Vec<PaymentOption<'_>> {
-        let mut options = self.options_for(&priced.terms);
-        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !priced.clock.is_behind);
-        options
     }
 }

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use cardano::slots::Millis;
 use edge::serve::Request;
 use market::{
-    ListingId,
+    DeliveryMode, ListingId,
     catalogue::ListingTerms,
+    checkout::PaymentOption,
     state::{self, ShopState},
 };
 use serde_json::{Map, Value};
@@ -20,7 +21,7 @@ use x402_cardano::{
 
 pub use unlock::{Outcome, Paywall};
 
-use crate::{app::App, error::ApiError, known};
+use crate::{app::App, error::ApiError, methods::Methods, read_cache};
 
 /// The clock of escrow matters.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +46,20 @@ pub struct Priced {
     pub clock: ChainClock,
 }
 
+impl Priced {
+    /// The ways that new terms offer: nothing protected while the newest known block is too old.
+    pub fn options<'a>(&self, methods: &'a Methods) -> Vec<PaymentOption<'a>> {
+        let mut options = methods.options_for(&self.terms);
+        options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !self.clock.is_behind);
+        options
+    }
+}
+
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
 pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line().note("listing", id.as_str());
     let lead = app.settings()?.lead;
-    let Some((terms, state)) = known::terms(app, request, lead, id).await? else { return Ok(None) };
+    let Some((terms, state)) = read_cache::terms(app, request, lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 

@@ -11,7 +11,7 @@ use market::{
 };
 pub use owner::OwnerShop;
 
-use crate::{app::App, error::ApiError, known};
+use crate::{app::App, error::ApiError, read_cache};
 
 /// What a tool tells of an error: its text, which says what to do and when to come back; of a fault nothing but that, and
 /// our log the cause.
@@ -51,7 +51,7 @@ impl Shelf for Counter<'_> {
     }
 
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        let page = known::page(self.app, self.request, &filter).await.map_err(told)?;
+        let page = read_cache::page(self.app, self.request, &filter).await.map_err(told)?;
         Ok(Page::clone(&page))
     }
 

@@ -169,7 +169,7 @@ impl<'a> Paywall<'a> {
     pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
         match pending {
             Some(entry) => Ok(vec![entry]),
-            None => self.offers(&self.methods.offered(&self.priced)).await,
+            None => self.offers(&self.priced.options(&self.methods)).await,
         }
     }
 

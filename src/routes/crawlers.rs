@@ -14,8 +14,8 @@ use sql::DatabaseError;
 use crate::{
     app::App,
     error::ApiError,
-    known::{self, Telling},
     limits::Weight,
+    read_cache::{self, VersionedDatabase},
     routes::creators::CreatorError,
 };
 
@@ -44,11 +44,11 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
 /// The newest listings.
 pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
-    let read = async |telling: Rc<Telling>| {
-        let listings = discovery::addresses(&*telling).await?;
+    let read = async |database: Rc<VersionedDatabase>| {
+        let listings = discovery::addresses(&*database).await?;
         Ok(Some(Page { json: urls(&origin, &listings), next: None }))
     };
-    let page = known::answer(app, request, Some(Weight::Long), &format!("{origin}/sitemap.xml"), read).await?;
+    let page = read_cache::answer(app, request, Some(Weight::Long), &format!("{origin}/sitemap.xml"), read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a sitemap without pages".into()))?;
     typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300")
 }
@@ -72,14 +72,14 @@ pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
     let seller: Option<Address> = seller.transpose().map_err(CreatorError::from)?;
     let filter = Filter { seller, limit: Some(feed::NEWEST), ..Filter::default() };
     let named = seller.map(|seller| seller.to_string());
-    let read = async |telling: Rc<Telling>| {
-        let page = catalogue::page(&*telling, &filter).await?;
+    let read = async |database: Rc<VersionedDatabase>| {
+        let page = catalogue::page(&*database, &filter).await?;
         let listings: Vec<Listing> =
             serde_json::from_str(&page.json).map_err(|error| DatabaseError(error.to_string()))?;
         Ok(Some(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None }))
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = known::answer(app, request, Some(Weight::of_listings(filter.most())), &name, read).await?;
+    let page = read_cache::answer(app, request, Some(Weight::of_listings(filter.most())), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a feed without an answer".into()))?;
     typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300")
 }

@@ -11,8 +11,8 @@ use url::form_urlencoded;
 use crate::{
     app::App,
     error::{ApiError, Refused},
-    known::{self, Telling},
     limits::Weight,
+    read_cache::{self, VersionedDatabase},
     respond,
 };
 
@@ -40,8 +40,8 @@ pub async fn show(app: &App, address: &str, request: &Request) -> Result<Respons
     let after = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse::<Cursor>()));
     let after = after.transpose().map_err(|()| CreatorError::Cursor)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
-    let read = async |telling: Rc<Telling>| catalogue::creator(&*telling, &address, after).await.map(Some);
-    let page = known::answer(app, request, Some(Weight::Long), &name, read).await?;
+    let read = async |database: Rc<VersionedDatabase>| catalogue::creator(&*database, &address, after).await.map(Some);
+    let page = read_cache::answer(app, request, Some(Weight::Long), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a creator without a page".into()))?;
     Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
 }

@@ -21,8 +21,8 @@ use url::form_urlencoded;
 use crate::{
     app::App,
     error::{ApiError, Refused},
-    known::{self, Telling},
     limits::{Counted, Weight, client},
+    read_cache::{self, VersionedDatabase},
     respond,
     session::{MaybeSession, Session},
 };
@@ -75,10 +75,10 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ListingError::from)?;
     let page = match filter {
         // Whatever the query says besides.
-        None => known::newest(app, request).await?,
+        None => read_cache::newest(app, request).await?,
         Some(filter) => {
-            let read = async |telling: Rc<Telling>| catalogue::page(&*telling, &filter).await.map(Some);
-            let page = known::answer(
+            let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await.map(Some);
+            let page = read_cache::answer(
                 app,
                 request,
                 Some(Weight::of_listings(filter.most())),
@@ -101,11 +101,11 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
     app.line().note("listing", id.as_str());
-    let read = async |telling: Rc<Telling>| {
-        let json = catalogue::one(&*telling, &id).await?;
+    let read = async |database: Rc<VersionedDatabase>| {
+        let json = catalogue::one(&*database, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))
     };
-    let page = known::answer(app, request, None, id.as_str(), read).await?;
+    let page = read_cache::answer(app, request, None, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or(ListingError::Unknown)?.json))
 }
 

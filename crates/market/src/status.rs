@@ -18,7 +18,7 @@ const MINUTE_MS: Millis = 60_000;
 
 /// What a tick says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct TickOutcome {
     /// Why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -28,17 +28,17 @@ pub struct Told {
 
 /// The statement that notes a tick that began at this time (POSIX ms) and made so many outside calls.
 #[must_use]
-pub fn note_tick(mut told: Told, calls: u32, at: Millis) -> Statement {
-    told.alarms.truncate(MOST_KEPT);
-    told.notes.truncate(MOST_KEPT);
+pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement {
+    outcome.alarms.truncate(MOST_KEPT);
+    outcome.notes.truncate(MOST_KEPT);
     statement!(
-        "INSERT INTO last_tick (id, at_ms, day, calls, told) VALUES (1, ?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET \
+        "INSERT INTO last_tick (id, at_ms, day, calls, outcome) VALUES (1, ?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET \
            calls = iif(day = excluded.day, calls, 0) + excluded.calls, at_ms = excluded.at_ms, day = excluded.day, \
-           told = excluded.told",
+           outcome = excluded.outcome",
         at,
         day(at),
         calls,
-        serde_json::json!(told).to_string()
+        serde_json::json!(outcome).to_string()
     )
 }
 
@@ -57,7 +57,7 @@ pub struct StoredStatus {
 struct Tick {
     at: Millis,
     calls: u64,
-    told: Told,
+    outcome: TickOutcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -78,7 +78,7 @@ struct Deadline {
 pub fn read(now: Millis) -> Statement {
     statement!(
         "SELECT json_object( \
-           'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'told', json(told)) \
+           'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'outcome', json(outcome)) \
              FROM last_tick WHERE id = 1)), \
            'block', json((SELECT json_object('height', tip_height, 'at', tip_time_ms) FROM chain_state WHERE id = 1)), \
            'open', (SELECT count(*) FROM escrows WHERE utxo IS NOT NULL), \
@@ -104,7 +104,7 @@ impl StoredStatus {
     /// The watcher's last tick.
     #[must_use]
     pub fn last_tick(&self) -> Option<LastTick> {
-        self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.told.notes.clone() })
+        self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.outcome.notes.clone() })
     }
 
     /// The newest known block.
@@ -142,7 +142,7 @@ impl StoredStatus {
             Some(tick) if tick.at.saturating_add(SILENT_MS) < now => {
                 alarms.push(format!("no tick of the watcher for {} minutes", minutes(tick.at)));
             }
-            Some(Tick { told: Told { failed: Some(why), .. }, .. }) => {
+            Some(Tick { outcome: TickOutcome { failed: Some(why), .. }, .. }) => {
                 alarms.push(format!("the last tick failed: {why}"));
             }
             Some(_) => {}
@@ -156,7 +156,7 @@ impl StoredStatus {
                 alarms.push(format!("the {name}'s wallet holds {}: {address}", balance.display_tada()));
             }
         }
-        alarms.extend(self.tick.iter().flat_map(|tick| tick.told.alarms.clone()));
+        alarms.extend(self.tick.iter().flat_map(|tick| tick.outcome.alarms.clone()));
         alarms
     }
 }
@@ -167,9 +167,9 @@ mod tests {
 
     const NOW: Millis = 1_750_000_000_000;
 
-    fn at(tick: Option<(Millis, Told)>, block: Option<Millis>) -> StoredStatus {
+    fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> StoredStatus {
         StoredStatus {
-            tick: tick.map(|(at, told)| Tick { at, calls: 7, told }),
+            tick: tick.map(|(at, outcome)| Tick { at, calls: 7, outcome }),
             block: block.map(|at| Block { height: 5, at }),
             open: 0,
             deadline: None,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_watcher_that_ticks_without_alarms_raises_none() {
-        let well = at(Some((NOW - MINUTE_MS, Told::default())), Some(NOW - MINUTE_MS));
+        let well = at(Some((NOW - MINUTE_MS, TickOutcome::default())), Some(NOW - MINUTE_MS));
         assert_eq!(well.alarms(&[], Lead::Bounded, NOW), Vec::<String>::new());
         assert_eq!(well.watcher_calls(), 7);
     }
@@ -188,10 +188,11 @@ mod tests {
     fn what_no_tick_can_say_is_an_alarm() {
         let of = |status: StoredStatus| status.alarms(&[], Lead::Bounded, NOW);
         assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
-        let silent = at(Some((NOW - 7 * MINUTE_MS, Told::default())), Some(NOW - 7 * MINUTE_MS));
-        let told = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];
-        assert_eq!(of(silent), told);
-        let failed = Told { failed: Some("503".into()), alarms: vec!["an alarm".into()], ..Told::default() };
+        let silent = at(Some((NOW - 7 * MINUTE_MS, TickOutcome::default())), Some(NOW - 7 * MINUTE_MS));
+        let expected = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];
+        assert_eq!(of(silent), expected);
+        let failed =
+            TickOutcome { failed: Some("503".into()), alarms: vec!["an alarm".into()], ..TickOutcome::default() };
         assert_eq!(of(at(Some((NOW, failed)), Some(NOW))), ["the last tick failed: 503", "an alarm"]);
     }
 
@@ -201,7 +202,7 @@ mod tests {
         let holds = |name: &str, ada: u32| {
             let balance_lovelace = Some(Lovelace::from_ada(ada));
             let wallet = WalletBalance { name: name.into(), address, balance_lovelace };
-            at(Some((NOW, Told::default())), None).alarms(&[wallet], Lead::Bounded, NOW)
+            at(Some((NOW, TickOutcome::default())), None).alarms(&[wallet], Lead::Bounded, NOW)
         };
         assert_eq!(holds("platform", 9), [format!("the platform's wallet holds 9 tADA: {address}")]);
         assert_eq!(holds("arbiter", 4).len(), 1);

@@ -7,7 +7,7 @@ use escrow::{Action, Deployment};
 use market::{
     chain_state::Lead,
     contents::InDatabase,
-    status::{self, StoredStatus, Told},
+    status::{self, StoredStatus, TickOutcome},
     watch::{ArbiterClient, Dispute, Holder, Keys, Watch},
 };
 
@@ -116,7 +116,7 @@ fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
     let (open, deadline) = read().open();
     let deadline = deadline.unwrap();
     assert_eq!((open, deadline.purchase, deadline.at), (1, lock, deadlines.unlock));
-    let told = Told { alarms: vec!["an alarm".into()], ..Told::default() };
+    let told = TickOutcome { alarms: vec!["an alarm".into()], ..TickOutcome::default() };
     for calls in [3, 4] {
         block(sales.db.run(status::note_tick(told.clone(), calls, sales.now()))).unwrap();
     }

@@ -15,7 +15,7 @@ use edge::{
 };
 use keys::PlatformKeys;
 use market::network::UNKNOWN;
-use market::status::{Told, note_tick};
+use market::status::{TickOutcome, note_tick};
 use market::watch::{Report, TickError, Watch};
 use settings::WatcherSettings;
 use sql::Database;
@@ -99,8 +99,8 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
 /// Keeps what the tick said for the operator's status.
 async fn note(env: &Env, usage: &Usage, ticked: &Result<Report, Fault>, now: u64) {
     let told = match ticked {
-        Ok(report) => Told { failed: None, alarms: report.alarms.clone(), notes: report.notes.clone() },
-        Err(fault) => Told { failed: Some(fault.to_string()), ..Told::default() },
+        Ok(report) => TickOutcome { failed: None, alarms: report.alarms.clone(), notes: report.notes.clone() },
+        Err(fault) => TickOutcome { failed: Some(fault.to_string()), ..TickOutcome::default() },
     };
     let noted = D1::new(env, "DB", usage.clone()).run(note_tick(told, usage.calls(), now)).await;
     if let Err(error) = noted {

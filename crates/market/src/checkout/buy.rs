@@ -210,8 +210,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         let Order { account, terms, mode, .. } = order;
         let option = self.options.iter().find(|(known, _)| known == mode && terms.modes.contains(mode));
-        let seller = terms.seller_address;
-        if seller == account.wallet_address || seller.to_string() == account.owner {
+        if account.keys().contains(terms.seller_address.payment_key()) {
             return Err(BuyError::OwnListing);
         }
         let purchase = Purchase { checkout: self, order, method: option.map(|(_, method)| *method) };

@@ -47,7 +47,7 @@ const MAX_NAME: usize = 2 << 10;
 
 /// A state as it was read.
 #[derive(Clone, Copy)]
-struct Told {
+struct CachedState {
     state: ShopState,
     at: Millis,
     /// How much this isolate had written until then.
@@ -101,7 +101,7 @@ impl<T: Clone> Answers<T> {
 }
 
 thread_local! {
-    static TOLD: Cell<Option<Told>> = const { Cell::new(None) };
+    static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
     /// When it was last asked, free of charge, whether what is kept is current.
     static ASKED: Cell<Option<Millis>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
@@ -114,14 +114,14 @@ thread_local! {
 
 /// The state, where it was read less than a second ago and nothing was written here since.
 fn fresh(now: Millis) -> Option<ShopState> {
-    let told = TOLD.get()?;
-    let believed = told.writes == d1::writes() && now.saturating_sub(told.at) < FRESH_MS;
-    believed.then_some(told.state)
+    let cached = STATE.get()?;
+    let believed = cached.writes == d1::writes() && now.saturating_sub(cached.at) < FRESH_MS;
+    believed.then_some(cached.state)
 }
 
 /// Whether no other request asked free of charge within a second. That holds however much is written meanwhile: a client
 /// that writes again and again must not open the database to every question.
-fn first_to_ask(now: Millis) -> bool {
+fn claim_revalidation(now: Millis) -> bool {
     let first = ASKED.get().is_none_or(|at| now.saturating_sub(at) >= FRESH_MS);
     if first {
         ASKED.set(Some(now));
@@ -129,34 +129,34 @@ fn first_to_ask(now: Millis) -> bool {
     first
 }
 
-/// A database that tells the shop's state with the first batch, in the same transaction.
-pub struct Telling {
+/// A database that reads the shop's state with the first batch, in the same transaction.
+pub struct VersionedDatabase {
     database: D1,
     now: Millis,
-    told: Cell<Option<ShopState>>,
+    last: Cell<Option<ShopState>>,
 }
 
-impl Telling {
+impl VersionedDatabase {
     /// For a request.
     pub fn new(app: &App) -> Self {
-        Self { database: app.database(), now: app.now_ms(), told: Cell::new(None) }
+        Self { database: app.database(), now: app.now_ms(), last: Cell::new(None) }
     }
 
-    /// The state that the last batch told.
+    /// The state that the last batch read.
     pub fn state(&self) -> Result<ShopState, ApiError> {
-        Ok(self.told.get().ok_or_else(|| DatabaseError("nothing was asked".into()))?)
+        Ok(self.last.get().ok_or_else(|| DatabaseError("nothing was asked".into()))?)
     }
 }
 
-impl Database for Telling {
+impl Database for VersionedDatabase {
     async fn batch(&self, mut statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
         // As it was before: what is written meanwhile is not in what is read.
         let writes = d1::writes();
         statements.push(state::read());
         let mut answers = self.database.batch(statements).await?;
         let state = state::of(&answers.pop().unwrap_or_default())?;
-        TOLD.set(Some(Told { state, at: self.now, writes }));
-        self.told.set(Some(state));
+        STATE.set(Some(CachedState { state, at: self.now, writes }));
+        self.last.set(Some(state));
         Ok(answers)
     }
 }
@@ -166,9 +166,9 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
     if let Some(state) = fresh(app.now_ms()) {
         return Ok(state);
     }
-    let telling = Telling::new(app);
-    telling.batch(vec![]).await?;
-    telling.state()
+    let database = VersionedDatabase::new(app);
+    database.batch(vec![]).await?;
+    database.state()
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
@@ -179,7 +179,7 @@ pub async fn answer<R>(
     request: &Request,
     weight: Option<Weight>,
     name: &str,
-    read: impl FnOnce(Rc<Telling>) -> R,
+    read: impl FnOnce(Rc<VersionedDatabase>) -> R,
 ) -> Result<Option<KeptPage>, ApiError>
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
@@ -187,7 +187,7 @@ where
     let action = if weight.is_some() { Counted::Search } else { Counted::Read };
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
     let now = app.now_ms();
-    let free = kept.is_some() && (fresh(now).is_some() || first_to_ask(now));
+    let free = kept.is_some() && (fresh(now).is_some() || claim_revalidation(now));
     if !free {
         app.limit_client(action, request).await?;
     }
@@ -210,14 +210,14 @@ where
     {
         return Ok(Some(kept.it));
     }
-    let telling = Rc::new(Telling::new(app));
-    let Some(page) = read(telling.clone()).await? else { return Ok(None) };
+    let database = Rc::new(VersionedDatabase::new(app));
+    let Some(page) = read(database.clone()).await? else { return Ok(None) };
     // A question that answers itself asks nothing.
-    let told = match telling.told.get() {
-        Some(told) => told,
+    let state = match database.last.get() {
+        Some(state) => state,
         None => state(app).await?,
     };
-    Ok(Some(keep(name, told.version, page)))
+    Ok(Some(keep(name, state.version, page)))
 }
 
 /// The name of the whole catalogue.
@@ -235,7 +235,7 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
     if let Some(kept) = newest_kept(app.now_ms()) {
         return Ok(kept);
     }
-    if !first_to_ask(app.now_ms()) {
+    if !claim_revalidation(app.now_ms()) {
         app.limit_client(Counted::Read, request).await?;
     }
     let _permit = Weight::Long.hold(request).await?;
@@ -243,13 +243,13 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
     if let Some(kept) = newest_kept(app.now_ms()) {
         return Ok(kept);
     }
-    let telling = Telling::new(app);
+    let database = VersionedDatabase::new(app);
     let known = NEWEST.with_borrow(Option::clone);
     let newest = match known {
-        Some(known) => known.follow(&telling).await?,
-        None => Newest::read(&telling).await?,
+        Some(known) => known.follow(&database).await?,
+        None => Newest::read(&database).await?,
     };
-    let version = telling.state()?.version;
+    let version = database.state()?.version;
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(WHOLE).cloned());
     if let Some(kept) = kept.filter(|kept| kept.version == version) {
         return Ok(kept.it);
@@ -277,11 +277,11 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
     let _permit = app.limit_search(Weight::of_listings(filter.most()), request).await?;
-    let telling = Telling::new(app);
-    let page = Rc::new(catalogue::page(&telling, filter).await?);
+    let database = VersionedDatabase::new(app);
+    let page = Rc::new(catalogue::page(&database, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
-    if let Some(told) = telling.told.get() {
-        PAGES.with_borrow_mut(|pages| pages.keep(MAX_PAGES_CHARS, &name, told.version, page.json.len(), &page));
+    if let Some(state) = database.last.get() {
+        PAGES.with_borrow_mut(|pages| pages.keep(MAX_PAGES_CHARS, &name, state.version, page.json.len(), &page));
     }
     Ok(page)
 }
@@ -302,9 +302,9 @@ pub async fn terms(
         return Ok(Some((terms, state)));
     }
     app.limit_client(Counted::Read, request).await?;
-    let telling = Telling::new(app);
-    let Some(terms) = telling.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
-    let (terms, state) = (Rc::new(terms), telling.state()?);
+    let database = VersionedDatabase::new(app);
+    let Some(terms) = database.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
+    let (terms, state) = (Rc::new(terms), database.state()?);
     TERMS.with_borrow_mut(|kept| {
         if kept.len() >= MAX_KEPT {
             kept.clear();
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn one_asks_for_the_newest_listings_and_who_comes_within_a_second_is_counted() {
-        assert!(first_to_ask(5_000));
-        assert!(!first_to_ask(5_000), "before the first has an answer");
-        assert!(!first_to_ask(5_000 + FRESH_MS - 1));
-        assert!(first_to_ask(5_000 + 2 * FRESH_MS - 1));
+        assert!(claim_revalidation(5_000));
+        assert!(!claim_revalidation(5_000), "before the first has an answer");
+        assert!(!claim_revalidation(5_000 + FRESH_MS - 1));
+        assert!(claim_revalidation(5_000 + 2 * FRESH_MS - 1));
     }
 }
