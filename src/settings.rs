@@ -24,7 +24,7 @@ pub struct Settings {
     pub explorer_url: String,
     /// Whether answers tell what they cost: a development setting.
     pub shows_usage: bool,
-    /// What an operator shows to read the status; without it nobody can.
+    /// What an operator shows to read the status; without it no one can.
     pub operator: Option<SharedToken>,
     /// What sellers may take up.
     pub quota: Quota,

@@ -1,4 +1,4 @@
-//! `GET /operator/status`, for whoever holds `OPERATOR_TOKEN`.
+//! `GET /operator/status`, for the holder of `OPERATOR_TOKEN`.
 
 use api_types::{ProviderCalls, ServiceStatus, WalletBalance};
 use cardano::{Address, chain::Chain};

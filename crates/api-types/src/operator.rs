@@ -111,6 +111,6 @@ pub struct ProviderCalls {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
-    /// Wallets that are still to be read: they pay for nothing until then.
+    /// Wallets that are still to be read: none of them pays until then.
     pub wallets_left: u64,
 }
