@@ -149,7 +149,7 @@ async function run(): Promise<void> {
   const places = KEPT.map((worker): Place => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
   if (what === "reconcile") {
     for (const place of places.filter(({ worker }) => worker.role === "api")) await mark(place);
-    console.log("The watcher reads the chain since the backup, from five minutes from now on: see make status.");
+    console.log("The watcher reads the chain since the backup, from seven minutes from now on: see make status.");
     return;
   }
   const stamp = new Date().toISOString().replace(/[-:]/g, "").slice(0, 15);

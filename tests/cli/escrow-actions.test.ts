@@ -1,7 +1,8 @@
 // After a protected purchase, from a shell: what its buyer may do, when, and against another party who acts at the same time.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { shownSoon } from "../helpers/http.ts";
+import { unposted } from "../escrow/sale.ts";
+import { send, shownSoon } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { purchaseOf } from "../helpers/payments.ts";
 import { eventually } from "../helpers/wait.ts";
@@ -32,6 +33,24 @@ async function bought(): Promise<{ purchase: string; listing: string }> {
   const { purchase } = await client.json<{ purchase: string }>("buy", id, "--protected");
   return { purchase, listing: id };
 }
+/** A lock whose buyer stops waiting before a result is posted: the purchase. */
+async function lockedUnposted(world: World, client: Client, address: string): Promise<string> {
+  const modes = { modes: ["protected"], priceLovelace: "6000000" };
+  const { id } = await list(world.api, world.person("seller"), modes);
+  const buy = async () => {
+    const buying = client.start("buy", id, "--protected");
+    try {
+      const [, tx] = await buying.says(/transaction ([0-9a-f]{64})/);
+      const isShown = async () => (await send(`${world.api}/purchases/${tx}`)).status === 200;
+      await eventually("the purchase", isShown);
+    } finally {
+      buying.kill();
+      await buying.ended;
+    }
+  };
+  const [purchase] = await unposted(world, [address], buy);
+  return purchase as string;
+}
 const stateOf = async (purchase: string) => (await purchaseOf(world, purchase)).status;
 async function refused(says: RegExp, ...args: string[]): Promise<void> {
   const { status, err } = await client.surety(...args);
@@ -41,10 +60,10 @@ async function refused(says: RegExp, ...args: string[]): Promise<void> {
 
 describe("the buyer", () => {
   test("takes the money back where nothing was delivered, and not before", async () => {
-    const { purchase, listing } = await bought();
+    const purchase = await lockedUnposted(world, client, address);
     const before = await balanceOf(world, address);
-    await client.done("request-refund", listing);
-    await refused(/too early: WithdrawRefund is possible in 1[0-9] minutes/, "refund", listing);
+    await client.done("request-refund", purchase);
+    await refused(/too early: WithdrawRefund is possible in 1[0-9] minutes/, "refund", purchase);
     await world.ledger.advance(17 * 60);
     const told = await client.json<{ txHash: string; action: string }>("refund", purchase);
     assert.equal(told.action, "WithdrawRefund");
@@ -109,18 +128,11 @@ test("a seller who posts the result at the same moment does not keep the buyer f
   try {
     const { address } = await buyer.json<{ address: string }>("wallet", "new");
     await slow.ledger.faucet(address, 40_000_000n);
-    const modes = { modes: ["protected"], priceLovelace: "6000000" };
-    const { id } = await list(slow.api, slow.person("seller"), modes);
-    const buying = buyer.start("buy", id, "--protected");
-    await buying.says(/transaction [0-9a-f]{64}/);
-    await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);
-    await slow.ledger.block();
-    assert.equal((await buying.ended).status, 0);
-
+    const purchase = await lockedUnposted(slow, buyer, address);
     for (let ticks = 0; ticks < 5 && (await waiting(slow)).length === 0; ticks++) await slow.tick();
     const [result] = await waiting(slow);
     assert.ok(result, "the seller's result is in the mempool");
-    const asking = buyer.start("request-refund", id);
+    const asking = buyer.start("request-refund", purchase);
     await asking.says(/waiting for another transaction/);
     await slow.ledger.block();
     await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);

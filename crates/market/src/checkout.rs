@@ -280,7 +280,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
 fn ensure_releasable(record: &PaymentRecord, clock: Millis) -> Result<(), Unavailable> {
     match record.release(clock) {
         Release::Now => Ok(()),
-        Release::NeedsResult | Release::Until(_) => Err(Unavailable::NoResult(record.entry.tx)),
+        Release::NotYet => Err(Unavailable::NoResult(record.entry.tx)),
         Release::Never => Err(Unavailable::Refundable(record.entry.tx)),
     }
 }

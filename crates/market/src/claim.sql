@@ -42,8 +42,8 @@ SELECT CASE
   -- The service wallet's purchases since the backup that the database was restored from are not read yet.
   WHEN facts.wallet IS NOT NULL AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
     THEN json_object('condition', 'restoring')
-  -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Those that
-  -- this one excludes, by spending what they spend, are counted apart.
+  -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Failed
+  -- payments whose inputs this one spends are counted below.
   WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND absent = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
     THEN json_object('condition', 'unresolved')

@@ -42,7 +42,7 @@ pub enum SpendRefused {
     /// Over the limit per purchase.
     #[error("over the limit of {} per purchase: raise it on the account's page (PUT /me/agent-limits)", limit.display_tada())]
     PerPayment { limit: Lovelace },
-    /// Over the daily limit.
+    /// Over the daily budget.
     #[error(
         "over the daily limit: {} of {} are spent today (UTC); raise it on the account's page (PUT /me/agent-limits) or try again tomorrow",
         spent.display_tada(), limit.display_tada()

@@ -3,7 +3,7 @@
 //! ```text
 //! instant     payment in a block ──────────────────────────────> now
 //! protected   lock accepted ──> result posted ──> result in a block ──> now
-//!                  └── needs a result   └── until its validity ends
+//!                        └── not yet          └── not yet
 //! ```
 //!
 //! Before its result is in a block the buyer of a protected sale could take the money back: so no content is out before
@@ -14,9 +14,6 @@ use cardano::slots::{Millis, SlotConfig};
 use serde::Deserialize;
 
 use crate::listing::DeliveryMode;
-
-/// How long a block takes on preprod on average.
-const BLOCK_MS: Millis = 20_000;
 
 /// What is stored about a payment that its release depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -54,10 +51,8 @@ pub(crate) fn facts_json(purchase: &str, mode: &str) -> String {
 pub enum Release {
     /// Now.
     Now,
-    /// After a result was posted: nothing is under way.
-    NeedsResult,
-    /// Not before this time, POSIX ms: a block is waited for.
-    Until(Millis),
+    /// Not yet: no block has the payment, or the result of a protected one.
+    NotYet,
     /// Never: the money went back, or can.
     Never,
 }
@@ -65,11 +60,10 @@ pub enum Release {
 /// Decides. `clock` is the escrow clock, POSIX ms.
 #[must_use]
 pub fn release(facts: &ReleaseFacts, clock: Millis, slots: &SlotConfig) -> Release {
-    let next_block = Release::Until(clock.saturating_add(BLOCK_MS));
     match (facts.mode, facts.status) {
         (_, Some(Status::Refunded)) => return Release::Never,
-        (DeliveryMode::Instant, None) => return next_block,
-        (DeliveryMode::Protected, None) if facts.result_height.is_some() => return next_block,
+        (DeliveryMode::Instant, None) => return Release::NotYet,
+        (DeliveryMode::Protected, None) if facts.result_height.is_some() => return Release::NotYet,
         (DeliveryMode::Instant, Some(_)) => return Release::Now,
         // A block has the result, and rolls back with the lock.
         (DeliveryMode::Protected, Some(_)) if facts.result_height.is_some() => return Release::Now,
@@ -77,19 +71,16 @@ pub fn release(facts: &ReleaseFacts, clock: Millis, slots: &SlotConfig) -> Relea
         (DeliveryMode::Protected, Some(Status::RefundAuthorized)) => return Release::Never,
         (DeliveryMode::Protected, _) => {}
     }
-    let posted_until = facts.posted_until.and_then(|slot| slots.slot_begins_at(slot)).filter(|end| *end > clock);
-    match posted_until {
-        Some(end) => Release::Until(end),
-        None if facts.submit_result.is_some_and(|end| end <= clock) => Release::Never,
-        None => Release::NeedsResult,
-    }
+    let is_posted = facts.posted_until.and_then(|slot| slots.slot_begins_at(slot)).is_some_and(|end| end > clock);
+    let is_late = facts.submit_result.is_some_and(|end| end <= clock);
+    if is_late && !is_posted { Release::Never } else { Release::NotYet }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use DeliveryMode::{Instant, Protected};
-    use Release::{NeedsResult, Never, Now, Until};
+    use Release::{Never, NotYet, Now};
     use Status::{
         Closed, Disputed, FundsLocked, RefundAuthorized, RefundRequested, Refunded, ResultSubmitted, Settled, Withdrawn,
     };
@@ -101,23 +92,22 @@ mod tests {
     fn content_is_released_as_in_the_table() {
         let slots = api_types::SLOTS;
         let slot = |ms| slots.slot_at(ms);
-        let next_block = Until(NOW + BLOCK_MS);
         #[rustfmt::skip]
         let table = [
             // mode, status, result's block, posted until, last time for a result, expected
-            (Instant,   None,                   None,    None,            None,        next_block),
+            (Instant,   None,                   None,    None,            None,        NotYet),
             (Instant,   Some(Settled),          None,    None,            None,        Now),
-            (Protected, None,                   None,    None,            None,        NeedsResult),
-            (Protected, None,                   None,    slot(LATER),     None,        Until(LATER)),
-            (Protected, None,                   None,    slot(NOW),       None,        NeedsResult),
+            (Protected, None,                   None,    None,            None,        NotYet),
+            (Protected, None,                   None,    slot(LATER),     None,        NotYet),
+            (Protected, None,                   None,    slot(NOW),       None,        NotYet),
             // The lock's inclusion is not written down yet.
-            (Protected, None,                   Some(7), None,            None,        next_block),
-            (Protected, Some(FundsLocked),      None,    None,            Some(LATER), NeedsResult),
-            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(LATER), Until(LATER)),
-            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(NOW),   Until(LATER)),
+            (Protected, None,                   Some(7), None,            None,        NotYet),
+            (Protected, Some(FundsLocked),      None,    None,            Some(LATER), NotYet),
+            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(LATER), NotYet),
+            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(NOW),   NotYet),
             (Protected, Some(FundsLocked),      None,    None,            Some(NOW),   Never),
             (Protected, Some(FundsLocked),      Some(7), None,            Some(LATER), Now),
-            (Protected, Some(RefundRequested),  None,    None,            Some(LATER), NeedsResult),
+            (Protected, Some(RefundRequested),  None,    None,            Some(LATER), NotYet),
             (Protected, Some(RefundRequested),  None,    None,            Some(NOW),   Never),
             (Protected, Some(ResultSubmitted),  Some(7), None,            Some(NOW),   Now),
             (Protected, Some(Disputed),         Some(7), None,            Some(NOW),   Now),

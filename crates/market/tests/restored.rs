@@ -61,7 +61,7 @@ impl Buyer {
     /// Locks the price of a listing; the result is left to the watcher.
     fn locks(&self, sales: &Sales, listing: &ListingId) -> TxHash {
         match self.orders(sales, listing, DeliveryMode::Protected) {
-            Err(BuyError::Unavailable(Unavailable::NoResult(lock))) => lock,
+            Err(BuyError::Pending(lock)) => lock,
             other => panic!("{other:?}"),
         }
     }

@@ -14,12 +14,13 @@
 //!   submitted for it, so a crash, a time-out or a second request sends the same transaction again.
 //! - At most one live entry stands for a purpose. An input belongs to one entry.
 //! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
-//!   drives an entry with bounded waits ([`Outbox::settle`]), a tick by one look ([`Outbox::look`]).
+//!   drives an entry with bounded waits ([`Outbox::settle`]), a tick by one look ([`Outbox::observe`]).
 //! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`TransitionHook`] names the statements
 //!   that are written in one batch with it.
 //!
-//! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, or the
-//! transaction's validity has ended; or when a block has a payer's that was not submitted from here, as far as is known.
+//! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, a block
+//! has another that spends the same, or the transaction's validity has ended. A payment that was not submitted from here, as
+//! far as is known, is given up when a block has it: its payer must sign.
 //! What comes next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted
 //! in the database, so that no two requests both believe that theirs was the only one.
 

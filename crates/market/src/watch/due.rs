@@ -10,9 +10,10 @@ use crate::purchase::newest;
 
 /// Escrows that are read at once: their contents are not.
 pub(super) const PAGE: u32 = 128;
-/// Where waiting loses nothing (collecting, refunding, asking the arbiter), how long after the last of its deadlines an
-/// escrow comes before those that have one still ahead; and how much later after each action on it that failed.
+/// Where waiting loses nothing (collecting, refunding, asking the arbiter), an escrow counts as due this long after the last of
+/// its deadlines: it comes before those whose own deadline is later.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
+/// How much later such an escrow counts for each action on it that failed.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
 /// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. A buyer waits
 /// for the content that comes with it.
@@ -20,8 +21,8 @@ const RESULT_WINDOW_MS: Millis = 16 * 60 * 1_000;
 /// How much later a result counts for each time that it failed: what was not tried yet comes first, and all are
 /// tried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
-/// How long after an action that failed it is tried again; twice as long after each further failure, but a result in every
-/// tick: a buyer can keep a step in the mempool that no block will have, but not between two blocks.
+/// How long after an action that failed it is tried again; twice as long after each further failure. A result is tried in every
+/// tick: its time is short.
 const RETRY_MS: Millis = 30_000;
 /// How often that is doubled.
 const MAX_DOUBLINGS: u32 = 3;

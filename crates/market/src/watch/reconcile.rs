@@ -8,7 +8,7 @@ use sql::{Database, DatabaseError, Statement, statement};
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
     context::{CALLS_KEPT, Tick},
-    recheck::Unsure,
+    foreign_steps::Unsure,
     stored::SeenBlock,
 };
 use crate::{

@@ -68,8 +68,8 @@ struct Payment {
     price: Lovelace,
 }
 
-/// The notes on outputs at the escrow's address that name this seller and that no purchase made. Its payer may still present
-/// it; its buyer can take the money back.
+/// A text for each output of this transaction at the escrow's address that names this seller. Where no purchase made it, its
+/// payer may still present it, and its buyer can take the money back.
 pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,
@@ -281,8 +281,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
             provenance,
             block: None,
         };
-        // A payer's own lock was not built by an own wallet.
-        let wallet = (kind != Kind::Lock).then_some(wallet);
+        let wallet = Some(wallet);
         let (spends, collateral) = (vec![], vec![]);
         let draft = Draft { tx, kind, purpose, wallet, cbor, valid_until, provenance, spends, collateral, guard: None };
         (draft, entry)

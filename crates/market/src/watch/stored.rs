@@ -68,7 +68,7 @@ pub(super) struct Stored {
     pub known_to: u64,
     /// Transactions of the escrow address that the provider did not hand out.
     pub unread: Vec<Unread>,
-    /// Whether the chain has what only it may tell of: after a restore, or escrows that no entry made.
+    /// Whether wallets are to be read since a restore.
     pub restores: bool,
     /// Actions whose end is not known.
     pub actions: Vec<Entry>,

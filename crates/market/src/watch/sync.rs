@@ -11,8 +11,9 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
     context::Tick,
-    due, housekeeping,
-    recheck::{Unsure, unsure},
+    due,
+    foreign_steps::{Unsure, unsure},
+    housekeeping,
     reconcile::doubtful,
     stored::{SeenBlock, Stored, note_block},
 };
@@ -22,7 +23,7 @@ use crate::{chain_state, contents::Contents, purchase::escrows_follow_steps};
 const MAX_LOOKS: usize = 8;
 /// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
 /// have shown one of that height, and a slower tick, or a request, may have written it down since.
-const UNSURE_BLOCKS: u64 = 6;
+const RECHECKED_BLOCKS: u64 = 6;
 
 /// What is stored once the newest block is noted.
 pub(super) struct Synced {
@@ -58,9 +59,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let [look_again, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
         // In this order: what the new block and the seen ones settle is not read as doubtful.
         let statements = vec![
-            recheck(stored.known_to.saturating_sub(UNSURE_BLOCKS), tip.height),
+            recheck(stored.known_to.saturating_sub(RECHECKED_BLOCKS), tip.height),
             note_block(&tip, &stored),
-            seen(tip.height.saturating_sub(UNSURE_BLOCKS)),
+            seen(tip.height.saturating_sub(RECHECKED_BLOCKS)),
             doubtful(),
             unsure(tip.height),
             look_again,
@@ -168,9 +169,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that notes that entries are where they were whose blocks ticks saw: one of these that is gone is found by
-/// itself, with what is in it. But for those that are deep now: two nodes on two forks may have shown the newest block of one
-/// and that it is still there, so each is asked for once more when all agree.
+/// The statement that clears `recheck` of entries in blocks that a tick saw: a rollback of such a block is found by itself.
+/// Entries at or below `deep` are asked for once more, when the nodes of all forks agree.
 pub(super) fn seen(deep: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
