@@ -25,7 +25,7 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@scripts/build-all.sh dev
 	@node scripts/dev.ts
 
-test: ## everything that CI runs
+test: ## formatting, lints, unit tests, end-to-end tests; CI runs this and make demo
 	@scripts/checks.sh
 	@$(RUN_E2E)
 

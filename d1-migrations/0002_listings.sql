@@ -1,5 +1,5 @@
--- What is for sale. Listings never change after they were made; only the figures of their sales do, and an operator can
--- hide one.
+-- What is for sale. Listings never change after they were made; only the figures of their sales do. Their seller can take one
+-- off sale, and an operator can hide one.
 CREATE TABLE listings (
   seq INTEGER PRIMARY KEY,                       -- order of creation; the row id of the full-text index
   id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID: two of one id would be one at the paywall
@@ -16,7 +16,7 @@ CREATE TABLE listings (
   created_at_ms INTEGER NOT NULL,
   proof_digest TEXT UNIQUE,                      -- a signed offer makes one listing, however often it is sent
   offer_digest TEXT NOT NULL DEFAULT '',         -- digest of what the seller chose: the same offer again is known by it
-  hidden_at_ms INTEGER,                          -- since when the operator shows and sells it no more (docs/operations.md)
+  hidden_at_ms INTEGER,                          -- since when its seller or an operator has it off sale (docs/operations.md)
   -- 1: hidden by its seller alone, who may show it again; 0 once an operator hides it
   taken_off INTEGER NOT NULL DEFAULT 0 CHECK (taken_off IN (0, 1)),
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice

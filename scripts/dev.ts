@@ -26,7 +26,7 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
   const elsewhere = api !== "http://127.0.0.1:8787" || ledger !== "http://127.0.0.1:8990";
   return [
     `\nready; Ctrl-C ends it; state and logs are in ${state}\n`,
-    row("API", api, "/health, /listings; src/lib.rs has every route"),
+    row("API", api, "/health, /listings; every route: /docs"),
     row("ledger", ledger, "Blockfrost's API in /api/v0; faucet, time, faults in /control (devnet/README.md)"),
     row("watcher", watcher, "POST /tick, every 3 seconds here"),
     row("arbiter", arbiter?.url, "POST /disputes/resolve, which the watcher calls"),

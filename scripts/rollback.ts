@@ -36,11 +36,13 @@ export async function rollback(target: Target, to?: string): Promise<number> {
   const tagNow = [...(all.get(api) ?? [])].find(([, id]) => id === now)?.[0];
   // A tag begins with its time.
   const common = [...(all.get(api)?.keys() ?? [])].filter((tag) => [...all.values()].every((of) => of.has(tag))).sort();
-  console.log(`deployed  ${tagNow ?? `${now}, by something else than make deploy`}`);
-  console.log(`there are ${common.join(", ") || "no deployments of all three workers"}`);
+  console.log(`deployed  ${tagNow ?? `${now}, which has no tag of make deploy`}`);
+  console.log(`tags      ${common.join(", ") || "none that all three workers have"}`);
   const chosen = to ?? (tagNow && common.filter((tag) => tag < tagNow).at(-1));
   if (!chosen || !common.includes(chosen)) {
-    throw new Error(to ? `${to} is none of them` : "nothing before it: say which with TO=...");
+    throw new Error(
+      `${to ? `no deployment has the tag ${to}` : "no earlier deployment is known"}: choose one with TO=tag`,
+    );
   }
   for (const worker of [...WORKERS].reverse()) {
     const id = all.get(worker)?.get(chosen) ?? "";

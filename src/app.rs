@@ -29,7 +29,7 @@ use crate::{
 
 /// Longest that a request asks the chain: purchases take 20 to 60 seconds.
 pub const MAX_REQUEST_MS: u64 = 60_000;
-/// The most for a tool call, in ms: clients give one up near 60 seconds, and an answer at 45 says what to do next.
+/// The most for a tool call, in ms: clients give one up near 60 seconds, and an answer before says what to do next.
 pub const MAX_CALL_MS: u64 = 42_000;
 
 /// The setting that says where we are.

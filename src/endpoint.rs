@@ -1,6 +1,7 @@
 //! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
 //!
-//! A row is an endpoint. A path with two of them names, `of`, all that both take: `Listings GET of GET_POST "/listings"`.
+//! Each row is an endpoint. Where two rows share a path, each says after `of` which methods the path takes in all:
+//! `Listings GET of GET_POST "/listings"`.
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";

@@ -23,7 +23,7 @@ export interface Found {
 type OnAccount = ReadonlyMap<WorkerOf, ReadonlySet<string>>;
 
 const ADA = 1_000_000n;
-/** What the seller's wallet must hold: the script's output takes about 25 tADA of it, fees and collateral the rest. */
+/** What the platform's wallet (`SELLER_SECRET`) must hold: about 25 tADA for the script's output; fees; collateral. */
 const SELLER_BEFORE_ESCROW = 50n * ADA;
 const SELLER = 10n * ADA;
 /** Fees of the arbiter's settlements. */

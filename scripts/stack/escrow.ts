@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { built, finished } from "./process.ts";
 import { secretsOf } from "./secrets.ts";
 
-/** What the seller's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
+/** What the platform's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
 const FUNDS: readonly bigint[] = Array(5).fill(1_000_000_000n);
 
 /** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */

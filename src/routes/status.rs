@@ -47,7 +47,7 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// The wallets that pay fees: the platform's, and those of the arbiters that the contract names.
+/// The wallets that pay fees: the platform's, and that of the first arbiter that the contract names.
 fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
     let mut wallets = vec![];
     if let Some(seller) = app.keys()?.seller()? {

@@ -7,8 +7,8 @@
 //!
 //! A signature carries the digest, or its BLAKE2b-224 where the wallet signs a hash (CIP-8): both lead to the key. The key is
 //! known only to those who were given the digest, so a request for the same owner changes nothing for another one.
-//! The store may lag, and cannot promise single use: an answer that comes before its entry is refused, and the first answer
-//! is decided by a unique key in the database.
+//! The store may lag, and cannot promise single use. An answer that comes before its entry is refused. A unique key in the
+//! database decides which answer is the first: `challenge_claims.digest` for a session, `oauth_grants.request` for a consent.
 
 use cardano::{Address, ContentHash, hash::blake2b, slots::Millis};
 use serde::{Deserialize, Serialize};
