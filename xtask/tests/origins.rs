@@ -27,7 +27,7 @@ const EXCEPTION: (&str, &str) = ("webpki-roots", "CDLA-Permissive-2.0");
 
 fn packages() -> Vec<Value> {
     let mut metadata = Command::new(env!("CARGO"));
-    metadata.args(["metadata", "--format-version=1", "--all-features", "--offline", "--locked"]);
+    metadata.args(["metadata", "--format-version=1", "--all-features", "--locked"]);
     let answer = metadata.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     let metadata: Value = serde_json::from_slice(&answer.stdout).unwrap();
