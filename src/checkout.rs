@@ -122,12 +122,13 @@ pub async fn order(
     app: &App,
     request: &Request,
     account: &Account,
-    id: &ListingId,
+    id: &str,
     mode: DeliveryMode,
 ) -> Result<Ordered, ApiError> {
     app.limit(Counted::Buy, &limits::of_account(account)).await?;
+    let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
     let _held = http::hold(request, limits::PURCHASE_BYTES)?;
-    let Some(priced) = paywall::priced(app, request, id).await? else { return Ok(Ordered::UnknownListing) };
+    let Some(priced) = paywall::priced(app, request, &id).await? else { return Ok(Ordered::UnknownListing) };
     let terms = priced.terms.clone();
     let order = Order { account, key: &app.account_key(account)?, terms: &terms, mode, nonce: edge::random()? };
     let methods = app.methods()?;

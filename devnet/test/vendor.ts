@@ -7,7 +7,7 @@ import type { Json } from "./support.ts";
 
 export const SOURCE = `Examples of @blockfrost/openapi ${version}, MIT License, Copyright (c) 2021 blockfrost.io`;
 
-const ADAPTERS = ["crates/edge/src/chain.rs", "xtask/src/provider.rs"];
+const ADAPTERS = ["crates/edge/src/chain.rs", "crates/provider/src/lib.rs"];
 /** What the adapters call otherwise than the description does. */
 const NAMES: { readonly [path: string]: string } = {
   "/blocks/{height}": "/blocks/{hash_or_number}",

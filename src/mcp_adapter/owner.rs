@@ -76,11 +76,11 @@ impl Shop for OwnerShop<'_> {
 
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
         let Counter { app, request } = self.counter;
-        match checkout::order(app, request, &self.caller.account, id, mode).await.map_err(told)? {
+        match checkout::order(app, request, &self.caller.account, id.as_str(), mode).await.map_err(told)? {
             Ordered::UnknownListing => Err(ShopError::NoListing),
             Ordered::Bought(terms, bought) => Ok(delivered(&terms, *bought)),
             // It is on its way, or its result is.
-            Ordered::NotBought(terms, BuyError::Pending(tx)) => Ok(BoughtListing {
+            Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => Ok(BoughtListing {
                 tx,
                 paid: terms.price_lovelace,
                 already_owned: false,

@@ -11,7 +11,6 @@ use edge::{
     semaphore::Permit,
 };
 use market::{
-    ListingId,
     account::{self, AccountView, LimitsError},
     checkout::{BuyError, NotRead},
     withdraw::{self, WithdrawError},
@@ -121,8 +120,7 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
     let Session { account, .. } = Session::of(app, &request).await?;
     let Buy { listing_id, mode } = body::read(&mut request).await?;
     let unknown = || AccountError::NotBought(BuyError::UnknownListing);
-    let id: ListingId = listing_id.parse().map_err(|_| unknown())?;
-    match checkout::order(app, &request, &account, &id, mode).await? {
+    match checkout::order(app, &request, &account, &listing_id, mode).await? {
         Ordered::Bought(_, bought) => respond::private(&bought),
         Ordered::NotBought(_, error) => Err(AccountError::NotBought(error).into()),
         Ordered::UnknownListing => Err(unknown().into()),

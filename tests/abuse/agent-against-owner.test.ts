@@ -89,7 +89,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     const page = await send(`${world.api}/me`, { headers: { ...account.headers, ...html.headers } });
     assert.equal(page.status, 200, page.text);
     assert.match(page.text, /Balance temporarily unavailable/);
-    assert.match(page.text, /data-deed="revoke"/);
+    assert.match(page.text, /data-action="revoke"/);
     await world.ledger.clearFaults();
   });
 

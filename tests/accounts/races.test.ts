@@ -13,6 +13,13 @@ before(async () => {
 });
 after(() => world.stop());
 
+/** Until it is answered, also where the provider's queue is full for now. */
+const patiently = (request: () => Promise<Answer>): Promise<Answer> =>
+  untilAnswered(async () => {
+    const answer = await request();
+    return answer.status === 429 ? { ...answer, status: 503 } : answer;
+  });
+
 const counts = (answers: readonly Answer[]): Record<string, number> => {
   const found: Record<string, number> = {};
   for (const { status, text } of answers) {
@@ -41,7 +48,7 @@ describe("races", () => {
     const started = performance.now();
     // Of agents here and there: one address may not ask the provider as often.
     const buy = (id: string, n: number) => account.tryBuy(id, "instant", `203.0.113.${n % 40}`);
-    const answers = await Promise.all(for200.map(({ id }, n) => untilAnswered(() => buy(id, n))));
+    const answers = await Promise.all(for200.map(({ id }, n) => patiently(() => buy(id, n))));
     const seconds = (performance.now() - started) / 1_000;
     const bought = answers.filter(({ status }) => status === 200).map((answer) => json<Bought>(answer));
     const me = await account.me();

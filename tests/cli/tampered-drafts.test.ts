@@ -259,7 +259,7 @@ describe("a lock is not signed that", () => {
 });
 
 /** The states' constructors in a datum (CBOR tags 121 and on). */
-const REFUND_REQUESTED = "d87b80";
+const DISPUTED = "d87c80";
 const WITHDRAW_AUTHORIZED = "d87d80";
 const action: Tampered = {
   "sends the change elsewhere": [edit((tx) => replaced(tx, home, stolen)), /which you did not ask for/],
@@ -268,7 +268,7 @@ const action: Tampered = {
     /which you did not ask for/,
   ],
   "releases it instead": [
-    edit((tx) => replaced(tx, REFUND_REQUESTED, WITHDRAW_AUTHORIZED)),
+    edit((tx) => replaced(tx, DISPUTED, WITHDRAW_AUTHORIZED)),
     /something else with the escrow than SetRefundRequested/,
   ],
   "leaves less in the escrow": [

@@ -99,7 +99,10 @@ test("a wallet of many outputs, some of them of no key, gets a draft of the larg
 test("a wallet on another network or ledger is told so before it signs", async () => {
   const elsewhere = [madeUp(0, { tx: "ef".repeat(32) })];
   const told = await ask({ utxos: elsewhere, checkInputs: true });
-  assert.match(errorOf(told, 400), /^utxos: (ef){32}#0 is not on preprod.* switch/);
+  assert.match(
+    errorOf(told, 400),
+    /^utxos: (ef){32}#0 is not on this shop's local ledger: your wallet's coins are on preprod/,
+  );
   assert.equal((await ask({ checkInputs: true })).status, 200);
   assert.equal((await ask({ utxos: elsewhere })).status, 200, "it is looked up only where that is asked for");
 });

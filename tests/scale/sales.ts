@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 
 /** Whether a tick found nothing to do. */
 export const isQuiet = (it: Tick): boolean =>
-  it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === 4;
+  it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === 5;
 
 /** The purchases whose actions were sent and not refused. */
 export const purchasesIn = (ticks: readonly Tick[]): string[] =>

@@ -61,7 +61,7 @@ impl Buyer {
     /// Locks the price of a listing; the result is left to the watcher.
     fn locks(&self, sales: &Sales, listing: &ListingId) -> TxHash {
         match self.orders(sales, listing, DeliveryMode::Protected) {
-            Err(BuyError::Pending(lock)) => lock,
+            Err(BuyError::NoResult(lock)) => lock,
             other => panic!("{other:?}"),
         }
     }

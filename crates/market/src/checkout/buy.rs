@@ -111,12 +111,16 @@ pub enum BuyError {
     /// It was in no block in time; nothing was paid.
     #[error("payment failed: the transaction was in no block in time, nothing was paid: try again")]
     Expired,
-    /// Submitted, and it, or the result of a lock, is not in a block yet.
+    /// Submitted, and not in a block yet.
     #[error(
-        "the payment {0} is submitted, and it or its result is not in a block yet: call again to get the content; nothing is \
-         paid twice"
+        "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
     )]
     Pending(TxHash),
+    /// Locked, and no block has its result yet.
+    #[error(
+        "the payment {0} is locked, and its result is not in a block yet: call again to get the content; nothing is paid twice"
+    )]
+    NoResult(TxHash),
     /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
     #[error(
         "the earlier payment {0} for this failed, and may still come into a block: try again in a minute; nothing was paid \
@@ -132,14 +136,17 @@ impl BuyError {
     /// Whether the same call may succeed soon: a payment is on its way, or others are in its way.
     #[must_use]
     pub const fn passes(&self) -> bool {
-        matches!(self, Self::Pending(_) | Self::EarlierUnresolved(_) | Self::SamePurchase | Self::Busy)
+        matches!(
+            self,
+            Self::Pending(_) | Self::NoResult(_) | Self::EarlierUnresolved(_) | Self::SamePurchase | Self::Busy
+        )
     }
 }
 
 impl From<Unavailable> for BuyError {
     fn from(error: Unavailable) -> Self {
         match error {
-            Unavailable::NoResult(lock) => Self::Pending(lock),
+            Unavailable::NoResult(lock) => Self::NoResult(lock),
             error => Self::Unavailable(error),
         }
     }
