@@ -30,7 +30,7 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
     row("ledger", ledger, "Blockfrost's API in /api/v0; faucet, time, faults in /control (devnet/README.md)"),
     row("watcher", watcher, "POST /tick, every 3 seconds here"),
     row("arbiter", arbiter?.url, "POST /disputes/resolve, which the watcher calls"),
-    `\nIn a browser: ${api}/ has a test wallet built in; one click at the top signs in and brings test ADA`,
+    `\nIn a browser: ${api}/ has a test wallet: one click signs in and brings test ADA; ${api}/sell lists, ${api}/me is yours`,
     "\nFrom a shell, in another terminal; `cargo surety --help` says more:\n",
     ...(elsewhere ? [`  export SURETY_API=${api} BLOCKFROST_URL=${ledger}/api/v0`] : []),
     "  cargo surety wallet new && cargo surety fund 50",

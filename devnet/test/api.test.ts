@@ -104,6 +104,7 @@ function endpoints(): [string, string][] {
     ["/blocks/{hash_or_number}/next", "/blocks/1/next"],
     ["/blocks/{hash_or_number}/previous", "/blocks/2/previous"],
     ["/genesis", "/genesis"],
+    ["/metrics", "/metrics"],
     ["/network", "/network"],
     ["/network/eras", "/network/eras"],
     ["/epochs/latest", "/epochs/latest"],

@@ -23,9 +23,9 @@ test("make dev says where to look, and there are pages", async () => {
     let told = "";
     for await (const piece of dev.stdout.setEncoding("utf8")) {
       told += piece;
-      if (/For people: .*\n/.test(told)) break;
+      if (/In a browser: .*\n/.test(told)) break;
     }
-    const addresses = /For people: .*/.exec(told)?.[0].match(/http:\S+?(?=[\s,]|$)/g) ?? [];
+    const addresses = /In a browser: .*/.exec(told)?.[0].match(/http:\S+?(?=[\s,]|$)/g) ?? [];
     assert.equal(addresses.length, 3, told);
     for (const address of addresses) {
       const page = await send(address, { headers: { accept: "text/html" } });
