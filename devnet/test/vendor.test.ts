@@ -11,8 +11,9 @@ import { test } from "node:test";
 import { askedEndpoints, exampleOf, SOURCE, schemaOf } from "./vendor.ts";
 
 const RECORDED = join(import.meta.dirname, "../../crates/cardano/tests/blockfrost.json");
-/** Answered with a text, or with what another project describes (Ogmios); the parsers' own tests have these. */
-const NO_EXAMPLE = ["/tx/submit", "/utils/txs/evaluate", "/utils/txs/evaluate/utxos"];
+/** Answered with a text, or with what another project describes (Ogmios), or read by the status alone; the parsers' own tests
+ * have these. */
+const NO_EXAMPLE = ["/metrics", "/tx/submit", "/utils/txs/evaluate", "/utils/txs/evaluate/utxos"];
 /** What we need of an answer although the description has it as something that may lack. */
 const NEEDED: { readonly [endpoint: string]: readonly string[] } = { "/epochs/latest/parameters": ["cost_models_raw"] };
 /** What the description's example leaves out: the end of each list, and a number. */
