@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { json, send, shownSoon } from "../helpers/http.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { QUIET_BATCHES } from "../scale/sales.ts";
 import { balance, CREATORS_PART, lock, lockUnposted, offer, passTo, purchase, told, until } from "./sale.ts";
 
 describe("an honest protected sale", { timeout: 300_000 }, () => {
@@ -83,13 +84,13 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
   it("costs next to nothing while nothing changes", async () => {
     // What is in the newest blocks is asked for once more when these are deep enough.
     let quiet = await world.tick();
-    for (let left = 12; left > 0 && quiet.batches > 5; left--) {
+    for (let left = 12; left > 0 && quiet.batches > QUIET_BATCHES; left--) {
       await world.ledger.block();
       quiet = await world.tick();
     }
     assert.deepEqual(quiet.acted, []);
     assert.ok(quiet.calls <= 5, `${quiet.calls} outside calls`);
-    assert.equal(quiet.batches, 5);
+    assert.equal(quiet.batches, QUIET_BATCHES);
   });
 
   it("is told as the chain has it when the chain goes back", async () => {

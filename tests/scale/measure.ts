@@ -15,7 +15,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { cpuOf, runtimeOf } from "./cpu.ts";
 import { databaseOf } from "./rows.ts";
-import { Sales } from "./sales.ts";
+import { QUIET_BATCHES, Sales } from "./sales.ts";
 
 const BLOCK_SECONDS = 20;
 /** Instant purchases at a time; protected ones are measured alone, so that no tick is shared. */
@@ -211,7 +211,7 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     ];
     tell("quiet ticks");
     // The first tick splits the platform's wallet, and is followed until its block is deep enough.
-    for (let tick = await world.tick(); tick.batches > 5; tick = await world.tick()) await world.ledger.block();
+    for (let tick = await world.tick(); tick.batches > QUIET_BATCHES; tick = await world.tick()) await world.ledger.block();
     const still = await meter.during(async () => {
       for (let i = 0; i < QUIET; i++) await world.tick();
     });

@@ -7,9 +7,12 @@ import { atOnce, Books } from "./rows.ts";
 
 const MINUTE = 60_000;
 
+/** Batches of a tick that finds nothing to do: what is stored, the block, what is due, alarms, and that it ran. */
+export const QUIET_BATCHES = 5;
+
 /** Whether a tick found nothing to do. */
 export const isQuiet = (it: Tick): boolean =>
-  it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === 5;
+  it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === QUIET_BATCHES;
 
 /** The purchases whose actions were sent and not refused. */
 export const purchasesIn = (ticks: readonly Tick[]): string[] =>

@@ -7,7 +7,6 @@
 use std::{fmt, str::FromStr};
 
 use bech32::{Bech32, Hrp, primitives::decode::CheckedHrpstring};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
     hash::{KeyHash, ScriptHash},
@@ -300,18 +299,7 @@ impl fmt::Debug for Address {
     }
 }
 
-impl Serialize for Address {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
+serialized_as_text!(Address);
 
 #[cfg(test)]
 mod tests;

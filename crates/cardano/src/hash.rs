@@ -3,7 +3,6 @@
 use std::{fmt, str::FromStr};
 
 use cryptoxide::blake2b::Blake2b;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
 /// Bytes as lowercase hexadecimal: `hex::encode`, which goes character by character, in a tenth of its time.
@@ -77,18 +76,7 @@ macro_rules! hash_type {
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                text.parse().map_err(de::Error::custom)
-            }
-        }
+        serialized_as_text!($name);
     };
 }
 
@@ -175,18 +163,7 @@ impl FromStr for TxRef {
     }
 }
 
-impl Serialize for TxRef {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TxRef {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
+serialized_as_text!(TxRef);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,9 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+#[macro_use]
+mod text;
+
 pub mod address;
 pub mod blockfrost;
 pub mod chain;

@@ -2,8 +2,6 @@
 
 use std::{fmt, iter, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 /// An amount in lovelace (1 ADA = 1,000,000 lovelace), at most the maximum supply of ADA.
 ///
 /// JSON: a string of decimal digits (`^[0-9]+$`).
@@ -105,18 +103,7 @@ impl FromStr for Lovelace {
     }
 }
 
-impl Serialize for Lovelace {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Lovelace {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
+serialized_as_text!(Lovelace);
 
 #[cfg(test)]
 mod tests {

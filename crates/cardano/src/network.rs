@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 use crate::slots::SlotConfig;
 
 /// A Cardano network. Its text is its CAIP-2 name; the chain id of CIP-34 is also read.
@@ -94,18 +92,7 @@ impl FromStr for Network {
     }
 }
 
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Network {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
+serialized_as_text!(Network);
 
 #[cfg(test)]
 mod tests {

@@ -240,6 +240,11 @@ pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     )
 }
 
+/// The statement that reads the account of a service wallet as [`Account`].
+pub(crate) fn by_wallet(wallet: &Address) -> Statement {
+    statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE wallet_address = ?1"), wallet)
+}
+
 /// The account of a live session, read in one statement; `None` where there is no such session.
 ///
 /// # Errors

@@ -201,24 +201,8 @@ impl NewPayment<'_> {
     /// The database cannot be asked.
     pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
         let facts = self.facts(now);
-        let [entry, reserve] = write_down(
-            &Draft {
-                tx: self.tx,
-                kind: match self.mode {
-                    DeliveryMode::Instant => Kind::Payment,
-                    DeliveryMode::Protected => Kind::Lock,
-                },
-                purpose: self.purpose(),
-                wallet: self.account.map(|account| account.wallet_address),
-                cbor: self.cbor.to_vec(),
-                valid_until: self.valid_until,
-                provenance: self.provenance,
-                spends: self.inputs.to_vec(),
-                collateral: vec![],
-                guard: Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() }),
-            },
-            now,
-        );
+        let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
+        let [entry, reserve] = write_down(&Draft { guard, ..self.draft() }, now);
         // Both insert only what the statement before them wrote (`changes()`): their order matters.
         let mut statements = vec![entry, self.insert(now)];
         statements.extend(self.attribute());
@@ -239,8 +223,27 @@ impl NewPayment<'_> {
         Ok(Blocked::read(blocked)?.map_or(Claim::InputsTaken, Claim::Blocked))
     }
 
+    /// Its transaction for the outbox, without the conditions.
+    pub(crate) fn draft(&self) -> Draft {
+        Draft {
+            tx: self.tx,
+            kind: match self.mode {
+                DeliveryMode::Instant => Kind::Payment,
+                DeliveryMode::Protected => Kind::Lock,
+            },
+            purpose: self.purpose(),
+            wallet: self.account.map(|account| account.wallet_address),
+            cbor: self.cbor.to_vec(),
+            valid_until: self.valid_until,
+            provenance: self.provenance,
+            spends: self.inputs.to_vec(),
+            collateral: vec![],
+            guard: None,
+        }
+    }
+
     /// What the entry pays for, if the statement before wrote the entry.
-    fn insert(&self, now: Millis) -> Statement {
+    pub(crate) fn insert(&self, now: Millis) -> Statement {
         statement!(
             "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
                terms_digest, owner, day, payer_key) \

@@ -5,9 +5,8 @@
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 use std::cell::Cell;
 
-use crate::support::{NOON, block, ledger::Ledger, list, person, sales::Platform};
-use cardano::{ScriptHash, TxHash, TxRef};
-use escrow::{Deployment, Parameters};
+use crate::support::{NOON, block, deployment, ledger::Ledger, list, person, sales::Platform};
+use cardano::TxHash;
 use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
 
 /// Counts the most contents that one batch answers.
@@ -56,13 +55,7 @@ fn however_many_escrows_are_due_few_contents_are_read_at_once() {
         );
         block(db.batch(vec![purchase, escrow, step])).unwrap();
     }
-    let deployment = Deployment {
-        script_hash: ScriptHash::new([0xee; 28]),
-        parameters: Parameters { required_admins: 1, admin_vkeys: vec![person(3).key_hash()], cooldown_period: 60_000 },
-        reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
-        reference_script_bytes: 4_000,
-        blueprint_sha256: None,
-    };
+    let deployment = deployment();
     let database = Counting(&db, Cell::new(0));
     let platform = Platform { seller: person(2), wallets: vec![] };
     let watch = Watch {

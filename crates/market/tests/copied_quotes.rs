@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{
-    block, checkout,
+    block, checkout, deployment,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Meanwhile, Provider},
@@ -13,14 +13,13 @@ use crate::support::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Address, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    Address, Lovelace, TxRef,
     chain::Utxo,
     keys::SigningKey,
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{BuiltTx, TxPlan, Validity, Wallet, build},
 };
-use escrow::{Deployment, Parameters};
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
@@ -49,17 +48,7 @@ impl World {
         let listing = list(&db, 1, 5_000_000);
         let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
         let terms = ListingTerms { modes: vec![DeliveryMode::Protected], ..terms };
-        let deployment = Deployment {
-            script_hash: ScriptHash::new([0xee; 28]),
-            parameters: Parameters {
-                required_admins: 1,
-                admin_vkeys: vec![KeyHash::new([3; 28])],
-                cooldown_period: 60_000,
-            },
-            reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
-            reference_script_bytes: 5_000,
-            blueprint_sha256: None,
-        };
+        let deployment = deployment();
         let method = EscrowMethod::new(
             api_types::NETWORK,
             deployment,

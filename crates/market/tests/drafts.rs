@@ -11,15 +11,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::deployment;
 use cardano::{
-    Address, ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
     chain::{Tip, Utxo, Value},
     keys::{Native, SigningKey},
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::{MAX_UNSPENT_OUTPUT, SignedTx},
 };
-use escrow::{Deployment, Parameters};
 use market::{
     DeliveryMode,
     catalogue::ListingTerms,
@@ -49,17 +49,7 @@ fn home(seed: u8) -> Address {
 }
 
 fn methods() -> (DefaultMethod, EscrowMethod) {
-    let deployment = Deployment {
-        script_hash: ScriptHash::new([0xee; 28]),
-        parameters: Parameters {
-            required_admins: 1,
-            admin_vkeys: vec![KeyHash::new([3; 28])],
-            cooldown_period: 60_000,
-        },
-        reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
-        reference_script_bytes: 5_000,
-        blueprint_sha256: None,
-    };
+    let deployment = deployment();
     let policy = ConfirmationPolicy::IN_BLOCK;
     let escrow = EscrowMethod::new(api_types::NETWORK, deployment, key(200), TransferMethod::Escrow, policy).unwrap();
     (DefaultMethod::new(api_types::NETWORK, policy).unwrap(), escrow)

@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 
-use crate::support::{block, entry, interrupted::Interrupted, one, person, sales::Sales};
+use crate::support::{block, entry, interrupted::Interrupted, ledger::Block, one, person, sales::Sales};
 use cardano::{ScriptHash, TxHash};
 use escrow::Action;
 use outbox::EntryState;
@@ -24,22 +24,42 @@ fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
     one(&sales.db, &sql).parse().unwrap()
 }
 
+/// A tick to which, after its first batch with such a statement, a node on another fork answers.
+fn ticks_beside(sales: &Sales, at: &str, theirs: Vec<Block>, stays: Vec<Block>) {
+    let other_node = || drop(sales.ledger.blocks.replace(theirs));
+    sales.tick_on(&Interrupted::after(&sales.db, at, other_node));
+    sales.ledger.blocks.replace(stays);
+}
+
+/// Two blocks of one height: one with the result, and the one that stays, with the buyer's own step.
+struct Forked {
+    sales: Sales,
+    lock: TxHash,
+    theirs: Vec<Block>,
+    stays: Vec<Block>,
+}
+
+impl Forked {
+    /// `blocks`: of the fork that stays.
+    fn of(blocks: u32) -> Self {
+        let sales = Sales::new();
+        let lock = sales.sell(&person(11));
+        sales.ticks(1);
+        sales.ledger.mine();
+        let theirs = sales.ledger.blocks.borrow().clone();
+        assert!(sales.ledger.inclusion(&acting(&sales, &lock, "result")).is_some());
+        sales.ledger.roll_back(1, 0);
+        sales.does(&lock, Action::SetRefundRequested);
+        (0..blocks).for_each(|_| sales.ledger.mine());
+        let stays = sales.ledger.blocks.borrow().clone();
+        Self { sales, lock, theirs, stays }
+    }
+}
+
 #[test]
 fn a_result_that_one_node_shows_in_a_block_of_another_fork_hides_no_step_of_its_buyers() {
-    let sales = Sales::new();
-    let lock = sales.sell(&person(11));
-    sales.ticks(1);
-    // Two blocks of one height: one with the result, and the one that stays, with the buyer's own step.
-    sales.ledger.mine();
-    let theirs = sales.ledger.blocks.borrow().clone();
-    assert!(sales.ledger.inclusion(&acting(&sales, &lock, "result")).is_some());
-    sales.ledger.roll_back(1, 0);
-    sales.does(&lock, Action::SetRefundRequested);
-    sales.ledger.mine();
-    let stays = sales.ledger.blocks.borrow().clone();
-    let other_node = || drop(sales.ledger.blocks.replace(theirs));
-    sales.tick_on(&Interrupted::after(&sales.db, "INSERT INTO chain_blocks", other_node));
-    sales.ledger.blocks.replace(stays);
+    let Forked { sales, lock, theirs, stays } = Forked::of(1);
+    ticks_beside(&sales, "INSERT INTO chain_blocks", theirs, stays);
     let reports = sales.ticks(30);
     assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
 }
@@ -72,9 +92,7 @@ fn a_result_that_one_node_shows_in_a_block_of_another_fork_is_posted_again() {
     sales.ledger.roll_back(1, 0);
     sales.ledger.mine();
     let stays = sales.ledger.blocks.borrow().clone();
-    let other_node = || drop(sales.ledger.blocks.replace(theirs));
-    sales.tick_on(&Interrupted::after(&sales.db, "INSERT INTO chain_blocks", other_node));
-    sales.ledger.blocks.replace(stays);
+    ticks_beside(&sales, "INSERT INTO chain_blocks", theirs, stays);
     let reports = sales.ticks(30);
     let posted = acting(&sales, &lock, "result");
     assert!(sales.ledger.inclusion(&posted).is_some(), "{} {:#?}", sales.status(&lock), reports.last());
@@ -95,9 +113,7 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     posted.into_iter().for_each(|tx| assert!(sales.ledger.hand_in(tx)));
     sales.ledger.mine();
     let stays = sales.ledger.blocks.borrow().clone();
-    let other_node = || drop(sales.ledger.blocks.replace(theirs));
-    sales.tick_on(&Interrupted::after(&sales.db, "INSERT INTO chain_blocks", other_node));
-    sales.ledger.blocks.replace(stays);
+    ticks_beside(&sales, "INSERT INTO chain_blocks", theirs, stays);
     sales.until(32);
     let reports = sales.ticks(8);
     assert_eq!(sales.status(&lock), "withdrawn", "{:#?}", reports.last());
@@ -165,8 +181,7 @@ fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash
     }
     (0..=depth).for_each(|_| sales.ledger.mine());
     let stays = sales.ledger.blocks.borrow().clone();
-    sales.tick_on(&Interrupted::after(&sales.db, at, || drop(sales.ledger.blocks.replace(theirs))));
-    sales.ledger.blocks.replace(stays);
+    ticks_beside(&sales, at, theirs, stays);
     let told = sales.status(&lock);
     for _ in 0..120 {
         (0..3).for_each(|_| sales.ledger.mine());
@@ -230,17 +245,7 @@ impl Database for Between<'_> {
 
 #[test]
 fn a_result_in_no_block_that_a_node_of_another_fork_shows_is_asked_for_again() {
-    let sales = Sales::new();
-    let lock = sales.sell(&person(11));
-    sales.ticks(1);
-    // Two blocks of one height: one with the result, and the one that stays, with the buyer's own step; another on top.
-    sales.ledger.mine();
-    let theirs = sales.ledger.blocks.borrow().clone();
-    assert!(sales.ledger.inclusion(&acting(&sales, &lock, "result")).is_some());
-    sales.ledger.roll_back(1, 0);
-    sales.does(&lock, Action::SetRefundRequested);
-    (0..2).for_each(|_| sales.ledger.mine());
-    let stays = sales.ledger.blocks.borrow().clone();
+    let Forked { sales, lock, theirs, stays } = Forked::of(2);
     sales.tick_on(&Between {
         db: &sales.db,
         after_entry: RefCell::new(Some(Box::new(|| drop(sales.ledger.blocks.replace(theirs))))),

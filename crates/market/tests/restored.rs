@@ -181,14 +181,20 @@ fn an_account_that_the_backup_lacks_does_not_pay_again_when_it_is_made_anew() {
     assert_eq!((again.content, payments_to_creator(&sales)), (bought.content, 1));
 }
 
-#[test]
-fn a_lock_of_a_service_wallet_since_the_backup_reaches_its_end() {
-    let mut sales = Sales::new();
+/// A backup, and then a lock of a service wallet.
+fn locked_since_a_backup() -> (Sales, Sqlite, TxHash) {
+    let sales = Sales::new();
     let listing = list_protected(&sales, 50);
     let buyer = Buyer::of(&sales);
     sales.ticks(1);
     let backup = sales.db.copy().unwrap();
     let lock = buyer.locks(&sales, &listing);
+    (sales, backup, lock)
+}
+
+#[test]
+fn a_lock_of_a_service_wallet_since_the_backup_reaches_its_end() {
+    let (mut sales, backup, lock) = locked_since_a_backup();
     restore(&mut sales, backup);
     let ticks = pass(&sales, SETTLED);
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{ticks:#?}");
@@ -199,12 +205,7 @@ fn a_lock_of_a_service_wallet_since_the_backup_reaches_its_end() {
 
 #[test]
 fn a_lock_of_a_service_wallet_that_ended_since_the_backup_is_a_purchase_with_its_timeline() {
-    let mut sales = Sales::new();
-    let listing = list_protected(&sales, 50);
-    let buyer = Buyer::of(&sales);
-    sales.ticks(1);
-    let backup = sales.db.copy().unwrap();
-    let lock = buyer.locks(&sales, &listing);
+    let (mut sales, backup, lock) = locked_since_a_backup();
     sales.ticks(3);
     pass(&sales, 32);
     assert_eq!(sales.status(&lock), "withdrawn");

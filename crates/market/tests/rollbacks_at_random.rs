@@ -21,13 +21,13 @@ use std::{
 };
 
 use crate::support::{
-    SELLER, block, entry, fresh_escrow,
+    SELLER, block, deployment, entry, fresh_escrow,
     idle::Idle,
     ledger::{CALLS, Ledger, Tx, faucets},
     list_by, one, person, step,
 };
 use cardano::{
-    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    Address, ContentHash, Lovelace, TxHash, TxRef,
     address::PaymentAddress,
     chain::{Utxo, Value as Money},
     params::ProtocolParameters,
@@ -35,7 +35,7 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
-    Action, Deployment, Parameters,
+    Action, Deployment,
     dispute::{DisputeWithdrawal, Split},
     plan::{Escrow, Planner, Step},
     rules::{Effect, Rule},
@@ -147,14 +147,7 @@ impl World {
         };
         let list = |number: u8| (list_by(&db, &seller(number).to_string(), number, PRICE), seller(number));
         let listings = (0..3).map(list).collect();
-        let admin_vkeys = vec![person(3).key_hash()];
-        let deployment = Deployment {
-            script_hash: ScriptHash::new([0xee; 28]),
-            parameters: Parameters { required_admins: 1, admin_vkeys, cooldown_period: 60_000 },
-            reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
-            reference_script_bytes: 4_000,
-            blueprint_sha256: None,
-        };
+        let deployment = deployment();
         let (payments, locks, told) = Default::default();
         Self { db, ledger: Ledger::new(), deployment, listings, payments, locks, told, count: 0 }
     }

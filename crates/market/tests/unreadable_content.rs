@@ -5,7 +5,7 @@
 use std::{cell::Cell, collections::BTreeSet};
 
 use crate::support::{
-    block, checkout, entry,
+    block, checkout, deployment, entry,
     ledger::{Ledger, Tx, faucets},
     list, person,
     provider::{Meanwhile, Provider},
@@ -14,14 +14,13 @@ use crate::support::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    ContentHash, KeyHash, Lovelace, ScriptHash, TxHash, TxRef,
+    ContentHash, Lovelace, TxHash, TxRef,
     chain::Utxo,
     keys::SigningKey,
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
 };
-use escrow::{Deployment, Parameters};
 use market::{
     DeliveryMode,
     catalogue::{self, ListingTerms},
@@ -91,18 +90,9 @@ impl World {
         block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
         let terms: ListingTerms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
         let terms = ListingTerms { modes: vec![mode], ..terms };
-        let parameters =
-            Parameters { required_admins: 1, admin_vkeys: vec![KeyHash::new([3; 28])], cooldown_period: 60_000 };
-        let deployment = Deployment {
-            script_hash: ScriptHash::new([0xee; 28]),
-            parameters,
-            reference_script: TxRef { tx: TxHash::new([4; 32]), index: 0 },
-            reference_script_bytes: 5_000,
-            blueprint_sha256: None,
-        };
         let policy = ConfirmationPolicy::IN_BLOCK;
         let escrow =
-            EscrowMethod::new(api_types::NETWORK, deployment, person(2), TransferMethod::Escrow, policy).unwrap();
+            EscrowMethod::new(api_types::NETWORK, deployment(), person(2), TransferMethod::Escrow, policy).unwrap();
         let provider = Provider::new(Ledger::new());
         let payer = person(9);
         let address = payer.enterprise_address();

@@ -10,9 +10,10 @@
 //! sent before the restore is in a block or expired, and ends at that time: later transactions are in the outbox.
 
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Inclusion, Tip},
-    history::{AddressTransaction, History, Place},
+    Address, ContentHash, TxHash,
+    chain::{ChainError, Inclusion},
+    history::{AddressTransaction, Place},
+    keys::SigningKey,
     slots::Millis,
     tx::{SignedTx, TransactionUtxos},
 };
@@ -20,11 +21,18 @@ use escrow::{Deployment, plan::Escrow};
 use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, TransitionHook, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
-use super::{Report, TickError};
+use super::{ArbiterClient, Keys, Ledger, TickError, context::Tick};
 use crate::{
-    catalogue::ListingTerms, checkout::creator_part, limits::day, listing::DeliveryMode, results::acts_on, subject,
+    account::{self, Account},
+    catalogue::{self, ListingTerms},
+    checkout::creator_part,
+    claim::NewPayment,
+    contents::Contents,
+    listing::DeliveryMode,
+    results::acts_on,
+    subject,
     transitions::Transitions,
 };
 
@@ -37,20 +45,6 @@ const MOST: u32 = 20;
 /// Transactions of a wallet that are listed at once.
 const PAGE: usize = 50;
 
-/// What a tick reads after a restore with.
-pub(super) struct Restore<'a, D, C> {
-    pub database: &'a D,
-    pub chain: &'a C,
-    pub deployment: Option<&'a Deployment>,
-    /// The platform's wallet, where its key is set.
-    pub platform: Option<Address>,
-    pub tip: Tip,
-    /// The wall clock, POSIX ms.
-    pub now: Millis,
-    /// How many outside calls are left.
-    pub calls_left: &'a dyn Fn() -> u32,
-}
-
 /// A row of `unread_wallets`, and when the database was restored.
 #[derive(Deserialize)]
 struct Unread {
@@ -58,14 +52,6 @@ struct Unread {
     height: u64,
     position: u64,
     restored: Millis,
-}
-
-/// A payment that only the chain tells of.
-struct Payment {
-    listing: String,
-    mode: DeliveryMode,
-    payer: Address,
-    price: Lovelace,
 }
 
 /// A text for each output of this transaction at the escrow's address that names this seller. Where no purchase made it, its
@@ -83,16 +69,30 @@ pub(super) fn unknown_escrows(
     })
 }
 
-impl<D: Database, C: Chain + History> Restore<'_, D, C> {
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Reads wallets' transactions since the backup, with half of the calls that are left. Whether there is a new purchase.
-    ///
-    /// # Errors
-    /// The database cannot be asked.
-    pub async fn read_wallets(&self, report: &mut Report) -> Result<bool, TickError> {
-        let kept = (self.calls_left)().div_ceil(2);
+    /// What cannot be asked is noted, and asked for by a later tick.
+    pub(super) async fn read_restored(&mut self) -> bool {
+        let kept = self.calls_left().div_ceil(2);
+        let mut found = false;
+        match self.unread_wallets().await {
+            Ok(wallets) => {
+                for wallet in wallets {
+                    match self.read_wallet(&wallet, kept).await {
+                        Ok(any) => found |= any,
+                        Err(error) => self.report.note(&wallet.wallet, &error),
+                    }
+                }
+            }
+            Err(error) => self.report.note(&"wallets since the restore", &error),
+        }
+        found
+    }
+
+    async fn unread_wallets(&self) -> Result<Vec<Unread>, DatabaseError> {
         let mut statements = vec![];
         // The platform's comes last: a payout is for a purchase.
-        if let Some(platform) = self.platform {
+        if let Some(platform) = self.platform() {
             statements.extend([
                 statement!(
                     "INSERT INTO unread_wallets (wallet, height, position) SELECT ?1, height, 0 FROM restored \
@@ -106,43 +106,39 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
                 ),
             ]);
         }
-        statements.push(unread(self.tip.time_ms));
-        let answers = self.database.batch(statements).await?;
-        let wallets: Vec<Unread> = answers.last().map(sql::Rows::all_json).transpose()?.unwrap_or_default();
-        let mut found = false;
-        for wallet in wallets {
-            match self.read_wallet(&wallet, kept, report).await {
-                Ok(any) => found |= any,
-                Err(error @ TickError::Chain(_)) => report.note(&wallet.wallet, &error),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(found)
+        statements.push(unread(self.view.tip.time_ms));
+        let answers = self.ports.database.batch(statements).await?;
+        Ok(answers.last().map(Rows::all_json).transpose()?.unwrap_or_default())
+    }
+
+    /// The platform's wallet, where its key is set: also where it does not sell.
+    fn platform(&self) -> Option<Address> {
+        self.ports.keys.seller().map(SigningKey::enterprise_address)
     }
 
     /// Reads one wallet, page after page. Its place is written down after each. Whether something was recorded.
-    async fn read_wallet(&self, unread: &Unread, kept: u32, report: &mut Report) -> Result<bool, TickError> {
+    async fn read_wallet(&mut self, unread: &Unread, kept: u32) -> Result<bool, TickError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
         let end = unread.restored.saturating_add(SETTLED_AFTER_MS);
-        while (self.calls_left)() > kept {
-            let listed = self.chain.address_transactions(&unread.wallet.to_string(), Some(next), PAGE).await?;
+        while self.calls_left() > kept {
+            let listed = self.ports.chain.address_transactions(&unread.wallet.to_string(), Some(next), PAGE).await?;
             let full = listed.len() == PAGE;
             let before: Vec<AddressTransaction> = listed.into_iter().filter(|listed| listed.time_ms <= end).collect();
             let is_last = !full || before.len() < PAGE;
             let ids: Vec<TxHash> = before.iter().map(|listed| listed.tx).collect();
-            let known: Vec<TxHash> = self.database.run(known(&ids)).await?.all_json()?;
+            let known: Vec<TxHash> = self.ports.database.run(known(&ids)).await?.all_json()?;
             let (mut statements, mut is_read) = (vec![], true);
             for listed in before {
                 if !known.contains(&listed.tx) {
-                    if (self.calls_left)() <= kept {
+                    if self.calls_left() <= kept {
                         is_read = false;
                         break;
                     }
                     let found = self.found_in(&unread.wallet, &listed.tx).await?;
                     if !found.is_empty() {
                         let note = format!("{} of {} is recorded: only the chain told of it", listed.tx, unread.wallet);
-                        report.notes.push(note);
+                        self.report.notes.push(note);
                         any = true;
                     }
                     statements.extend(found);
@@ -153,7 +149,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
                 true => statement!("DELETE FROM unread_wallets WHERE wallet = ?1", unread.wallet),
                 false => read_up_to(&unread.wallet, next),
             });
-            self.database.batch(statements).await?;
+            self.ports.database.batch(statements).await?;
             if is_last || !is_read {
                 break;
             }
@@ -164,7 +160,7 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
     /// The statements that record what a transaction paid for that this wallet signed; none where it made no payment here, or
     /// its scripts failed, or it cannot be read.
     async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, TickError> {
-        let cbor = match self.chain.transaction(tx).await {
+        let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,
             Ok(None) => return Err(ChainError::Unavailable(format!("no bytes of {tx}")).into()),
             Err(ChainError::Malformed(_) | ChainError::TooLong) => return Ok(vec![]),
@@ -172,18 +168,39 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
         };
         let subject = SignedTx::parse(&cbor).ok().and_then(|tx| subject::read(&tx, wallet));
         let Some(subject) = subject else { return Ok(vec![]) };
-        let Some(block) = self.chain.inclusion_of(tx).await? else {
+        let Some(block) = self.ports.chain.inclusion_of(tx).await? else {
             return Err(ChainError::Unavailable(format!("no block of {tx}")).into());
         };
         if !block.valid {
             return Ok(vec![]);
         }
+        let utxos = TransactionUtxos::read(&cbor).ok();
+        let ends = utxos.as_ref().and_then(|utxos| utxos.ttl);
+        let valid_until = ends.unwrap_or_else(|| block.slot.saturating_add(1));
         if let Ok(purchase) = subject.parse::<TxHash>() {
-            return Ok(self.record_payout(&purchase, wallet, *tx, cbor, &block)?);
+            if self.platform() != Some(*wallet) {
+                return Ok(vec![]);
+            }
+            let draft = Draft {
+                tx: *tx,
+                kind: Kind::Payout,
+                purpose: format!("payout:{purchase}"),
+                wallet: Some(*wallet),
+                cbor,
+                valid_until,
+                provenance: Provenance::Foreign,
+                spends: vec![],
+                collateral: vec![],
+                guard: None,
+            };
+            let acts = acts_on(&draft, &[purchase]);
+            return Ok(self.included(draft, acts, &block)?);
         }
         let Ok(listing) = subject.parse() else { return Ok(vec![]) };
-        let terms: Option<ListingTerms> = self.database.run(crate::catalogue::terms(&listing)).await?.first_json()?;
-        let (Some(terms), Ok(utxos)) = (terms, TransactionUtxos::read(&cbor)) else { return Ok(vec![]) };
+        let reads = vec![catalogue::terms(&listing), account::by_wallet(wallet)];
+        let [terms, account] = exactly(self.ports.database.batch(reads).await?)?;
+        let (terms, account): (Option<ListingTerms>, Option<Account>) = (terms.first_json()?, account.first_json()?);
+        let (Some(terms), Some(account), Some(utxos)) = (terms, account, utxos) else { return Ok(vec![]) };
         let seller = terms.seller_address.to_string();
         let pays = utxos.made.iter().any(|made| made.address == seller && made.value.lovelace >= terms.price_lovelace);
         let mode = match (pays, self.locks(&utxos)) {
@@ -191,111 +208,47 @@ impl<D: Database, C: Chain + History> Restore<'_, D, C> {
             (false, true) => DeliveryMode::Protected,
             (false, false) => return Ok(vec![]),
         };
-        let payment = Payment { listing: terms.id.to_string(), mode, payer: *wallet, price: terms.price_lovelace };
-        Ok(self.record_payment(&payment, *tx, cbor, &block)?)
+        let payment = NewPayment {
+            tx: *tx,
+            cbor: &cbor,
+            valid_until,
+            provenance: Provenance::Foreign,
+            listing_id: &terms.id,
+            mode,
+            payer: *wallet,
+            amount: terms.price_lovelace,
+            creator: creator_part(mode, terms.price_lovelace),
+            header: ContentHash::of(&cbor),
+            terms_digest: None,
+            identifier: None,
+            inputs: &[],
+            account: Some(&account),
+            content: None,
+            checked: 0,
+            excluded: 0,
+        };
+        Ok(self.included(payment.draft(), payment.insert(block.time_ms), &block)?)
     }
 
     /// Whether a transaction of our wallets makes an escrow that names the platform as seller.
     fn locks(&self, utxos: &TransactionUtxos) -> bool {
-        let (Some(deployment), Some(seller)) = (self.deployment, &self.platform) else { return false };
-        unknown_escrows(utxos, deployment, seller).next().is_some()
+        let (Some(deployment), Some(seller)) = (self.ports.deployment, self.platform()) else { return false };
+        unknown_escrows(utxos, deployment, &seller).next().is_some()
     }
 
-    /// The statements that write down a payment that is in a block, with its purchase. A client that presents it signs as
-    /// its payer.
-    fn record_payment(
-        &self,
-        payment: &Payment,
-        tx: TxHash,
-        cbor: Vec<u8>,
-        block: &Inclusion,
-    ) -> Result<Vec<Statement>, DatabaseError> {
-        let Payment { listing, mode, payer, price } = payment;
-        let kind = match mode {
-            DeliveryMode::Instant => Kind::Payment,
-            DeliveryMode::Protected => Kind::Lock,
-        };
-        let header = ContentHash::of(&cbor);
-        let (draft, entry) = self.entry(tx, kind, format!("payment:{listing}:{tx}"), *payer, cbor, block);
-        let [written, _] = write_down(&draft, self.now);
-        let paid = statement!(
-            "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
-               owner, day, payer_key) \
-             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, \
-               (SELECT owner FROM accounts WHERE wallet_address = ?5), \
-               (SELECT ?10 FROM accounts WHERE wallet_address = ?5), ?9 \
-             FROM outbox WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' ON CONFLICT DO NOTHING",
-            tx,
-            draft.purpose.as_str(),
-            listing.as_str(),
-            mode.as_str(),
-            *payer,
-            *price,
-            creator_part(*mode, *price),
-            header,
-            payer.payment_key().to_string(),
-            day(block.time_ms),
-        );
-        self.included(vec![written, paid], &entry, block)
-    }
-
-    /// The statements that write down that a creator was paid.
-    fn record_payout(
-        &self,
-        purchase: &TxHash,
-        wallet: &Address,
-        tx: TxHash,
-        cbor: Vec<u8>,
-        block: &Inclusion,
-    ) -> Result<Vec<Statement>, DatabaseError> {
-        if self.platform != Some(*wallet) {
-            return Ok(vec![]);
-        }
-        let (draft, entry) = self.entry(tx, Kind::Payout, format!("payout:{purchase}"), *wallet, cbor, block);
-        let [written, _] = write_down(&draft, self.now);
-        let acts = acts_on(&draft, &[*purchase]);
-        self.included(vec![written, acts], &entry, block)
-    }
-
-    /// The entry of a transaction that is in a block: nothing of what it spent need be reserved.
-    fn entry(
-        &self,
-        tx: TxHash,
-        kind: Kind,
-        purpose: String,
-        wallet: Address,
-        cbor: Vec<u8>,
-        block: &Inclusion,
-    ) -> (Draft, Entry) {
-        let ends = TransactionUtxos::read(&cbor).ok().and_then(|utxos| utxos.ttl);
-        let valid_until = ends.unwrap_or_else(|| block.slot.saturating_add(1));
-        let provenance = Provenance::Foreign;
-        let entry = Entry {
-            tx,
-            kind,
-            cbor: cbor.clone(),
-            state: EntryState::Claimed,
-            valid_until,
-            attempts: 1,
-            attempted_at_ms: self.now,
-            provenance,
-            block: None,
-        };
-        let wallet = Some(wallet);
-        let (spends, collateral) = (vec![], vec![]);
-        let draft = Draft { tx, kind, purpose, wallet, cbor, valid_until, provenance, spends, collateral, guard: None };
-        (draft, entry)
-    }
-
-    fn included(
-        &self,
-        mut statements: Vec<Statement>,
-        entry: &Entry,
-        block: &Inclusion,
-    ) -> Result<Vec<Statement>, DatabaseError> {
+    /// The statements that write down a transaction that is in a block, what it is for (`purpose`), and what follows from its
+    /// block. Nothing of what it spent need be reserved.
+    fn included(&self, draft: Draft, purpose: Statement, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
+        let now = self.ports.now;
+        let [written, _] = write_down(&draft, now);
+        let Draft { tx, kind, cbor, valid_until, provenance, .. } = draft;
+        let state = EntryState::Claimed;
+        let entry =
+            Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
         let step = Decision::Include(*block);
-        statements.extend(change(entry, &step, self.now));
-        statements.extend(Transitions.statements(entry, &step)?);
+        let mut statements = vec![written, purpose];
+        statements.extend(change(&entry, &step, now));
+        statements.extend(Transitions.statements(&entry, &step)?);
         Ok(statements)
     }
 }

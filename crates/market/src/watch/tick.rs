@@ -9,7 +9,6 @@ use super::{
     ArbiterClient, Keys, Ledger, Report, TickError, Watch,
     context::{Tick, View},
     plan::Plan,
-    restore::Restore,
     stored::Stored,
     sync::Synced,
 };
@@ -52,7 +51,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         if let Some(deployment) = self.ports.deployment {
             self.work(deployment).await?;
         }
-        let restored = restores && self.read_restored().await?;
+        let restored = restores && self.read_restored().await;
         let Some(deployment) = self.ports.deployment else { return Ok(()) };
         let found = self.backfill(deployment, next, unread).await?;
         if found || restored {
@@ -69,29 +68,5 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         self.wallet = None;
         self.act(deployment, tasks, needs).await?;
         self.follow_all(waiting).await
-    }
-
-    /// Reads what the chain alone tells of since a restore. Whether there is a new purchase.
-    async fn read_restored(&mut self) -> Result<bool, TickError> {
-        match self.restore().read_wallets(&mut self.report).await {
-            Err(error) => {
-                self.report.note(&"reading since the restore", &error);
-                Ok(false)
-            }
-            found => found,
-        }
-    }
-
-    fn restore(&self) -> Restore<'a, D, C> {
-        let ports = self.ports;
-        Restore {
-            database: ports.database,
-            chain: ports.chain,
-            deployment: ports.deployment,
-            platform: ports.keys.seller().map(SigningKey::enterprise_address),
-            tip: self.view.tip,
-            now: ports.now,
-            calls_left: ports.calls_left,
-        }
     }
 }

@@ -10,13 +10,13 @@ pub mod sales;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
-    Address, ContentHash, Lovelace, TxHash, TxRef,
+    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
     chain::{Inclusion, Utxo, Value},
     keys::{Native, SigningKey, derive_wallet_key},
     params::ProtocolParameters,
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
-use escrow::{Datum, Deadlines, State};
+use escrow::{Datum, Deadlines, Deployment, Parameters, State};
 use market::{
     ListingId,
     account::{self, Account, NewWallet, Token},
@@ -37,6 +37,17 @@ pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydz
 /// Noon of a UTC day.
 pub const NOON: u64 = 19_700 * market::limits::DAY_MS + market::limits::DAY_MS / 2;
 const MASTER: [u8; 32] = [7; 32];
+
+/// A contract's deployment that no ledger has.
+pub fn deployment() -> Deployment {
+    Deployment {
+        script_hash: ScriptHash::new([0xee; 28]),
+        parameters: Parameters { required_admins: 1, admin_vkeys: vec![person(3).key_hash()], cooldown_period: 60_000 },
+        reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
+        reference_script_bytes: 4_000,
+        blueprint_sha256: None,
+    }
+}
 
 pub fn block<F: std::future::Future>(future: F) -> F::Output {
     futures_lite::future::block_on(future)

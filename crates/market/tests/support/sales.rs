@@ -1,7 +1,7 @@
 //! Protected sales on the chain in memory, and a watcher that acts on them.
 
 use cardano::{
-    Address, ContentHash, Lovelace, ScriptHash, TxHash, TxRef,
+    Address, ContentHash, Lovelace, TxHash, TxRef,
     address::PaymentAddress,
     chain::{Utxo, Value},
     keys::SigningKey,
@@ -10,7 +10,7 @@ use cardano::{
     tx::build::{BuiltTx, NewOutput, TxPlan, Validity, Wallet, build},
 };
 use escrow::{
-    Action, Datum, Deployment, Parameters,
+    Action, Datum, Deployment,
     dispute::{DisputeWithdrawal, Split},
     plan::{Escrow, Planner, Step},
     result::result_hash,
@@ -30,7 +30,7 @@ use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
 
 use super::{
-    SELLER, block, entry, fresh_escrow,
+    SELLER, block, deployment, entry, fresh_escrow,
     ledger::{CALLS, Ledger, Tx, faucets},
     list, one, person, step,
 };
@@ -87,17 +87,7 @@ impl Sales {
     pub fn new() -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, PRICE);
-        let deployment = Deployment {
-            script_hash: ScriptHash::new([0xee; 28]),
-            parameters: Parameters {
-                required_admins: 1,
-                admin_vkeys: vec![person(3).key_hash()],
-                cooldown_period: 60_000,
-            },
-            reference_script: TxRef { tx: TxHash::new([7; 32]), index: 1 },
-            reference_script_bytes: 4_000,
-            blueprint_sha256: None,
-        };
+        let deployment = deployment();
         let platform = Platform { seller: person(2), wallets: vec![] };
         let ledger = Ledger::new();
         let sales = Self {
