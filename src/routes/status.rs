@@ -9,7 +9,7 @@ use edge::{
 use market::status::{self, StoredStatus};
 use sql::Database;
 
-use crate::{app::App, error::ApiError};
+use crate::{app::App, error::ApiError, respond};
 
 /// How the service stands. Without the setting there is no such path.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
@@ -42,9 +42,7 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
         alarms: stored.alarms(&wallets, settings.lead, now),
         wallets,
     };
-    let mut response = Response::json(serde_json::json!(status).to_string());
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+    respond::private(&status)
 }
 
 /// The wallets that pay fees: the platform's, and that of the first arbiter that the contract names.

@@ -211,7 +211,8 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     ];
     tell("quiet ticks");
     // The first tick splits the platform's wallet, and is followed until its block is deep enough.
-    for (let tick = await world.tick(); tick.batches > QUIET_BATCHES; tick = await world.tick()) await world.ledger.block();
+    for (let tick = await world.tick(); tick.batches > QUIET_BATCHES; tick = await world.tick())
+      await world.ledger.block();
     const still = await meter.during(async () => {
       for (let i = 0; i < QUIET; i++) await world.tick();
     });

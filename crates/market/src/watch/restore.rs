@@ -254,9 +254,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// The statement that answers where wallets are to be read.
-pub(super) fn is_wanted() -> Statement {
+pub(super) fn has_unread_wallets() -> Statement {
     statement!(
-        "SELECT 'wanted' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
+        "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
     )
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Stored {
     /// Transactions of the escrow address that the provider did not hand out.
     pub unread: Vec<Unread>,
     /// Whether wallets are to be read since a restore.
-    pub restores: bool,
+    pub has_unread_wallets: bool,
     /// Actions whose end is not known.
     pub actions: Vec<Entry>,
     /// Payments and withdrawals whose end is not known.
@@ -86,7 +86,7 @@ impl Stored {
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
             unread(),
-            restore::is_wanted(),
+            restore::has_unread_wallets(),
             open_of_kinds(
                 &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout, Kind::Split],
                 MAX_ACTIONS,
@@ -95,7 +95,7 @@ impl Stored {
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         ];
-        let [progress, newest, unread, restores, actions, locks, payments, withdrawals] =
+        let [progress, newest, unread, unread_wallets, actions, locks, payments, withdrawals] =
             exactly(database.batch(statements).await?)?;
         let progress: Option<Progress> = progress.first_json()?;
         let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
@@ -107,7 +107,7 @@ impl Stored {
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
             unread: unread.all_json()?,
-            restores: restores.first().is_some(),
+            has_unread_wallets: unread_wallets.first().is_some(),
             actions: Entry::all(&actions)?,
             open: open.concat(),
         })

@@ -46,12 +46,13 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     async fn go_on(&mut self, synced: Synced) -> Result<(), TickError> {
-        let Synced { stored: Stored { actions, open, unread, next, restores, .. }, doubtful, unsure } = synced;
+        let Synced { stored: Stored { actions, open, unread, next, has_unread_wallets, .. }, doubtful, unsure } =
+            synced;
         self.reconcile(actions, doubtful, unsure, open).await?;
         if let Some(deployment) = self.ports.deployment {
             self.work(deployment).await?;
         }
-        let restored = restores && self.read_restored().await;
+        let restored = has_unread_wallets && self.read_restored().await;
         let Some(deployment) = self.ports.deployment else { return Ok(()) };
         let found = self.backfill(deployment, next, unread).await?;
         if found || restored {
