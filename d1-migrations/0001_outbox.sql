@@ -5,7 +5,7 @@ CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   kind TEXT NOT NULL CHECK (kind IN
     ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'split',
-      'settlement')),
+      'award')),
   purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
   wallet TEXT,                                   -- the service's wallet that built it; NULL for a payer's own
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
@@ -22,7 +22,7 @@ CREATE TABLE outbox (
   block_height INTEGER,
   block_slot INTEGER,
   block_time_ms INTEGER,
-  absent INTEGER NOT NULL DEFAULT 0 CHECK (absent IN (0, 1)), -- a refused or expired payment that was in no block when
+  never_included INTEGER NOT NULL DEFAULT 0 CHECK (never_included IN (0, 1)), -- a refused or expired payment that was in no block when
                                                    -- it was asked for long after its end: it is looked for no more
   recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
   CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
@@ -33,7 +33,7 @@ CREATE INDEX outbox_by_purpose ON outbox (purpose);
 CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE state IN ('claimed', 'submitted');
 CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE state IN ('refused', 'expired');
 CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
-CREATE INDEX outbox_unsettled ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
+CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 

@@ -64,13 +64,13 @@ CREATE TABLE escrow_steps (
   result_hash TEXT,
   creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- whether it pays the creator as well
   -- Whether its block may be another fork's: of a step that no entry made, until it was asked for again.
-  unsure INTEGER NOT NULL DEFAULT 0 CHECK (unsure IN (0, 1)),
+  recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)),
   PRIMARY KEY (purchase_id, tx_id),              -- reading the same transaction again changes nothing
   UNIQUE (purchase_id, position)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
-CREATE INDEX escrow_steps_unsure ON escrow_steps (height) WHERE unsure = 1;
+CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
 
 -- Figures follow the purchases by themselves, so that no writer can forget them or count twice: they must equal a recount.
 -- A purchase counts as a sale until it is refunded; a closed escrow counts for the seller's reputation.

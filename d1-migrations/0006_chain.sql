@@ -44,7 +44,7 @@ CREATE INDEX chain_unread_by_height ON chain_unread (height);
 -- A restore from a backup: a wallet's transactions since it are read before the wallet pays again. The row stays, for accounts
 -- that are made again later.
 CREATE TABLE restored (
-  only INTEGER PRIMARY KEY CHECK (only = 1),
+  id INTEGER PRIMARY KEY CHECK (id = 1),
   height INTEGER NOT NULL,                       -- of a block from which on the backup may lack transactions
   at_ms INTEGER NOT NULL,                        -- when the database was restored
   platform TEXT                                  -- the platform's wallet, once it is among the unread ones
@@ -58,7 +58,7 @@ CREATE TABLE unread_wallets (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER accounts_after_restore AFTER INSERT ON accounts BEGIN
-  INSERT INTO unread_wallets (wallet, height, position) SELECT new.wallet_address, height, 0 FROM restored WHERE only = 1
+  INSERT INTO unread_wallets (wallet, height, position) SELECT new.wallet_address, height, 0 FROM restored WHERE id = 1
   ON CONFLICT DO NOTHING;
 END;
 

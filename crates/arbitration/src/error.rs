@@ -29,14 +29,14 @@ pub enum ResolveError {
     /// The provider does not know a transaction that it named.
     #[error("the chain provider lags: ask again")]
     Lagging,
-    /// Another settlement takes what this one would spend.
+    /// Another award takes what this one would spend.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
     /// It is written down, and it is not known whether a node took it.
-    #[error("no node has answered for the settlement yet: ask again")]
+    #[error("no node has answered for the award yet: ask again")]
     Unanswered,
-    /// The settlement was refused.
-    #[error("the settlement was refused: {0}")]
+    /// The award was refused.
+    #[error("the award was refused: {0}")]
     Refused(String),
     /// The wallet cannot pay for it.
     #[error("the arbiter's wallet cannot pay the fee: {0}")]

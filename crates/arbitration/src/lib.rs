@@ -13,11 +13,11 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+mod division;
 mod error;
 mod payout;
 mod request;
 mod resolution;
-mod settlement;
 mod statements;
 mod walk;
 mod weigh;
@@ -34,10 +34,10 @@ use outbox::{Entry, Sleep, live_for};
 use sql::{Database, DatabaseError, exactly};
 
 pub use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
+pub use division::divide;
 pub use error::ResolveError;
 pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, parse};
 use resolution::Award;
-pub use settlement::settlement;
 pub use statements::SCHEMA;
 
 /// The arbiter at work on one request.
@@ -50,7 +50,7 @@ pub struct Arbiter<'a, D, C, Z> {
     pub sleep: &'a Z,
     /// The contract.
     pub deployment: &'a Deployment,
-    /// Its key: signs settlements, and pays their fees.
+    /// Its key: signs awards, and pays their fees.
     pub key: &'a SigningKey,
     /// How slots map to time.
     pub slots: &'a SlotConfig,
@@ -67,9 +67,9 @@ struct DisputedEscrow {
     now: Millis,
 }
 
-/// What a settlement is for, in the outbox.
+/// What an award is for, in the outbox.
 fn purpose(escrow: &TxRef) -> String {
-    format!("settlement:{escrow}")
+    format!("award:{escrow}")
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -99,7 +99,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let Some(winner) = verdict.winner.filter(|_| why.is_none()) else {
             return Ok(resolution::undecided(verdict, why));
         };
-        let (_, split) = settlement(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
+        let (_, split) = divide(&disputed.escrow, winner).ok_or(ResolveError::Unpayable)?;
         let award = self.persist_award_once(&own, &Award::new(&verdict, winner, split)).await?;
         self.carry_out(&disputed, award, None).await
     }

@@ -21,14 +21,14 @@ use outbox::{
 };
 use sql::{Database, exactly};
 
-use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, purpose, settlement};
+use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Waits for another request that submits the settlement: together as long as a submission may take.
+/// Waits for another request that submits the award: together as long as a submission may take.
 const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Waits before a settlement is built again, because another took its inputs first or has just spent them.
+/// Waits before an award is built again, because another took its inputs first or has just spent them.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
-/// Which request has written a settlement down.
+/// Which request has written an award down.
 enum WrittenBy {
     /// This one, which is to submit it.
     This(Entry, WalletSnapshot),
@@ -74,11 +74,11 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let outputs = self.utxos_of(&by).await?.made;
         Ok(match disputed.escrow.spent_into(&outputs) {
             Spent::Ended(_) => award.paid(by),
-            Spent::Continues(_) => award.overtaken(by),
+            Spent::Continues(_) => award.superseded(by),
         })
     }
 
-    /// Goes on with a settlement that stands: waits for a request that may be submitting it, then does what the chain asks
+    /// Goes on with an award that stands: waits for a request that may be submitting it, then does what the chain asks
     /// for.
     /// `None` where it has ended without effect.
     async fn drive(
@@ -101,12 +101,12 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         taken(&entry)
     }
 
-    /// Writes a settlement down and submits it, or goes on with the one that another request has written.
+    /// Writes an award down and submits it, or goes on with the one that another request has written.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         let address = self.key.enterprise_address();
         let mut now = self.now;
-        // Only this place frees outputs that earlier settlements reserved.
-        let earlier = Entry::all(&self.database.run(open(&address, Kind::Settlement)).await?)?;
+        // Only this place frees outputs that earlier awards reserved.
+        let earlier = Entry::all(&self.database.run(open(&address, Kind::Award)).await?)?;
         self.outbox().close(earlier, &disputed.tip, now).await?;
         let parameters = self.chain.protocol_parameters().await?;
         let mut waits = REBUILD_MS.into_iter();
@@ -129,7 +129,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
     }
 
-    /// Builds a settlement and writes it down, unless another request was faster.
+    /// Builds an award and writes it down, unless another request was faster.
     async fn write(
         &self,
         disputed: &DisputedEscrow,
@@ -151,7 +151,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),
             built => built?,
         };
-        let draft = Draft::built(Kind::Settlement, purpose.clone(), address, &built);
+        let draft = Draft::built(Kind::Award, purpose.clone(), address, &built);
         let [insert, reserve] = write_down(&draft, now);
         let [written, _, live] = exactly(self.database.batch(vec![insert, reserve, live_for(&purpose)]).await?)?;
         match (Entry::first(&written)?, Entry::first(&live)?) {
@@ -169,15 +169,15 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         parameters: &ProtocolParameters,
         wallet: &WalletSnapshot,
     ) -> Result<BuiltTx, ResolveError> {
-        let (intent, _) = settlement(&disputed.escrow, award.winner).ok_or(ResolveError::Unpayable)?;
+        let (intent, _) = divide(&disputed.escrow, award.winner).ok_or(ResolveError::Unpayable)?;
         let address = self.key.enterprise_address();
         let signature = AdminSignature::sign(self.key, &address, &intent)?;
-        let settle = EscrowStep::WithdrawDisputed { intent, signatures: vec![signature] };
+        let withdrawal = EscrowStep::WithdrawDisputed { intent, signatures: vec![signature] };
         let utxos = wallet.spendable(&self.chain.utxos_at(&address.to_string(), |_| false).await?);
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
         let planner = Planner { deployment: self.deployment, parameters, slots: self.slots };
         let time = ChainTime { tip_slot: disputed.tip.slot, now: disputed.now };
-        let draft = planner.draft(self.chain, &disputed.escrow, &settle, time, &wallet).await?;
+        let draft = planner.draft(self.chain, &disputed.escrow, &withdrawal, time, &wallet).await?;
         Ok(draft.sign(&[self.key])?)
     }
 }

@@ -46,7 +46,7 @@ impl Award {
     }
 
     /// The parties took the escrow further before it could be paid.
-    pub(crate) fn overtaken(&self, by: TxHash) -> ResolveResult {
+    pub(crate) fn superseded(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
         undecided(self.verdict(), Some(why))
     }
@@ -102,9 +102,9 @@ mod tests {
         let open = serde_json::to_value(undecided(verdict(None), None)).unwrap();
         assert_eq!((&open["status"], &open["verdict"]["winner"]), (&"no_verdict".into(), &serde_json::Value::Null));
         assert!(open.get("payout").is_none());
-        let overtaken = serde_json::to_value(award().overtaken(tx)).unwrap();
-        assert_eq!(overtaken["verdict"]["winner"], serde_json::Value::Null);
-        assert!(overtaken["verdict"]["reason"].as_str().unwrap().contains(&tx.to_string()));
+        let superseded = serde_json::to_value(award().superseded(tx)).unwrap();
+        assert_eq!(superseded["verdict"]["winner"], serde_json::Value::Null);
+        assert!(superseded["verdict"]["reason"].as_str().unwrap().contains(&tx.to_string()));
     }
 
     #[test]

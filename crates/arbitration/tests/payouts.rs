@@ -8,7 +8,7 @@ use arbitration::{ResolveError, ResolveResult};
 use cardano::Lovelace;
 use futures_lite::future::{or, yield_now};
 use futures_util::future::join_all;
-use support::{ADA, Submit, World, block, settlement_in};
+use support::{ADA, Submit, World, award_in, block};
 
 const MINUTE: u64 = 60_000;
 
@@ -18,10 +18,10 @@ fn requests_at_once_pay_once() {
     let request = world.dispute(1);
     world.open_window();
     let answers = block(join_all((0..50).map(|_| world.resolve(&request))));
-    let mut settlements: Vec<_> = answers.into_iter().map(settlement_in).collect();
-    settlements.dedup();
+    let mut awards: Vec<_> = answers.into_iter().map(award_in).collect();
+    awards.dedup();
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&request.escrow), settlements);
+    assert_eq!(world.ledger.spenders(&request.escrow), awards);
     assert_eq!(world.ledger.submitted.borrow().len(), 1);
 }
 
@@ -34,28 +34,28 @@ fn whatever_the_provider_says_that_an_escrow_holds_all_of_it_is_paid() {
         let Ok(ResolveResult::Signed { payout, .. }) = block(world.resolve(&request)) else { panic!("it is decided") };
         assert_eq!((payout.buyer, payout.seller), (Lovelace::from_ada(2), Lovelace::from_ada(5)));
         world.open_window();
-        let settlement = world.paid(&request);
+        let award = world.paid(&request);
         world.ledger.mine();
-        assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+        assert_eq!(world.ledger.spenders(&request.escrow), [award]);
     }
 }
 
 #[test]
-fn a_settlement_counts_as_settled_once_the_chain_shows_it() {
+fn an_award_counts_as_paid_once_the_chain_shows_it() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
     assert!(matches!(block(world.resolve(&request)), Ok(ResolveResult::Signed { .. })), "before the window");
     assert!(world.states().is_empty());
     world.open_window();
-    let settlement = world.paid(&request);
+    let award = world.paid(&request);
     assert_eq!(world.states(), ["submitted"]);
     world.ledger.mine();
-    assert_eq!(world.paid(&request), settlement);
+    assert_eq!(world.paid(&request), award);
     assert_eq!(world.states(), ["included"]);
 }
 
 #[test]
-fn a_settlement_that_was_refused_and_passed_on_is_the_only_one() {
+fn an_award_that_was_refused_and_passed_on_is_the_only_one() {
     let world = World::new(&[50 * ADA; 3]);
     let request = world.dispute(1);
     world.open_window();
@@ -64,8 +64,8 @@ fn a_settlement_that_was_refused_and_passed_on_is_the_only_one() {
     // Before a block has it nothing else can be paid, and nothing is lost by trying.
     assert!(matches!(block(world.resolve(&request)), Err(ResolveError::Refused(_))));
     world.ledger.mine();
-    let settlement = world.paid(&request);
-    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    let award = world.paid(&request);
+    assert_eq!(world.ledger.spenders(&request.escrow), [award]);
     assert!(world.states().contains(&"included".to_owned()));
 }
 
@@ -83,56 +83,56 @@ fn what_was_written_down_before_the_arbiter_died_is_submitted() {
     };
     assert_eq!(block(or(async { Some(world.resolve(&request).await) }, died)), None);
     assert_eq!(world.states(), ["claimed"]);
-    let settlement = world.paid(&request);
+    let award = world.paid(&request);
     let submitted = world.ledger.submitted.borrow().clone();
     assert_eq!(submitted.len(), 2);
     assert_eq!(submitted.first(), submitted.last(), "the same bytes");
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&request.escrow), [award]);
 }
 
 #[test]
-fn a_settlement_that_expired_is_followed_by_another() {
+fn an_award_that_expired_is_followed_by_another() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
     world.open_window();
     world.ledger.plan.borrow_mut().push_back(Submit::Forget);
     let lost = world.paid(&request);
     world.ledger.advance(5 * MINUTE);
-    let settlement = world.paid(&request);
-    assert_ne!(settlement, lost);
+    let award = world.paid(&request);
+    assert_ne!(award, lost);
     assert_eq!(world.states(), ["expired", "submitted"]);
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&request.escrow), [award]);
 }
 
 #[test]
-fn a_settlement_that_a_node_lost_is_submitted_again() {
+fn an_award_that_a_node_lost_is_submitted_again() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
     world.open_window();
     world.ledger.plan.borrow_mut().push_back(Submit::Forget);
-    let settlement = world.paid(&request);
+    let award = world.paid(&request);
     world.ledger.advance(MINUTE);
-    assert_eq!(world.paid(&request), settlement);
+    assert_eq!(world.paid(&request), award);
     world.ledger.mine();
-    assert_eq!(world.paid(&request), settlement);
+    assert_eq!(world.paid(&request), award);
     // The block is taken back, and no node has kept the transaction.
     world.ledger.lose_newest();
-    assert_eq!(world.paid(&request), settlement);
+    assert_eq!(world.paid(&request), award);
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&request.escrow), [award]);
 }
 
 #[test]
-fn settlements_of_different_escrows_share_the_wallets_only_coin() {
+fn awards_of_different_escrows_share_the_wallets_only_coin() {
     let world = World::new(&[50 * ADA]);
     let requests = [1, 2, 3].map(|number| world.dispute(number));
     world.open_window();
     let answers = block(join_all(requests.iter().map(|request| world.resolve(request))));
     world.ledger.mine();
     for (request, answer) in requests.iter().zip(answers) {
-        assert_eq!(world.ledger.spenders(&request.escrow), [settlement_in(answer)]);
+        assert_eq!(world.ledger.spenders(&request.escrow), [award_in(answer)]);
     }
 }
 
@@ -146,17 +146,17 @@ fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
     assert_eq!(block(world.resolve(&second)), Err(ResolveError::Busy));
     world.ledger.advance(5 * MINUTE);
     // The first was in no block in time, so the coin is free.
-    let settlement = world.paid(&second);
+    let award = world.paid(&second);
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&second.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&second.escrow), [award]);
     assert_eq!(world.ledger.spenders(&first.escrow), []);
-    let settlement = world.paid(&first);
+    let award = world.paid(&first);
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&first.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&first.escrow), [award]);
 }
 
 #[test]
-fn a_settlement_without_further_requests_is_noted_as_settled_with_the_next() {
+fn an_award_without_further_requests_is_noted_as_paid_with_the_next() {
     let world = World::new(&[50 * ADA; 2]);
     let [first, second] = [1, 2].map(|number| world.dispute(number));
     world.open_window();
@@ -185,15 +185,15 @@ fn a_step_that_spends_outputs_of_many_scripts_only_takes_more_requests() {
     let request = world.dispute_with(1, 40);
     world.open_window();
     let mut requests = 1;
-    let settlement = loop {
+    let award = loop {
         let before = world.ledger.calls.get();
         let answer = block(world.resolve(&request));
         assert!(world.ledger.calls.get() - before <= 30, "a request may make few outside calls");
         match answer {
             Err(ResolveError::StillTracing) if requests < 4 => requests += 1,
-            answer => break settlement_in(answer),
+            answer => break award_in(answer),
         }
     };
     world.ledger.mine();
-    assert_eq!(world.ledger.spenders(&request.escrow), [settlement]);
+    assert_eq!(world.ledger.spenders(&request.escrow), [award]);
 }

@@ -19,7 +19,7 @@ pub use outputs::{TransactionOutputs, outputs};
 pub use parameters::protocol_parameters;
 pub use stream::{AnswerReader, Collect};
 pub use unspent::{
-    End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_the_best, keep_the_best_within, utxos,
+    End, Holdings, LovelaceReader, UnspentOutputs, UnspentPage, keep_most_valuable, keep_most_valuable_within, utxos,
 };
 
 use crate::{

@@ -219,7 +219,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         // One that no block had long after its end is not looked for again: it would hide others.
         if !absent.is_empty() {
-            self.database.run(outbox::absent(&absent)).await?;
+            self.database.run(outbox::mark_never_included(&absent)).await?;
         }
         Ok((None, absent.len()))
     }

@@ -7,7 +7,7 @@ use std::{cmp::Reverse, collections::BTreeSet};
 use cardano::{
     Address, KeyHash, Lovelace,
     address::AddressError,
-    blockfrost::keep_the_best_within,
+    blockfrost::keep_most_valuable_within,
     chain::{Utxo, Value},
     slots::Millis,
     tx::read_unspent,
@@ -206,7 +206,7 @@ fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>,
         };
         if spendable {
             read.push(utxo);
-            keep_the_best_within(&mut read, MAX_TOKENS);
+            keep_most_valuable_within(&mut read, MAX_TOKENS);
         }
     }
     Ok(read)

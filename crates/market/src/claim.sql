@@ -12,7 +12,7 @@ WITH facts AS MATERIALIZED (
 buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
 -- The buyer's payments for the listing, but for this one.
 earlier AS MATERIALIZED (
-  SELECT p.tx_id, o.state, o.absent, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
+  SELECT p.tx_id, o.state, o.never_included, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
     CROSS JOIN payments p ON p.payer_key = buyer.key AND p.listing_id = facts.listing
     JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
 ),
@@ -44,7 +44,7 @@ SELECT CASE
     THEN json_object('condition', 'restoring')
   -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Failed
   -- payments whose inputs this one spends are counted below.
-  WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND absent = 0
+  WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND never_included = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
     THEN json_object('condition', 'unresolved')
   WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')

@@ -179,7 +179,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         recorded.notes.extend(write_each(self.database, statements).await);
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
         for (tx, by) in superseded {
-            if outbox.overtaken(&tx, &by, self.now).await? {
+            if outbox.give_up_conflicting(&tx, &by, self.now).await? {
                 recorded.notes.push(format!("{by} spent first what {tx} spends"));
             }
         }
@@ -280,7 +280,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         statement!(
             format!(
                 "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
-                   locked_lovelace, result_hash, creator_paid, unsure) \
+                   locked_lovelace, result_hash, creator_paid, recheck) \
                  SELECT id, ?2, ?3, {}, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, \
                    NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2 AND state = 'included') FROM purchases \
                  WHERE id = ?1 AND {} = ?11 AND (SELECT rollbacks FROM chain_reading) = ?12 ON CONFLICT DO NOTHING",

@@ -1,7 +1,7 @@
 //! Payments that were claimed, and the statements that read them.
 
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
-use outbox::{ENTRY_JSON, Entry, MAX_ENDED, MAX_LAG_MS, MAX_LATE_MS};
+use outbox::{ENTRY_JSON, Entry, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS};
 use serde::Deserialize;
 use sql::{Statement, statement};
 
@@ -100,7 +100,7 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.absent = 0 \
+            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.never_included = 0 \
                ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {MAX_CHECKED}",
             records(),
             buyer::keys("?2")
@@ -118,7 +118,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(
         format!(
-            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.absent = 0 \
+            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.never_included = 0 \
                AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
              ORDER BY {ENDS_FIRST} LIMIT {MAX_CHECKED} + 1",
             records(),
@@ -139,7 +139,7 @@ pub fn ended_lately(wallet: &Address, listing: &ListingId, now: Millis) -> State
         format!(
             "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
                AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-               AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
+               AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1"
         ),
         wallet.payment_key(),
         listing,

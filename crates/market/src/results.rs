@@ -165,7 +165,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let (confirmed, unconfirmed) = snapshot
             .spendable(&shown)
             .into_iter()
-            .partition(|utxo| is_shown.contains(&utxo.reference) && !snapshot.is_on_its_way(&utxo.reference));
+            .partition(|utxo| is_shown.contains(&utxo.reference) && !snapshot.is_unconfirmed(&utxo.reference));
         Ok(Funds { parameters, tip_slot: tip.slot, confirmed, unconfirmed, snapshot })
     }
 

@@ -20,7 +20,7 @@ impl TransitionHook for Transitions {
         match entry.kind {
             Kind::Payment | Kind::Lock => payment(entry, step),
             Kind::Withdrawal | Kind::Split => Ok(vec![]),
-            Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Payout | Kind::Settlement => {
+            Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Payout | Kind::Award => {
                 Ok(action(&entry.tx, step))
             }
         }

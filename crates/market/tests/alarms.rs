@@ -8,7 +8,7 @@ use market::{
     chain_state::Lead,
     contents::InDatabase,
     status::{self, StoredStatus, TickOutcome},
-    watch::{ArbiterClient, Dispute, Holder, Keys, Watch},
+    watch::{ArbiterClient, Dispute, Keys, ServiceWallet, Watch},
 };
 
 use sql::Database;
@@ -22,7 +22,7 @@ impl Keys for Holding {
     fn seller(&self) -> Option<&SigningKey> {
         self.0.as_ref()
     }
-    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
+    fn buyer(&self, _: &ServiceWallet) -> Option<SigningKey> {
         None
     }
 }

@@ -211,11 +211,11 @@ fn a_step_of_the_chain_that_stays_is_sure_in_the_end() {
     let lock = sales.sell(&person(11));
     sales.ticks(3);
     sales.does(&lock, Action::SetRefundRequested);
-    let unsure = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrow_steps WHERE unsure = 1");
+    let recheck = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM escrow_steps WHERE recheck = 1");
     sales.ticks(2);
-    assert_eq!((sales.status(&lock).as_str(), unsure().as_str()), ("Disputed", "1"));
+    assert_eq!((sales.status(&lock).as_str(), recheck().as_str()), ("Disputed", "1"));
     sales.ticks(8);
-    assert_eq!((sales.status(&lock).as_str(), unsure().as_str()), ("Disputed", "0"));
+    assert_eq!((sales.status(&lock).as_str(), recheck().as_str()), ("Disputed", "0"));
 }
 
 /// Once.

@@ -252,13 +252,13 @@ fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
     let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
     // As it is stored now, and as a request read it that was slower.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
-        let settled = block(outbox.settle(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
-        assert_eq!(settled.status, TxStatus::Expired);
+        let outcome = block(outbox.wait_for_block(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
+        assert_eq!(outcome.status, TxStatus::Expired);
     }
     assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let settled = block(outbox.settle(&mut entry(&db, &tx), None, &policy, Trust::Unproven, NOON)).unwrap();
-    assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "the chain has the last word");
+    let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), None, &policy, Trust::Unproven, NOON)).unwrap();
+    assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "the chain has the last word");
 }
 
 #[test]
@@ -269,8 +269,8 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
     let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
-    let settled = block(outbox.settle(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
-    assert!(matches!(settled.status, TxStatus::Confirmed { .. }), "{:?}", settled.status);
+    let outcome = block(outbox.wait_for_block(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
+    assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "{:?}", outcome.status);
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
         let policy = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0 };
-        let settled = block(outbox.settle(&mut beside, None, &policy, Trust::Unproven, sales.now())).unwrap();
-        assert!(matches!(settled.status, TxStatus::Confirmed { .. }));
+        let outcome = block(outbox.wait_for_block(&mut beside, None, &policy, Trust::Unproven, sales.now())).unwrap();
+        assert!(matches!(outcome.status, TxStatus::Confirmed { .. }));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();
         assert!(sales.escrow(&lock).datum.has_result(), "{end:?}: {notes:?}");

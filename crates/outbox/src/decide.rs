@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_refused_payout_stays_because_the_next_would_not_exclude_it() {
         let refused = ChainObservation::Refused("no".into());
-        for kind in [Kind::Payment, Kind::Lock, Kind::Withdrawal, Kind::Collect, Kind::Settlement] {
+        for kind in [Kind::Payment, Kind::Lock, Kind::Withdrawal, Kind::Collect, Kind::Award] {
             let decision = decide(&entry(kind, Claimed), &refused, Trust::Unproven, AT);
             assert_eq!(decision, Decision::Refuse("no".into()));
         }

@@ -1,4 +1,4 @@
-//! Driving an entry: one look at the chain, or several with bounded waits. The one place that submits transactions.
+//! Driving an entry: one poll of the chain, or several with bounded waits. No other module submits transactions.
 
 use cardano::{
     Address, TxHash,
@@ -11,14 +11,14 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 use crate::{
     decide::{ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, Trust, decide},
     entry::{ENTRY_JSON, Entry, EntryState, Kind, Provenance},
-    statements::{begin_attempt, by_id, change, keep_bytes, not_handed_over, open_beside},
+    statements::{attempt_not_sent, begin_attempt, by_id, change, keep_bytes, open_of_same_wallet},
     wallet::{MAX_LAG_MS, WalletSnapshot},
 };
 
-/// Entries of one wallet whose time is over that are closed at once.
+/// Overdue entries of one wallet that are closed at once.
 const MAX_OVERDUE: u32 = 3;
 /// How long a wallet's own change counts though no provider shows it, in slots.
-const LATELY_SLOTS: u64 = MAX_LAG_MS / 1_000;
+const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Open entries of one wallet and kind that are read at once.
 const MAX_OPEN: u32 = 3;
 
@@ -29,7 +29,7 @@ pub trait TransitionHook {
     ///
     /// # Errors
     /// What is stored cannot be read.
-    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError>;
+    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError>;
 }
 
 impl TransitionHook for () {
@@ -50,7 +50,7 @@ pub trait Sleep {
 pub struct PollPolicy<'a, Z> {
     /// How to wait.
     pub sleep: &'a Z,
-    /// Waits in ms before looks at the chain: as many looks, and no more. Each costs up to three outside calls.
+    /// Waits in ms before polls of the chain: as many polls, and no more. Each costs up to three outside calls.
     pub schedule: &'a [Millis],
     /// Newer blocks that are asked for beyond the one that has the transaction: 0 to 20.
     pub confirmations: u64,
@@ -91,21 +91,21 @@ pub enum TxStatus {
 
 /// An entry after it was driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct WaitOutcome {
     /// How it stands.
     pub status: TxStatus,
     /// What the hook's statements answered at its inclusion; empty where a block had it before.
-    pub followed: Vec<Rows>,
+    pub hook_answers: Vec<Rows>,
 }
 
-/// What one look at the chain showed of an entry.
-struct Look {
-    /// Its last status, where the look ends the waiting.
+/// What one poll of the chain showed of an entry.
+struct Poll {
+    /// Its last status, where the poll ends the waiting.
     end: Option<TxStatus>,
-    /// Blocks above its own, as far as this look shows.
+    /// Blocks above its own, as far as this poll shows.
     confirmations: u64,
     /// What the hook's statements answered at its inclusion.
-    followed: Vec<Rows>,
+    hook_answers: Vec<Rows>,
     /// Whether the provider refuses to be asked more.
     throttled: bool,
 }
@@ -120,29 +120,29 @@ pub struct Outbox<'a, D, C> {
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Writes a step down, with the hook's statements. Whether it changed the entry, and what these statements answered.
+    /// Writes a decision down, with the hook's statements. Whether it changed the entry, and what these statements answered.
     ///
     /// # Errors
     /// The database cannot be asked.
     pub async fn apply(
         &self,
         entry: &mut Entry,
-        step: &Decision,
+        decision: &Decision,
         now: Millis,
     ) -> Result<(bool, Vec<Rows>), DatabaseError> {
-        let mut statements = change(entry, step, now);
+        let mut statements = change(entry, decision, now);
         if statements.is_empty() {
             return Ok((false, vec![]));
         }
         let own = statements.len();
-        statements.extend(self.hook.statements(entry, step)?);
+        statements.extend(self.hook.statements(entry, decision)?);
         let mut answers = self.database.batch(statements).await?;
         let changed = answers.first().is_some_and(|first| first.first().is_some());
-        let followed = answers.split_off(own.min(answers.len()));
-        match step {
+        let hook_answers = answers.split_off(own.min(answers.len()));
+        match decision {
             Decision::Include(block) | Decision::Reanchor(block) => {
                 // Another request may have learnt from a node since the entry was read.
-                if let (Decision::Include(_), Some(stored)) = (step, answers.last()) {
+                if let (Decision::Include(_), Some(stored)) = (decision, answers.last()) {
                     entry.provenance = Entry::first(stored)?.map_or(entry.provenance, |stored| stored.provenance);
                 }
                 (entry.state, entry.block) = (EntryState::Included, Some(*block));
@@ -166,7 +166,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Decision::Expire => entry.state = EntryState::Expired,
             Decision::Wait | Decision::Submit => {}
         }
-        Ok((changed, followed))
+        Ok((changed, hook_answers))
     }
 
     /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it because a node may have
@@ -189,7 +189,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         }
         Ok(match answer {
             Err(ChainError::RateLimited | ChainError::BudgetExhausted | ChainError::TimeOver) => {
-                self.database.run(not_handed_over(entry)).await?;
+                self.database.run(attempt_not_sent(entry)).await?;
                 entry.attempts = entry.attempts.saturating_sub(1);
                 ChainObservation::Unavailable
             }
@@ -234,8 +234,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         now: Millis,
     ) -> Result<Option<String>, DatabaseError> {
         let seen = self.submit(entry, wallet).await?;
-        let step = decide(entry, &seen, Trust::Payer, now);
-        self.apply(entry, &step, now).await?;
+        let decision = decide(entry, &seen, Trust::Payer, now);
+        self.apply(entry, &decision, now).await?;
         Ok(match seen {
             ChainObservation::Refused(reason) => Some(reason),
             _ => None,
@@ -250,32 +250,32 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
         *entry = begun;
         let seen = self.submit(entry, None).await?;
-        let step = decide(entry, &seen, trust, now);
-        self.apply(entry, &step, now).await?;
+        let decision = decide(entry, &seen, trust, now);
+        self.apply(entry, &decision, now).await?;
         Ok(())
     }
 
-    /// Gives an entry up, because a block has another transaction that spends what it spends, and what spends its change.
-    /// Whether it was open.
+    /// Gives up an entry that conflicts with a transaction in a block (`by`), and what spends its change. Whether the entry was
+    /// open.
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn overtaken(&self, tx: &TxHash, by: &TxHash, now: Millis) -> Result<bool, DatabaseError> {
+    pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash, now: Millis) -> Result<bool, DatabaseError> {
         let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
         if !entry.state.is_open() || tx == by {
             return Ok(false);
         }
         let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first")), now).await?.0;
         if changed {
-            self.orphaned(*tx, now).await?;
+            self.give_up_descendants(*tx, now).await?;
         }
         Ok(changed)
     }
 
-    /// Gives up what spends outputs of an entry that no block will have, and what spends outputs of these: no node takes
-    /// them, and what they hold would wait until their time is over.
-    async fn orphaned(&self, tx: TxHash, now: Millis) -> Result<(), DatabaseError> {
-        let mut open = Entry::all(&self.database.run(open_beside(&tx)).await?)?;
+    /// Gives up what spends outputs of an entry that no block will have, and what spends outputs of these. No node takes
+    /// them, and their inputs would stay reserved until their validity ends.
+    async fn give_up_descendants(&self, tx: TxHash, now: Millis) -> Result<(), DatabaseError> {
+        let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
         let mut gone = vec![tx];
         while let Some(parent) = gone.pop() {
             for entry in &mut open {
@@ -301,11 +301,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         trust: Trust,
         now: Millis,
     ) -> Result<Decision, OutboxError> {
-        let step = self.observe(entry, tip, trust, now).await?;
-        if step == Decision::Submit {
+        let decision = self.observe(entry, tip, trust, now).await?;
+        if decision == Decision::Submit {
             self.submit_again(entry, trust, now).await?;
         }
-        Ok(step)
+        Ok(decision)
     }
 
     /// As [`Outbox::refresh`], but leaves submitting again to the caller ([`Outbox::submit_again`]).
@@ -323,11 +323,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Some(block) => ChainObservation::InBlock(block),
             None => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
         };
-        let step = decide(entry, &seen, trust, now);
-        if step != Decision::Submit {
-            self.apply(entry, &step, now).await?;
+        let decision = decide(entry, &seen, trust, now);
+        if decision != Decision::Submit {
+            self.apply(entry, &decision, now).await?;
         }
-        Ok(step)
+        Ok(decision)
     }
 
     /// As [`Outbox::refresh`], but submits an unconfirmed transaction again at once.
@@ -353,26 +353,26 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ///
     /// # Errors
     /// The database cannot be asked. A chain that cannot be asked leaves the entry pending.
-    pub async fn settle<Z: Sleep>(
+    pub async fn wait_for_block<Z: Sleep>(
         &self,
         entry: &mut Entry,
         first: Option<Option<&WalletSnapshot>>,
         policy: &PollPolicy<'_, Z>,
         trust: Trust,
         mut now: Millis,
-    ) -> Result<Settled, DatabaseError> {
+    ) -> Result<WaitOutcome, DatabaseError> {
         if let Some(wallet) = first
             && let Some(reason) = self.submit_first(entry, wallet, now).await?
             && entry.state == EntryState::Refused
         {
-            return Ok(Settled { status: TxStatus::Refused(reason), followed: vec![] });
+            return Ok(WaitOutcome { status: TxStatus::Refused(reason), hook_answers: vec![] });
         }
-        let (mut followed, mut confirmations) = (vec![], 0);
+        let (mut hook_answers, mut confirmations) = (vec![], 0);
         let at_once = first.is_none().then_some(0);
         let mut waits = at_once.into_iter().chain(policy.schedule.iter().copied()).peekable();
         while let Some(wait) = waits.next() {
             if let Some(status) = confirmed(entry, confirmations, policy.confirmations) {
-                return Ok(Settled { status, followed });
+                return Ok(WaitOutcome { status, hook_answers });
             }
             if wait > 0 {
                 policy.sleep.sleep(wait).await;
@@ -380,16 +380,16 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             // A request that comes back after the end is told so at once.
             let asks_tip = wait == 0 || waits.peek().is_none() || policy.confirmations > 0;
-            let look = self.look(entry, asks_tip, trust, now).await?;
-            confirmations = look.confirmations;
-            if !look.followed.is_empty() {
-                followed = look.followed;
+            let poll = self.poll(entry, asks_tip, trust, now).await?;
+            confirmations = poll.confirmations;
+            if !poll.hook_answers.is_empty() {
+                hook_answers = poll.hook_answers;
             }
-            if let Some(status) = look.end {
-                return Ok(Settled { status, followed });
+            if let Some(status) = poll.end {
+                return Ok(WaitOutcome { status, hook_answers });
             }
             // A request that comes back need not wait beside those that pay just now.
-            if look.throttled && first.is_none() {
+            if poll.throttled && first.is_none() {
                 break;
             }
         }
@@ -397,25 +397,25 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             block: entry.block.map(|block| (block, confirmations)),
             submitted: entry.state == EntryState::Submitted,
         });
-        Ok(Settled { status, followed })
+        Ok(WaitOutcome { status, hook_answers })
     }
 
-    /// One look of [`Outbox::settle`]. The tip is read first: had one of its blocks the transaction, the look would show it.
-    async fn look(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Look, DatabaseError> {
+    /// One poll of [`Outbox::wait_for_block`]. The tip is read first: had one of its blocks the transaction, the poll would show it.
+    async fn poll(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Poll, DatabaseError> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-        let mut look = Look { end: None, confirmations: 0, followed: vec![], throttled: false };
+        let mut poll = Poll { end: None, confirmations: 0, hook_answers: vec![], throttled: false };
         let seen = match self.inclusion_of(entry).await {
             Ok(Some(block)) => ChainObservation::InBlock(block),
             Ok(None) => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
             Err(OutboxError::Database(error)) => return Err(error),
             Err(OutboxError::Chain(error)) => {
-                look.throttled = error == ChainError::TooMany;
+                poll.throttled = error == ChainError::TooMany;
                 ChainObservation::Unavailable
             }
         };
-        // Confirmations count only where this look shows the block below them: a rollback may have removed it.
+        // Confirmations count only where this poll shows the block below them: a rollback may have removed it.
         if let (Some(tip), ChainObservation::InBlock(block)) = (&tip, &seen) {
-            look.confirmations = tip.height.saturating_sub(block.height);
+            poll.confirmations = tip.height.saturating_sub(block.height);
         }
         // The request that submitted it may have written its answer down meanwhile.
         if trust == Trust::Unproven
@@ -425,19 +425,19 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         {
             self.read_again(entry).await?;
             if entry.state == EntryState::Refused {
-                look.end = Some(TxStatus::Refused(NOT_OUR_SUBMISSION.into()));
-                return Ok(look);
+                poll.end = Some(TxStatus::Refused(NOT_OUR_SUBMISSION.into()));
+                return Ok(poll);
             }
         }
         match decide(entry, &seen, trust, now) {
             // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
             Decision::Unconfirm | Decision::Reanchor(_) => {}
             Decision::Submit => self.submit_again(entry, trust, now).await?,
-            step => {
-                let (changed, rows) = self.apply(entry, &step, now).await?;
-                match step {
-                    Decision::Include(_) => look.followed = rows,
-                    Decision::Refuse(reason) if changed => look.end = Some(TxStatus::Refused(reason)),
+            decision => {
+                let (changed, rows) = self.apply(entry, &decision, now).await?;
+                match decision {
+                    Decision::Include(_) => poll.hook_answers = rows,
+                    Decision::Refuse(reason) if changed => poll.end = Some(TxStatus::Refused(reason)),
                     // Another request saw more, and what it wrote down counts.
                     Decision::Refuse(_) | Decision::Expire if !changed => self.read_again(entry).await?,
                     _ => {}
@@ -445,14 +445,13 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
         }
         if matches!(seen, ChainObservation::InNoBlock { .. }) && entry.state == EntryState::Expired {
-            look.end = Some(TxStatus::Expired);
+            poll.end = Some(TxStatus::Expired);
         }
-        Ok(look)
+        Ok(poll)
     }
 
-    /// Closes entries whose time is over and whose end is not known, so that what they hold is given back, and looks for
-    /// entries that were given up: a provider may have passed one on before, or been behind
-    /// ([`overdue`]). Whether one of these is in a block.
+    /// Refreshes [`overdue`] entries. Open ones expire, which frees their inputs; one that was given up may be in a block after
+    /// all. Whether one of the latter is.
     ///
     /// # Errors
     /// The database or the chain cannot be asked.
@@ -460,8 +459,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         let mut found = false;
         for mut entry in entries {
             let was = entry.state;
-            let step = self.refresh(&mut entry, Some(tip), Trust::Unproven, now).await?;
-            found |= !was.is_open() && matches!(step, Decision::Include(_));
+            let decision = self.refresh(&mut entry, Some(tip), Trust::Unproven, now).await?;
+            found |= !was.is_open() && matches!(decision, Decision::Include(_));
         }
         Ok(found)
     }
@@ -472,21 +471,20 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
     Some(TxStatus::Confirmed { block, confirmations: newer })
 }
 
-/// The statement that reads the entries of a wallet whose time was over at this slot and whose end is not known, and the
-/// newest that were given up lately: one that is in a block all the same has spent what its wallet
-/// would spend again.
+/// The statement that reads the open entries of a wallet whose validity ended before this slot, and the newest that were
+/// given up in the last hour: one of these that is in a block has spent what the wallet would spend again.
 #[must_use]
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
              AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
                OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
              ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}"
         ),
         wallet,
         slot.saturating_sub(EXPIRY_GRACE_SLOTS),
-        slot.saturating_sub(LATELY_SLOTS),
+        slot.saturating_sub(MAX_LAG_SLOTS),
     )
 }
 
@@ -495,7 +493,7 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
              AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}"
         ),
         wallet,
@@ -503,7 +501,7 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
     )
 }
 
-/// The statement that notes that an entry was asked for again and is where it was.
+/// The statement that notes that an entry was checked again and its block has not changed.
 #[must_use]
 pub fn rechecked(tx: &TxHash) -> Statement {
     statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)

@@ -1,6 +1,6 @@
-//! Transactions that ended without effect for all that is known. One of them may be in a block that the provider does not
-//! show yet: it passed on what it refused, or is behind with what is in blocks. Before the same is paid for again, either
-//! such a one is found, or the next one spends what it spends: then the ledger takes one of them.
+//! Entries for one purpose that were given up. One of them may be in a block that the provider does not show yet: the
+//! provider forwarded it although it answered with a refusal, or it lags behind the chain. So the next entry for the
+//! purpose spends an input of each of them: the ledger then takes only one.
 
 use cardano::{
     TxHash, TxRef,
@@ -14,37 +14,37 @@ use crate::{
     decide::Trust,
     drive::{Outbox, OutboxError},
     entry::{Entry, EntryState},
-    statements::{MAX_ENDED, by_id},
+    statements::{MAX_GIVEN_UP, by_id},
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
 /// How many own transactions that built on each other are followed back: as many as a wallet's change is known of.
-const MAX_BACK: usize = MAX_SENT;
-/// Questions to the provider about all of them. They spend much the same: each next one spends what an earlier one spent.
+const MAX_ANCESTORS: usize = MAX_SENT;
+/// Outputs that the provider is asked about, for all of them together. Most of their inputs are the same.
 const MAX_ASKED: usize = 24;
-/// Earlier ones after which the next does not follow at once.
-const FREE: usize = 8;
-/// How much later it comes for each beyond these, in ms: so that [`crate::MAX_LATE_MS`] never have [`MAX_ENDED`] of them, beyond
+/// Given-up entries after which the next may follow at once.
+const FREE_RETRIES: usize = 8;
+/// How much later the next comes for each beyond these, in ms: so that [`crate::MAX_LATE_MS`] never have [`MAX_GIVEN_UP`] of them, beyond
 /// which it would have to wait until the first of them is as old.
-const LATER_MS: Millis = 14_000;
+const RETRY_DELAY_MS: Millis = 14_000;
 
-/// What is known of earlier transactions for the same.
+/// What is known of the entries that were given up for a purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// None of them can be in a block with one that spends all of these.
+    /// None of them can be in a block together with a transaction that spends all of these.
     ReplacementInputs(Vec<Utxo>),
     /// This one is in a block.
     InBlock(TxHash),
-    /// Nothing keeps this one out for now: the next one has to wait. It spends what another own entry reserves whose end is
-    /// not known, or what the provider does not show.
+    /// This one may still get into a block, and nothing can exclude it now: the next has to wait. It spends what another
+    /// open entry reserves, or what the provider does not show.
     Unresolved(TxHash),
 }
 
-/// What is known of one of them.
-enum Fate {
-    /// It can be in no block: one has another that spends the same.
-    Dead,
-    /// It can be in no block with one that spends this.
+/// What is known of one given-up entry.
+enum EarlierStatus {
+    /// It can be in no block: a block has another transaction with one of its inputs.
+    Excluded,
+    /// It cannot be in a block together with a transaction that spends this.
     Input(Utxo),
     /// It is in a block.
     InBlock,
@@ -66,98 +66,102 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         shown: &[Utxo],
         now: Millis,
     ) -> Result<Earlier, OutboxError> {
-        if let Some(beyond) = ended.get(MAX_ENDED) {
+        if let Some(beyond) = ended.get(MAX_GIVEN_UP) {
             return Ok(Earlier::Unresolved(beyond.tx));
         }
-        let beyond = Millis::try_from(ended.len().saturating_sub(FREE)).unwrap_or(Millis::MAX);
-        let later = |newest: &&Entry| now < newest.attempted_at_ms.saturating_add(beyond.saturating_mul(LATER_MS));
+        let beyond = Millis::try_from(ended.len().saturating_sub(FREE_RETRIES)).unwrap_or(Millis::MAX);
+        let later =
+            |newest: &&Entry| now < newest.attempted_at_ms.saturating_add(beyond.saturating_mul(RETRY_DELAY_MS));
         let mut unresolved = ended.last().filter(later).filter(|_| beyond > 0).map(|newest| newest.tx);
-        let mut without: Vec<Utxo> = vec![];
-        let mut asked = Asked::default();
+        let mut inputs: Vec<Utxo> = vec![];
+        let mut lookups = Lookups::default();
         for mut entry in ended {
-            match self.fate(&entry, known, shown, &mut asked).await? {
-                Fate::Dead => {}
-                Fate::Input(utxo) if without.iter().any(|other| other.reference == utxo.reference) => {}
-                Fate::Input(utxo) => without.push(utxo),
-                Fate::InBlock => {
+            match self.status_of(&entry, known, shown, &mut lookups).await? {
+                EarlierStatus::Excluded => {}
+                EarlierStatus::Input(utxo) if inputs.iter().any(|other| other.reference == utxo.reference) => {}
+                EarlierStatus::Input(utxo) => inputs.push(utxo),
+                EarlierStatus::InBlock => {
                     self.refresh(&mut entry, None, Trust::Payer, now).await?;
                     return Ok(Earlier::InBlock(entry.tx));
                 }
-                Fate::Unknown => unresolved = Some(entry.tx),
+                EarlierStatus::Unknown => unresolved = Some(entry.tx),
             }
         }
-        Ok(unresolved.map_or(Earlier::ReplacementInputs(without), Earlier::Unresolved))
+        Ok(unresolved.map_or(Earlier::ReplacementInputs(inputs), Earlier::Unresolved))
     }
 
-    /// Where the provider does not show what it spends, what spends the same as one that it builds on keeps it out as well.
-    async fn fate(
+    /// The status of one. Where the provider does not show its inputs, an input of a transaction that it builds on excludes it as
+    /// well.
+    async fn status_of(
         &self,
         entry: &Entry,
         known: &WalletSnapshot,
         shown: &[Utxo],
-        asked: &mut Asked,
-    ) -> Result<Fate, OutboxError> {
+        lookups: &mut Lookups,
+    ) -> Result<EarlierStatus, OutboxError> {
         let (mut tx, mut inputs) = (entry.tx, inputs_of(entry)?);
-        for _ in 0..MAX_BACK {
+        for _ in 0..MAX_ANCESTORS {
             if inputs.iter().any(|input| known.is_spent_in_block(input, &tx)) {
-                return Ok(Fate::Dead);
+                return Ok(EarlierStatus::Excluded);
             }
             let free = |utxo: &&Utxo| inputs.contains(&utxo.reference) && !known.reserved.contains(&utxo.reference);
             if let Some(utxo) = shown.iter().find(free) {
-                return Ok(Fate::Input(utxo.clone()));
+                return Ok(EarlierStatus::Input(utxo.clone()));
             }
-            let known_of = |input: &&TxRef| found(&asked.outputs, input).is_some();
-            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else { return Ok(Fate::Unknown) };
-            if found(&asked.outputs, first).is_none() {
-                if asked.outputs.len() >= MAX_ASKED {
-                    return Ok(Fate::Unknown);
+            let known_of = |input: &&TxRef| found(&lookups.outputs, input).is_some();
+            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else {
+                return Ok(EarlierStatus::Unknown);
+            };
+            if found(&lookups.outputs, first).is_none() {
+                if lookups.outputs.len() >= MAX_ASKED {
+                    return Ok(EarlierStatus::Unknown);
                 }
-                asked.outputs.push((*first, self.chain.output(first).await?));
+                lookups.outputs.push((*first, self.chain.output(first).await?));
             }
-            match found(&asked.outputs, first).and_then(Option::as_ref) {
-                Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(Fate::InBlock),
+            match found(&lookups.outputs, first).and_then(Option::as_ref) {
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(EarlierStatus::InBlock),
                 // One that it builds on is in a block: it may be in the next.
-                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(Fate::Unknown),
-                Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(Fate::Dead),
+                Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(EarlierStatus::Unknown),
+                Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(EarlierStatus::Excluded),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(first) => {
-                    return Ok(Fate::Input(utxo.clone()));
+                    return Ok(EarlierStatus::Input(utxo.clone()));
                 }
-                Some(TracedOutput { spent_by: None, .. }) => return Ok(Fate::Unknown),
+                Some(TracedOutput { spent_by: None, .. }) => return Ok(EarlierStatus::Unknown),
                 None => {}
             }
             // Own change that is in no block yet, or in one that is not shown.
             if let Some(utxo) = known.change.iter().chain(&known.contested).find(free) {
-                return Ok(Fate::Input(utxo.clone()));
+                return Ok(EarlierStatus::Input(utxo.clone()));
             }
             let parent = first.tx;
-            if found(&asked.parents, &parent).is_none() {
-                if asked.parents.len() >= MAX_BACK {
-                    return Ok(Fate::Unknown);
+            if found(&lookups.parents, &parent).is_none() {
+                if lookups.parents.len() >= MAX_ANCESTORS {
+                    return Ok(EarlierStatus::Unknown);
                 }
                 let entry = Entry::first(&self.database.run(by_id(&parent)).await?)?;
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
                 let inputs =
                     entry.filter(|it| ended(it) && !it.cbor.is_empty()).map(|it| inputs_of(&it)).transpose()?;
-                asked.parents.push((parent, inputs));
+                lookups.parents.push((parent, inputs));
             }
-            let Some(Some(spent)) = found(&asked.parents, &parent) else { return Ok(Fate::Unknown) };
+            let Some(Some(spent)) = found(&lookups.parents, &parent) else { return Ok(EarlierStatus::Unknown) };
             (tx, inputs) = (parent, spent.clone());
         }
-        Ok(Fate::Unknown)
+        Ok(EarlierStatus::Unknown)
     }
 }
 
-/// What was asked about the outputs that they spend, and about what made these.
+/// Answers about the outputs that they spend, and about the entries that made these.
 #[derive(Default)]
-struct Asked {
+struct Lookups {
     outputs: Vec<(TxRef, Option<TracedOutput>)>,
-    /// What those spend that ended.
+    /// The inputs of those that were given up.
     parents: Vec<(TxHash, Option<Vec<TxRef>>)>,
 }
 
-/// What was answered about one of a few.
-fn found<'a, K: PartialEq, V>(asked: &'a [(K, V)], key: &K) -> Option<&'a V> {
-    asked.iter().find(|(known, _)| known == key).map(|(_, answer)| answer)
+/// The answer for a key.
+fn found<'a, K: PartialEq, V>(lookups: &'a [(K, V)], key: &K) -> Option<&'a V> {
+    lookups.iter().find(|(known, _)| known == key).map(|(_, answer)| answer)
 }
 
 fn inputs_of(entry: &Entry) -> Result<Vec<TxRef>, DatabaseError> {

@@ -22,7 +22,7 @@ pub enum EntryState {
 }
 
 impl EntryState {
-    /// Whether its end is not known.
+    /// Whether it may still get into a block, or be given up.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Claimed | Self::Submitted)
@@ -51,8 +51,8 @@ pub enum Kind {
     Payout,
     /// The platform's wallet is split into outputs that results can spend independently.
     Split,
-    /// The arbiter settles a dispute.
-    Settlement,
+    /// The arbiter divides a disputed escrow.
+    Award,
 }
 
 impl Kind {
@@ -69,7 +69,7 @@ impl Kind {
             Self::Dispute => "dispute",
             Self::Payout => "payout",
             Self::Split => "split",
-            Self::Settlement => "settlement",
+            Self::Award => "award",
         }
     }
 

@@ -2,11 +2,11 @@
 //! to its end.
 //!
 //! ```text
-//!  write down            submit                      look
+//!  write down            submit                      poll
 //! ──────────> claimed ──────────> submitted ──> in a block ─────────> included
 //!                │    no answer: claimed           │  ^                  │ rollback
 //!                │                                 │  └── submitted <────┘
-//!                │ refused at the only attempt     └─ its time is over ─> expired
+//!                │ refused at the only attempt     └─ validity ended ──> expired
 //!                └──────────────────────────────────────────────────────> refused
 //! ```
 //!
@@ -14,15 +14,15 @@
 //!   submitted for it, so a crash, a time-out or a second request sends the same transaction again.
 //! - At most one live entry stands for a purpose. An input belongs to one entry.
 //! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
-//!   drives an entry with bounded waits ([`Outbox::settle`]), a tick by one look ([`Outbox::observe`]).
+//!   drives an entry with bounded waits ([`Outbox::wait_for_block`]), a tick by one poll ([`Outbox::observe`]).
 //! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`TransitionHook`] names the statements
 //!   that are written in one batch with it.
 //!
-//! An entry is given up only when no submission can have taken effect: the ledger refused the one and only attempt, a block
+//! An entry is given up only when none of its submissions can be in a block: the ledger refused the only attempt, a block
 //! has another that spends the same, or the transaction's validity has ended. A payment that was not submitted from here, as
 //! far as is known, is given up when a block has it: its payer must sign.
-//! What comes next for the same is kept apart from what was given up ([`Earlier`]), for providers err. Attempts are counted
-//! in the database, so that no two requests both believe that theirs was the only one.
+//! A provider may be wrong about a refusal, so the next entry for the purpose excludes those that were given up
+//! ([`Earlier`]). Attempts are counted in the database: no two requests both take theirs for the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -37,12 +37,14 @@ pub use decide::{
     ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, RESEND_UNANSWERED_MS, RESEND_UNCONFIRMED_MS,
     Trust, decide,
 };
-pub use drive::{Outbox, OutboxError, PollPolicy, Settled, Sleep, TransitionHook, TxStatus, open, overdue, rechecked};
+pub use drive::{
+    Outbox, OutboxError, PollPolicy, Sleep, TransitionHook, TxStatus, WaitOutcome, open, overdue, rechecked,
+};
 pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
 pub use statements::{
-    MAX_ENDED, absent, block_is_there, by_id, change, ended_for, give_up, live_for, open_of_kinds, recheck, to_recheck,
-    write_down,
+    MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included,
+    open_of_kinds, recheck, to_recheck, write_down,
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 

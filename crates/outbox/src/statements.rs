@@ -10,22 +10,22 @@ use crate::{
 };
 
 /// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
-const SETTLED_MS: Millis = 2 * 60 * 60 * 1_000;
+const KEEP_RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
 
-/// Outputs that a payer's own transaction holds, of those that it spends: enough that each claim stands on money of its
-/// own, few enough that it costs a bounded number of rows.
-const MAX_HELD: usize = 32;
+/// Inputs of a payer's own transaction that are reserved: enough that each claim stands on money of its own, few enough
+/// that a claim costs a bounded number of rows.
+const MAX_RESERVED: usize = 32;
 
-/// Earlier transactions for the same that the next one is kept apart from, of the last hour. One more is read: where there
-/// are as many, it has to wait.
-pub const MAX_ENDED: usize = 32;
+/// Given-up entries of the last hour for one purpose that the next one excludes. One more is read: where there are more,
+/// the next has to wait.
+pub const MAX_GIVEN_UP: usize = 32;
 
-/// The names under which outputs are held. A payer's own are kept apart: what a stranger's transaction names must not
-/// hold any own output.
-fn held(draft: &Draft, references: &[&TxRef]) -> String {
+/// The names under which inputs are reserved, as a JSON array. A payer's have a prefix: a stranger's transaction must not
+/// reserve an output of the service.
+fn reservation_names(draft: &Draft, references: &[&TxRef]) -> String {
     let names: Vec<String> = match draft.wallet {
         Some(_) => references.iter().map(ToString::to_string).collect(),
-        None => references.iter().take(MAX_HELD).map(|reference| format!("payer:{reference}")).collect(),
+        None => references.iter().take(MAX_RESERVED).map(|reference| format!("payer:{reference}")).collect(),
     };
     serde_json::json!(names).to_string()
 }
@@ -36,8 +36,8 @@ fn held(draft: &Draft, references: &[&TxRef]) -> String {
 /// statement answers the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
-    let spends = held(draft, &draft.spends.iter().collect::<Vec<_>>());
-    let used = held(draft, &draft.spends.iter().chain(&draft.collateral).collect::<Vec<_>>());
+    let spends = reservation_names(draft, &draft.spends.iter().collect::<Vec<_>>());
+    let used = reservation_names(draft, &draft.spends.iter().chain(&draft.collateral).collect::<Vec<_>>());
     let (blocked_by, facts) =
         draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
     let insert = statement!(
@@ -99,11 +99,11 @@ pub fn live_for(purpose: &str) -> Statement {
 /// The statement that reads the entries for a purpose that were given up lately
 /// ([`crate::Earlier`]), oldest first.
 #[must_use]
-pub fn ended_for(purpose: &str, now: Millis) -> Statement {
+pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
-             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_ENDED} + 1"
+             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1"
         ),
         purpose,
         now.saturating_sub(MAX_LATE_MS)
@@ -111,10 +111,10 @@ pub fn ended_for(purpose: &str, now: Millis) -> Statement {
 }
 
 /// The statement that reads the open entries of the wallet that built this one.
-pub(crate) fn open_beside(tx: &TxHash) -> Statement {
+pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     statement!(
         format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled \
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
              WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
              AND state IN ('claimed', 'submitted')"
         ),
@@ -133,7 +133,7 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// The statement that has entries asked for again that are in blocks above one height and up to another.
+/// The statement that marks entries to be checked again, in blocks above one height and up to another.
 #[must_use]
 pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
@@ -143,7 +143,7 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
     )
 }
 
-/// The statement that reads entries to be asked for again that are in these blocks.
+/// The statement that reads the entries in these blocks that are to be checked again.
 #[must_use]
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
@@ -155,9 +155,9 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     )
 }
 
-/// The statement that notes that a block is on the chain, and with it what it has.
+/// The statement that notes that a block is on the chain: its entries need no check.
 #[must_use]
-pub fn block_is_there(height: u64, block: &TxHash) -> Statement {
+pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
         height,
@@ -179,8 +179,7 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// The statements that give up entries of payers, as for each of them where no block has it by then: of many that were over
-/// long ago, and that no client has asked for. `which` is SQL that selects such, over `?1`.
+/// The statements that give up payers' entries that expired long ago and that no request asks for, without asking the chain. `which` is SQL that selects such, over `?1`.
 #[must_use]
 pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
     [
@@ -197,18 +196,18 @@ pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
     ]
 }
 
-/// The statement that notes that these, which were given up, were in no block long after their end: they are not looked for
-/// again.
+/// The statement that notes that these given-up entries were in no block long after their validity ended: the chain is not
+/// asked about them again.
 #[must_use]
-pub fn absent(txs: &[TxHash]) -> Statement {
+pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     statement!(
-        "UPDATE outbox SET absent = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
+        "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(txs).to_string()
     )
 }
 
 /// The statement that notes that this attempt reached no node, unless another began since.
-pub(crate) fn not_handed_over(entry: &Entry) -> Statement {
+pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
          AND attempts > 0",
@@ -223,10 +222,10 @@ pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// The statements that write a step down, with the reservations that follow. The first answers the transaction's id where
-/// the step changed the entry; none for steps that change nothing.
+/// The statements that write a decision down, with the reservations that follow. The first answers the transaction's id
+/// where the entry changed; none for decisions that change nothing.
 #[must_use]
-pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
+pub fn change(entry: &Entry, decision: &Decision, now: Millis) -> Vec<Statement> {
     let tx = entry.tx;
     let free = || {
         statement!(
@@ -235,7 +234,7 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
             tx
         )
     };
-    match step {
+    match decision {
         Decision::Wait | Decision::Submit => vec![],
         Decision::Accept => vec![statement!(
             "UPDATE outbox SET state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance) \
@@ -246,7 +245,11 @@ pub fn change(entry: &Entry, step: &Decision, now: Millis) -> Vec<Statement> {
             in_block(&tx, block, "state <> 'included'"),
             // What it only put up is whole again; what it spent stays reserved until every provider must know.
             statement!("DELETE FROM reservations WHERE tx_id = ?1 AND collateral = 1", tx),
-            statement!("UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1", tx, now.saturating_add(SETTLED_MS)),
+            statement!(
+                "UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1",
+                tx,
+                now.saturating_add(KEEP_RESERVED_MS)
+            ),
             // Another request may have given it up, and its bytes, since this one read it.
             keep_bytes(entry),
             by_id(&tx),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cardano::{
     Address, TxHash, TxRef,
-    blockfrost::keep_the_best,
+    blockfrost::keep_most_valuable,
     chain::Utxo,
     slots::Millis,
     tx::{AddressKind, Output, OutputDatum, SignedTx},
@@ -25,8 +25,8 @@ use crate::{
 
 /// How far back a provider's view may be, in ms: own transactions that are older are in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// How long after it was written down an own wallet's transaction may show up in a block, in ms: it is valid for less than
-/// five minutes of these.
+/// How long after it was written down an own wallet's transaction may show up in a block, in ms: the provider's lag, and
+/// its validity of less than five minutes.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
@@ -50,10 +50,10 @@ pub struct WalletSnapshot {
     /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
     /// spend it, and nothing else.
     pub(crate) contested: Vec<Utxo>,
-    /// Whether a transaction was written down that no node has confirmed to have: its change will be spendable soon.
+    /// Whether an entry is claimed and no node has answered for it: its change will be spendable soon.
     pub in_flight: bool,
     /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
-    waiting: Vec<(TxHash, Vec<u8>)>,
+    unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
 /// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up
@@ -76,14 +76,14 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] 
         statement!(
             "SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
              WHERE o.wallet = ?1 AND o.created_at_ms > ?2 \
-             UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_unsettled JOIN reservations r ON r.tx_id = o.tx_id \
+             UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_not_included JOIN reservations r ON r.tx_id = o.tx_id \
              WHERE o.wallet = ?1 AND o.state <> 'included'",
             wallet,
             since
         ),
         statement!(
             format!(
-                "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_unsettled WHERE wallet = ?1 AND state <> 'included' \
+                "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
                  AND state IN ('refused', 'expired') AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_CONTESTED}"
             ),
             wallet,
@@ -113,12 +113,12 @@ impl WalletSnapshot {
             // One that was refused and is in a block all the same has no reservations any more.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
-            keep_the_best(&mut read.change);
+            keep_most_valuable(&mut read.change);
             if entry.state == EntryState::Included {
                 read.spent.extend(tx.inputs.iter().map(|input| (*input, tx.id)));
             }
             if entry.state == EntryState::Submitted {
-                read.waiting.push((tx.id, entry.cbor));
+                read.unconfirmed.push((tx.id, entry.cbor));
             }
         }
         // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
@@ -130,7 +130,7 @@ impl WalletSnapshot {
         (read.contested, read.change) =
             read.change.into_iter().partition(|utxo| is_contested.contains(&utxo.reference));
         // It is shown, or spent, once a block has what made it.
-        read.in_flight |= read.contested.iter().any(|utxo| read.is_on_its_way(&utxo.reference));
+        read.in_flight |= read.contested.iter().any(|utxo| read.is_unconfirmed(&utxo.reference));
         Ok(read)
     }
 
@@ -141,15 +141,15 @@ impl WalletSnapshot {
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
-    /// Whether this was made by an own transaction that no block is known to have, whatever the provider shows.
+    /// Whether an own transaction made this output that no block is known to have, whatever the provider shows.
     #[must_use]
-    pub fn is_on_its_way(&self, output: &TxRef) -> bool {
-        self.waiting.iter().any(|(tx, _)| *tx == output.tx)
+    pub fn is_unconfirmed(&self, output: &TxRef) -> bool {
+        self.unconfirmed.iter().any(|(tx, _)| *tx == output.tx)
     }
 
-    /// Knows from now on that a block has this own transaction.
-    pub fn arrived(&mut self, tx: &TxHash) {
-        self.waiting.retain(|(waiting, _)| waiting != tx);
+    /// Notes that a block has this own transaction.
+    pub fn confirm(&mut self, tx: &TxHash) {
+        self.unconfirmed.retain(|(known, _)| known != tx);
     }
 
     /// Whether a block has an own transaction that spends this output, and that is not this one.
@@ -163,7 +163,7 @@ impl WalletSnapshot {
         let mut next = parents_in(cbor);
         let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];
         while let Some(tx) = next.pop() {
-            let Some((_, cbor)) = self.waiting.iter().find(|(waiting, _)| *waiting == tx) else { continue };
+            let Some((_, cbor)) = self.unconfirmed.iter().find(|(known, _)| *known == tx) else { continue };
             if parents.iter().all(|(known, ..)| *known != tx) {
                 let its_own = parents_in(cbor);
                 next.extend(&its_own);

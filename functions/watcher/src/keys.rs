@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
-use market::watch::{Holder, Keys};
+use market::watch::{Keys, ServiceWallet};
 
 /// The platform's keys, as far as they are set: without the seller's nothing is done, without a version's master secret
 /// nothing for the buyers whose wallets it made.
@@ -35,8 +35,8 @@ impl Keys for PlatformKeys {
         self.0.versions()
     }
 
-    fn buyer(&self, holder: &Holder) -> Option<SigningKey> {
-        let key = self.0.wallet_at(holder.key_version, &holder.owner, &holder.wallet);
-        key.inspect_err(|error| edge::log::fault(&Unprotected(holder.wallet, error.clone()))).ok()
+    fn buyer(&self, wallet: &ServiceWallet) -> Option<SigningKey> {
+        let key = self.0.wallet_at(wallet.key_version, &wallet.owner, &wallet.address);
+        key.inspect_err(|error| edge::log::fault(&Unprotected(wallet.address, error.clone()))).ok()
     }
 }

@@ -171,9 +171,9 @@ impl World {
         arbiter.resolve(request).await
     }
 
-    /// The settlement of a dispute that is paid.
+    /// The award of a dispute that is paid.
     pub fn paid(&self, request: &ResolveRequest) -> TxHash {
-        settlement_in(block(self.resolve(request)))
+        award_in(block(self.resolve(request)))
     }
 
     /// States of what the arbiter has written down, oldest first.
@@ -182,8 +182,8 @@ impl World {
     }
 }
 
-/// The settlement of an answer that says so.
-pub fn settlement_in(answer: Result<ResolveResult, ResolveError>) -> TxHash {
+/// The award of an answer that says so.
+pub fn award_in(answer: Result<ResolveResult, ResolveError>) -> TxHash {
     match answer {
         Ok(ResolveResult::Paid { tx, .. }) => tx,
         other => panic!("not paid: {other:?}"),

@@ -157,7 +157,7 @@ impl Collect for UnspentPage {
         utxo.inline_datum = utxo.inline_datum.filter(|_| self.has_datums);
         self.page.listed.push(utxo.reference);
         self.page.utxos.push(utxo);
-        keep_the_best(&mut self.page.utxos);
+        keep_most_valuable(&mut self.page.utxos);
         Ok(true)
     }
 
@@ -214,7 +214,7 @@ impl Holdings {
         let more = page.listed.len() >= full && !met;
         self.utxos.extend(page.utxos.into_iter().filter(|utxo| !self.seen.contains_key(&utxo.reference)));
         self.seen.extend(page.listed.into_iter().map(|listed| (listed, end)));
-        keep_the_best(&mut self.utxos);
+        keep_most_valuable(&mut self.utxos);
         more
     }
 
@@ -233,12 +233,12 @@ impl Holdings {
 
 /// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
 /// read again once others are spent.
-pub fn keep_the_best(utxos: &mut Vec<Utxo>) {
-    keep_the_best_within(utxos, MAX_TOKENS);
+pub fn keep_most_valuable(utxos: &mut Vec<Utxo>) {
+    keep_most_valuable_within(utxos, MAX_TOKENS);
 }
 
-/// [`keep_the_best`], until at most this many tokens are held.
-pub fn keep_the_best_within(utxos: &mut Vec<Utxo>, most: usize) {
+/// [`keep_most_valuable`], until at most this many tokens are held.
+pub fn keep_most_valuable_within(utxos: &mut Vec<Utxo>, most: usize) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();
     let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);

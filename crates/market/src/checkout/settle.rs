@@ -14,8 +14,8 @@ use cardano::{
 };
 use escrow::result::result_hash;
 use outbox::{
-    ChainObservation, Decision, Entry, EntryState, Outbox, PollPolicy, Settled, Sleep, TransitionHook, Trust, TxStatus,
-    WalletSnapshot, decide,
+    ChainObservation, Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TransitionHook, Trust, TxStatus,
+    WaitOutcome, WalletSnapshot, decide,
 };
 use sql::{Database, DatabaseError, Rows, Statement, exactly};
 
@@ -123,17 +123,18 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         };
         let outbox = Outbox { hook: &hook, ..self.outbox() };
         let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, confirmations: self.confirmations };
-        let Settled { status, followed } = outbox.settle(entry, first, &policy, trust, self.now).await?;
+        let WaitOutcome { status, hook_answers } =
+            outbox.wait_for_block(entry, first, &policy, trust, self.now).await?;
         if !matches!(status, TxStatus::Confirmed { .. }) {
             return Ok(Driven::unsettled(status));
         }
         let read = |rows: &Rows| rows.first_json::<PaymentRecord>().ok().flatten();
-        let Some(at) = followed.iter().position(|rows| read(rows).is_some()) else {
+        let Some(at) = hook_answers.iter().position(|rows| read(rows).is_some()) else {
             // A block had it before, or another request wrote it down.
             return self.driven(&entry.tx, status).await;
         };
-        let text = |index: usize| followed.get(index).and_then(Rows::first).map(str::to_owned);
-        let record = followed.get(at).and_then(read);
+        let text = |index: usize| hook_answers.get(index).and_then(Rows::first).map(str::to_owned);
+        let record = hook_answers.get(at).and_then(read);
         Ok(Driven { status, record, purchase: text(at.saturating_add(1)), content: text(at.saturating_add(2)) })
     }
 

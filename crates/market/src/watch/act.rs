@@ -16,7 +16,7 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Draft, Earlier, Entry, Guard, Kind, ended_for};
+use outbox::{Draft, Earlier, Entry, Guard, Kind, given_up_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
@@ -65,7 +65,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             let cases = task.cases();
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
-            let late: Vec<Statement> = cases.iter().map(|judged| due::put_off(&judged.due, self.view.clock)).collect();
+            let late: Vec<Statement> =
+                cases.iter().map(|judged| due::retry_later(&judged.due, self.view.clock)).collect();
             match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
                     unserved = 0;
@@ -167,7 +168,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         // A plain payment is not evaluated before it is sent: only outputs that the provider shows pay for it.
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
-        let ended = Entry::all(&self.ports.database.run(ended_for(&purpose, self.ports.now)).await?)?;
+        let ended = Entry::all(&self.ports.database.run(given_up_for(&purpose, self.ports.now)).await?)?;
         let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.ports.now).await? {
             Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
@@ -198,9 +199,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    async fn put_off(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), TickError> {
+    async fn retry_later(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), TickError> {
         self.not_posted(&judged.due.purchase, why);
-        self.ports.database.run(due::put_off(&judged.due, self.view.clock)).await?;
+        self.ports.database.run(due::retry_later(&judged.due, self.view.clock)).await?;
         Ok(())
     }
 

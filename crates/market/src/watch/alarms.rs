@@ -12,11 +12,11 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 use super::{Keys, Watch};
 
 /// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
-const SETTLED_WITHIN_MS: Millis = 10 * 60_000;
+const RESOLVED_WITHIN_MS: Millis = 10 * 60_000;
 /// How far ahead a dispute may be put off that failed: it is not settled all the same.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Escrows that are looked at in a tick, those that are due first.
-const MOST: u32 = 20;
+const MAX_ESCROWS: u32 = 20;
 
 /// An escrow that is open.
 #[derive(Deserialize)]
@@ -27,8 +27,8 @@ struct Open {
     datum: String,
 }
 
-/// What this watcher acts with.
-struct Acts {
+/// The seller and the contract that this watcher is configured for.
+struct OwnIdentity {
     seller: Option<Address>,
     contract: Option<String>,
 }
@@ -50,24 +50,24 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         if self.sells {
             let seller = self.keys.seller().map(cardano::keys::SigningKey::enterprise_address);
             let contract = self.deployment.map(|deployment| deployment.address().to_string());
-            alarms.extend(unserved(&open.all_json()?, &Acts { seller, contract }));
+            alarms.extend(cannot_act(&open.all_json()?, &OwnIdentity { seller, contract }));
         }
         Ok(alarms)
     }
 }
 
 /// Why this watcher can act on none of these, or not on one of them.
-fn unserved(open: &[Open], acts: &Acts) -> Option<String> {
+fn cannot_act(open: &[Open], own: &OwnIdentity) -> Option<String> {
     let count = open.len();
     let (first, rest) = open.split_first()?;
-    if acts.seller.is_none() {
+    if own.seller.is_none() {
         return Some(format!("SELLER_SECRET is not set here, and {count} escrows or more are open"));
     }
-    if acts.contract.is_none() {
+    if own.contract.is_none() {
         return Some(format!("ESCROW_DEPLOYMENT is not set here, and {count} escrows or more are open"));
     }
     std::iter::once(first).chain(rest).find_map(|escrow| {
-        if Some(&escrow.address) != acts.contract.as_ref() {
+        if Some(&escrow.address) != own.contract.as_ref() {
             return Some(format!(
                 "the escrow of {} is in another contract than ESCROW_DEPLOYMENT here",
                 escrow.purchase
@@ -76,7 +76,7 @@ fn unserved(open: &[Open], acts: &Acts) -> Option<String> {
         let datum = hex::decode(&escrow.datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok());
         let sold_by = datum.map(|datum| datum.seller.key_address());
         // One that cannot be read is told where it is due.
-        let other = sold_by.is_some_and(|seller| seller != acts.seller);
+        let other = sold_by.is_some_and(|seller| seller != own.seller);
         other.then(|| format!("the escrow of {} is sold by another key than SELLER_SECRET here", escrow.purchase))
     })
 }
@@ -85,7 +85,7 @@ fn unserved(open: &[Open], acts: &Acts) -> Option<String> {
 fn open() -> Statement {
     statement!(format!(
         "SELECT json_object('purchase', purchase_id, 'address', address, 'datum', datum) FROM escrows \
-         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MOST}"
+         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
     ))
 }
 
@@ -95,9 +95,9 @@ fn late(clock: Millis) -> Statement {
         format!(
             "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
-             ORDER BY e.external_dispute_unlock_ms LIMIT {MOST}"
+             ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}"
         ),
         clock.saturating_add(PUT_OFF_MS),
-        clock.saturating_sub(SETTLED_WITHIN_MS)
+        clock.saturating_sub(RESOLVED_WITHIN_MS)
     )
 }

@@ -20,7 +20,7 @@ use super::{
     context::Tick,
     reconcile::found_in,
     restore::unknown_escrows,
-    stored::{self, Unread},
+    stored::{self, UnreadTransaction},
 };
 use crate::{contents::Contents, escrow_steps::Found};
 
@@ -33,8 +33,8 @@ const MAX_UNSERVED: u32 = 3;
 /// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
-/// What is left of a tick's share.
-struct Share {
+/// What a tick may still read: transactions of others, and failures in a row.
+struct Allowance {
     foreign: u32,
     unserved: u32,
 }
@@ -57,11 +57,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         deployment: &Deployment,
         mut next: Option<Place>,
-        unread: Vec<Unread>,
+        unread: Vec<UnreadTransaction>,
     ) -> Result<bool, TickError> {
         let known = self.report.steps;
         let address = deployment.address().to_string();
-        let mut share = Share { foreign: MAX_FOREIGN, unserved: 0 };
+        let mut allowance = Allowance { foreign: MAX_FOREIGN, unserved: 0 };
         let mut again = unread.into_iter().map(Into::into).collect();
         while self.calls_left() > 0 {
             let page = match self.ports.chain.address_transactions(&address, next, PAGE).await {
@@ -75,7 +75,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             // What came in since the newest block was asked for is above every block that is known: a rollback
             // of it would not be noticed.
             let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= self.view.tip.height).collect();
-            let last = self.read_page(&page, std::mem::take(&mut again), &mut share).await?;
+            let last = self.read_page(&page, std::mem::take(&mut again), &mut allowance).await?;
             let Some(last) = last else { break };
             next = Some(Place { position: last.position.saturating_add(1), ..last });
             if !full || page.last().is_none_or(|listed| listed.place != last) {
@@ -91,22 +91,22 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
-        share: &mut Share,
+        allowance: &mut Allowance,
     ) -> Result<Option<Place>, TickError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
-        let mut ours = self.ours(&listed).await?;
+        let mut ours = self.own_entries(&listed).await?;
         let (mut found, mut marks, mut last): (Vec<Found>, _, _) = (vec![], vec![], None);
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
-                Some(entry) => self.read_ours(entry).await,
-                None => self.read_foreign(listed, &found, share).await,
+                Some(entry) => self.read_own(entry).await,
+                None => self.read_foreign(listed, &found, allowance).await,
             };
             match read {
                 Read::NoCalls if is_new => break,
                 Read::NoCalls => continue,
-                Read::NotNow if is_new => marks.push(not_read(listed, self.ports.now)),
-                Read::NotNow => marks.push(tried_again(&listed.tx, self.ports.now)),
+                Read::NotNow if is_new => marks.push(note_unread(listed, self.ports.now)),
+                Read::NotNow => marks.push(note_retry(&listed.tx, self.ports.now)),
                 Read::Passed | Read::Found(_) if !is_new => {
                     marks.push(statement!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
                 }
@@ -129,7 +129,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// The own entries among these.
-    async fn ours(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Entry>, TickError> {
+    async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Entry>, TickError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -142,11 +142,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
     }
 
-    async fn read_ours(&mut self, mut entry: Entry) -> Read {
+    async fn read_own(&mut self, mut entry: Entry) -> Read {
         let read = match entry.block.filter(|_| entry.state == EntryState::Included) {
             Some(block) => found_in(&entry, &block),
             None if self.calls_left() == 0 => return Read::NoCalls,
-            None => self.look(&mut entry).await.map(|(_, found)| found),
+            None => self.observe(&mut entry).await.map(|(_, found)| found),
         };
         match read {
             Ok(Some(found)) => Read::Found(Box::new(found)),
@@ -160,14 +160,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    async fn read_foreign(&mut self, listed: &AddressTransaction, before: &[Found], share: &mut Share) -> Read {
-        if share.foreign == 0 || share.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
+    async fn read_foreign(&mut self, listed: &AddressTransaction, before: &[Found], allowance: &mut Allowance) -> Read {
+        if allowance.foreign == 0 || allowance.unserved >= MAX_UNSERVED || self.calls_left() < CALLS_PER_TRANSACTION {
             return Read::NoCalls;
         }
-        share.foreign = share.foreign.saturating_sub(1);
+        allowance.foreign = allowance.foreign.saturating_sub(1);
         let read = match self.ports.chain.transaction(&listed.tx).await {
             Ok(Some(cbor)) => match TransactionUtxos::read(&cbor) {
-                Ok(utxos) => self.if_valid(listed, utxos, before).await,
+                Ok(utxos) => self.classify(listed, utxos, before).await,
                 Err(error) => {
                     self.report.note(&listed.tx, &error);
                     self.report.skipped = self.report.skipped.saturating_add(1);
@@ -178,7 +178,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Err(error) => Err(error.into()),
         };
         let served = !matches!(read, Err(TickError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
-        share.unserved = if served { 0 } else { share.unserved.saturating_add(1) };
+        allowance.unserved = if served { 0 } else { allowance.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             self.report.note(&listed.tx, &error);
             Read::NotNow
@@ -188,7 +188,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// What a transaction did, if its scripts succeeded and it spent an own escrow, or what was made of one before.
-    async fn if_valid(
+    async fn classify(
         &mut self,
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
@@ -218,7 +218,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// The statement that notes that a transaction is to be asked for again.
-fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
+fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     statement!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
          ON CONFLICT (tx_id) DO UPDATE SET tried_at_ms = excluded.tried_at_ms",
@@ -231,6 +231,6 @@ fn not_read(listed: &AddressTransaction, now: Millis) -> Statement {
 }
 
 /// The statement that notes that it was asked for again, where it is kept still.
-fn tried_again(tx: &TxHash, now: Millis) -> Statement {
+fn note_retry(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }

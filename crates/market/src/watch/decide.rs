@@ -7,7 +7,7 @@
 //!  buyer     refund after its time     -                              dispute before unlock; then the arbiter
 //! ```
 //!
-//! The seller never gives in by itself, and the buyer never gives money free by itself.
+//! The watcher never authorizes a refund for the seller, nor a withdrawal for the buyer.
 
 use cardano::slots::Millis;
 use escrow::{Action, Datum, State, rules::Timing};
@@ -21,7 +21,7 @@ pub struct EscrowFacts<'a> {
     /// The escrow, as the chain has it.
     pub datum: &'a Datum,
     /// Whether its result is of what was delivered, if it has one.
-    pub right: bool,
+    pub result_matches: bool,
     /// Whether the buyer found something else than what was listed.
     pub mismatch: bool,
     /// Whether we are its seller, and act as such.
@@ -49,8 +49,8 @@ pub enum NextStep {
     Wait(Millis),
 }
 
-/// Nothing to do unless the chain shows something new.
-const REST: NextStep = NextStep::Wait(Millis::MAX);
+/// There is nothing to do unless the chain shows something new.
+const IDLE: NextStep = NextStep::Wait(Millis::MAX);
 
 #[must_use]
 pub fn decide(facts: &EscrowFacts<'_>) -> NextStep {
@@ -58,29 +58,29 @@ pub fn decide(facts: &EscrowFacts<'_>) -> NextStep {
     match facts.datum.state {
         State::FundsLocked | State::RefundRequested => without_result(facts),
         State::ResultSubmitted => with_result(facts),
-        State::Disputed if sells || buys => facts.when(Action::WithdrawDisputed, NextStep::AskArbiter).unwrap_or(REST),
-        State::WithdrawAuthorized if sells => facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(REST),
-        State::RefundAuthorized if buys => facts.when(Action::WithdrawRefund, NextStep::Refund).unwrap_or(REST),
-        State::Disputed | State::WithdrawAuthorized | State::RefundAuthorized => REST,
+        State::Disputed if sells || buys => facts.when(Action::WithdrawDisputed, NextStep::AskArbiter).unwrap_or(IDLE),
+        State::WithdrawAuthorized if sells => facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(IDLE),
+        State::RefundAuthorized if buys => facts.when(Action::WithdrawRefund, NextStep::Refund).unwrap_or(IDLE),
+        State::Disputed | State::WithdrawAuthorized | State::RefundAuthorized => IDLE,
     }
 }
 
 fn without_result(facts: &EscrowFacts<'_>) -> NextStep {
     let posts = facts.sells.then(|| facts.when(Action::SubmitResult, NextStep::PostResult)).flatten();
     let refunds = || facts.buys.then(|| facts.when(Action::WithdrawRefund, NextStep::Refund)).flatten();
-    posts.or_else(refunds).unwrap_or(REST)
+    posts.or_else(refunds).unwrap_or(IDLE)
 }
 
 fn with_result(facts: &EscrowFacts<'_>) -> NextStep {
-    let disputes = facts.buys && (!facts.right || facts.mismatch);
+    let disputes = facts.buys && (!facts.result_matches || facts.mismatch);
     if disputes && let Some(step) = facts.when(Action::SetRefundRequested, NextStep::Dispute) {
         return step;
     }
     if !facts.sells {
-        return REST;
+        return IDLE;
     }
-    let collects = facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(REST);
-    if collects == NextStep::Collect && !facts.right {
+    let collects = facts.when(Action::Withdraw, NextStep::Collect).unwrap_or(IDLE);
+    if collects == NextStep::Collect && !facts.result_matches {
         return facts.when(Action::SubmitResult, NextStep::PostResult).unwrap_or(collects);
     }
     collects
@@ -146,28 +146,28 @@ mod tests {
     const CASES: &[DecisionRow] = &[
         (FundsLocked,        true,  false, 0,             [PostResult, Wait(SUBMIT), PostResult]),
         (FundsLocked,        true,  true,  0,             [PostResult, Wait(SUBMIT), PostResult]),
-        (FundsLocked,        true,  false, SUBMIT - LATE, [REST, Wait(SUBMIT), Wait(SUBMIT)]),
-        (FundsLocked,        true,  false, SUBMIT,        [REST, Refund, Refund]),
-        (FundsLocked,        true,  false, WINDOW * 2,    [REST, Refund, Refund]),
+        (FundsLocked,        true,  false, SUBMIT - LATE, [IDLE, Wait(SUBMIT), Wait(SUBMIT)]),
+        (FundsLocked,        true,  false, SUBMIT,        [IDLE, Refund, Refund]),
+        (FundsLocked,        true,  false, WINDOW * 2,    [IDLE, Refund, Refund]),
         (RefundRequested,    true,  false, 0,             [PostResult, Wait(SUBMIT), PostResult]),
-        (RefundRequested,    true,  false, SUBMIT,        [REST, Refund, Refund]),
-        (ResultSubmitted,    true,  false, 0,             [Wait(UNLOCK), REST, Wait(UNLOCK)]),
-        (ResultSubmitted,    true,  false, UNLOCK,        [Collect, REST, Collect]),
+        (RefundRequested,    true,  false, SUBMIT,        [IDLE, Refund, Refund]),
+        (ResultSubmitted,    true,  false, 0,             [Wait(UNLOCK), IDLE, Wait(UNLOCK)]),
+        (ResultSubmitted,    true,  false, UNLOCK,        [Collect, IDLE, Collect]),
         (ResultSubmitted,    true,  true,  0,             [Wait(UNLOCK), Dispute, Dispute]),
-        (ResultSubmitted,    true,  true,  UNLOCK - LATE, [Wait(UNLOCK), REST, Wait(UNLOCK)]),
-        (ResultSubmitted,    true,  true,  UNLOCK,        [Collect, REST, Collect]),
+        (ResultSubmitted,    true,  true,  UNLOCK - LATE, [Wait(UNLOCK), IDLE, Wait(UNLOCK)]),
+        (ResultSubmitted,    true,  true,  UNLOCK,        [Collect, IDLE, Collect]),
         (ResultSubmitted,    false, false, 0,             [Wait(UNLOCK), Dispute, Dispute]),
-        (ResultSubmitted,    false, false, UNLOCK - LATE, [Wait(UNLOCK), REST, Wait(UNLOCK)]),
-        (ResultSubmitted,    false, false, UNLOCK,        [PostResult, REST, PostResult]),
-        (ResultSubmitted,    false, false, WINDOW - LATE, [Collect, REST, Collect]),
+        (ResultSubmitted,    false, false, UNLOCK - LATE, [Wait(UNLOCK), IDLE, Wait(UNLOCK)]),
+        (ResultSubmitted,    false, false, UNLOCK,        [PostResult, IDLE, PostResult]),
+        (ResultSubmitted,    false, false, WINDOW - LATE, [Collect, IDLE, Collect]),
         (Disputed,           true,  false, 0,             [Wait(WINDOW), Wait(WINDOW), Wait(WINDOW)]),
         (Disputed,           false, false, WINDOW - 1,    [Wait(WINDOW), Wait(WINDOW), Wait(WINDOW)]),
         (Disputed,           true,  false, WINDOW,        [AskArbiter, AskArbiter, AskArbiter]),
         (Disputed,           false, true,  WINDOW * 2,    [AskArbiter, AskArbiter, AskArbiter]),
-        (WithdrawAuthorized, true,  false, 0,             [Collect, REST, Collect]),
-        (WithdrawAuthorized, false, true,  WINDOW,        [Collect, REST, Collect]),
-        (RefundAuthorized,   true,  false, 0,             [REST, Refund, Refund]),
-        (RefundAuthorized,   true,  true,  WINDOW,        [REST, Refund, Refund]),
+        (WithdrawAuthorized, true,  false, 0,             [Collect, IDLE, Collect]),
+        (WithdrawAuthorized, false, true,  WINDOW,        [Collect, IDLE, Collect]),
+        (RefundAuthorized,   true,  false, 0,             [IDLE, Refund, Refund]),
+        (RefundAuthorized,   true,  true,  WINDOW,        [IDLE, Refund, Refund]),
     ];
 
     #[test]
@@ -175,8 +175,9 @@ mod tests {
         for &(state, right, mismatch, now, expected) in CASES {
             let datum = datum(state);
             let parties = [(true, false), (false, true), (true, true)];
-            let decided =
-                parties.map(|(sells, buys)| decide(&EscrowFacts { datum: &datum, right, mismatch, sells, buys, now }));
+            let decided = parties.map(|(sells, buys)| {
+                decide(&EscrowFacts { datum: &datum, result_matches: right, mismatch, sells, buys, now })
+            });
             assert_eq!(decided, expected, "{state:?}, right {right}, mismatch {mismatch}, at {now}");
         }
     }
@@ -185,21 +186,22 @@ mod tests {
     fn nothing_is_done_for_strangers() {
         for &(state, right, mismatch, now, _) in CASES {
             let datum = datum(state);
-            let facts = EscrowFacts { datum: &datum, right, mismatch, sells: false, buys: false, now };
-            assert_eq!(decide(&facts), REST, "{state:?} at {now}");
+            let facts = EscrowFacts { datum: &datum, result_matches: right, mismatch, sells: false, buys: false, now };
+            assert_eq!(decide(&facts), IDLE, "{state:?} at {now}");
         }
     }
 
     #[test]
     fn a_cooldown_is_waited_for() {
         let cool = Datum { seller_cooldown: 50_000, buyer_cooldown: 60_000, ..datum(FundsLocked) };
-        let facts = EscrowFacts { datum: &cool, right: true, mismatch: false, sells: true, buys: true, now: 0 };
+        let facts =
+            EscrowFacts { datum: &cool, result_matches: true, mismatch: false, sells: true, buys: true, now: 0 };
         assert_eq!(decide(&facts), Wait(50_000));
         let cool = Datum { buyer_cooldown: 60_000, ..datum(ResultSubmitted) };
-        assert_eq!(decide(&EscrowFacts { datum: &cool, right: false, ..facts }), Wait(60_000));
+        assert_eq!(decide(&EscrowFacts { datum: &cool, result_matches: false, ..facts }), Wait(60_000));
         let too_long = Datum { buyer_cooldown: UNLOCK - LATE, ..cool };
         assert_eq!(
-            decide(&EscrowFacts { datum: &too_long, right: false, ..facts }),
+            decide(&EscrowFacts { datum: &too_long, result_matches: false, ..facts }),
             Wait(UNLOCK),
             "a dispute would come too late"
         );

@@ -26,9 +26,9 @@ const RESULT_FAILED_MS: Millis = 5 * 60_000;
 const RETRY_MS: Millis = 30_000;
 /// How often that is doubled.
 const MAX_DOUBLINGS: u32 = 3;
-/// How long before the end of the time for a dispute an escrow is looked at on which there was nothing to do.
-const LAST_LOOK_MS: Millis = 4 * 60_000;
-/// How often one is looked at whose deadlines are over.
+/// How long before `unlock` an escrow is checked on which there was nothing to do: the buyer may still dispute.
+const LAST_CHECK_MS: Millis = 4 * 60_000;
+/// How often an escrow is checked whose deadlines have passed.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 
 /// An escrow that is due, and what was sold.
@@ -52,19 +52,19 @@ pub(super) struct Due {
     height: u64,
     /// How often an action on what it is now was refused, or came into no block.
     pub failures: u32,
-    /// The account whose service wallet bought, if one did.
-    pub holder: Option<Holder>,
+    /// The service wallet that bought, if one did.
+    pub service_wallet: Option<ServiceWallet>,
     /// The hash of what was delivered, as a result of this lock, where it was read before.
     pub delivered: Option<ContentHash>,
 }
 
-/// Whose service wallet it is.
+/// A service wallet that bought, and whose it is.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Holder {
+pub struct ServiceWallet {
     /// The account.
     pub owner: String,
-    pub wallet: Address,
+    pub address: Address,
     /// The version of its derivation.
     pub key_version: u32,
 }
@@ -107,7 +107,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
                'failures', e.failures, 'delivered', e.delivered_hash, \
-               'holder', json((SELECT json_object('owner', a.owner, 'wallet', a.wallet_address, 'keyVersion', a.key_version) \
+               'serviceWallet', json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
              WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r \
@@ -149,7 +149,7 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Stateme
 
 /// The statement that says when to look at escrows again, unless something about them has changed since they were read:
 /// one for all, for a database may run but so many for a tick.
-pub(super) fn look_again(escrows: &[(Due, Millis)]) -> Statement {
+pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
             "verification": due.verification })
@@ -166,8 +166,8 @@ pub(super) fn look_again(escrows: &[(Due, Millis)]) -> Statement {
 
 /// When to look at an escrow on which there is nothing to do before this time: then, or where that is never, at its next
 /// deadline, to see what others did.
-pub(super) fn next_look(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
-    let last = deadlines.unlock.saturating_sub(LAST_LOOK_MS);
+pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
+    let last = deadlines.unlock.saturating_sub(LAST_CHECK_MS);
     let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
     let next = stops.into_iter().find(|stop| *stop > clock).unwrap_or(clock.saturating_add(SELDOM_MS));
     if until == Millis::MAX { next } else { until }
@@ -175,7 +175,7 @@ pub(super) fn next_look(until: Millis, deadlines: &Deadlines, clock: Millis) -> 
 
 /// The statement that says when to try an action again that failed, unless the escrow has gone on since, or another run failed at
 /// it: what several meet at once counts once.
-pub(super) fn put_off(due: &Due, now: Millis) -> Statement {
+pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
         "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, ?5)), failures = failures + 1 \

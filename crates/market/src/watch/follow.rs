@@ -38,15 +38,15 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
             match followed {
                 Ok(Spending::Unspent) => later.push((due, until)),
                 Ok(Spending::SpentBy(_)) => {}
-                Ok(Spending::Unknown) => statements.push(due::put_off(&due, self.view.clock)),
+                Ok(Spending::Unknown) => statements.push(due::retry_later(&due, self.view.clock)),
                 Err(error) => {
                     unserved = unserved.saturating_add(u32::from(error.is_unserved()));
                     self.report.note(&due.purchase, &error);
-                    statements.push(due::put_off(&due, self.view.clock));
+                    statements.push(due::retry_later(&due, self.view.clock));
                 }
             }
         }
-        statements.extend((!later.is_empty()).then(|| due::look_again(&later)));
+        statements.extend((!later.is_empty()).then(|| due::check_later(&later)));
         if !statements.is_empty() {
             self.ports.database.batch(statements).await?;
         }

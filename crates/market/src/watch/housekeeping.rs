@@ -26,7 +26,7 @@ const FAILED_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refuse
 
 /// Instant payments from outside whose time ended so long ago that a provider would show them. More came in than ticks could ask
 /// for. A payer who comes back still finds one that a block has. Locks are few, and each is watched.
-const NOT_ASKED_FOR: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
+const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
 /// Failed actions on escrows: the chain shows how the escrow stands. A step that is held back leaves one with each try.
@@ -41,18 +41,19 @@ const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
-    let mut statements: Vec<Statement> = give_up(NOT_ASKED_FOR, tip.slot.saturating_sub(MAX_LAG_MS / 1_000)).into();
+    let mut statements: Vec<Statement> =
+        give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000)).into();
     statements.extend(payments(now, tip));
     statements.extend(actions(tip));
     statements.extend(agents(now));
     statements.extend([
-        older("sessions", "token_hash", "expires_at_ms", now),
-        oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
-        older("reservations", "tx_in", "over_at_ms", now),
-        older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
-        older("daily_listing_usage", "rowid", "day", now / DAY_MS),
-        older("granted_days", "rowid", "day", now / DAY_MS),
-        older("registered_days", "rowid", "day", now / DAY_MS),
+        remove_older("sessions", "token_hash", "expires_at_ms", now),
+        remove_oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
+        remove_older("reservations", "tx_in", "over_at_ms", now),
+        remove_older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
+        remove_older("daily_listing_usage", "rowid", "day", now / DAY_MS),
+        remove_older("granted_days", "rowid", "day", now / DAY_MS),
+        remove_older("registered_days", "rowid", "day", now / DAY_MS),
         statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]);
     statements
@@ -62,7 +63,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
 fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
     let before = tip.slot.saturating_sub(FAILED_SLOTS);
     let failed = format!("SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
-    let gone =
+    let remove =
         |table: &str| statement!(format!("DELETE FROM {table} WHERE tx_id IN ({failed})"), before, NOT_OUR_SUBMISSION);
     vec![
         statement!(
@@ -72,9 +73,9 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
             ),
             now.saturating_sub(IDENTIFIER_MS)
         ),
-        gone("payment_identifiers"),
-        gone("agent_spends"),
-        gone("payments"),
+        remove("payment_identifiers"),
+        remove("agent_spends"),
+        remove("payments"),
         statement!(
             format!(
                 "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} \
@@ -90,10 +91,10 @@ fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
 /// Actions that came to nothing, and what they were for.
 fn actions(tip: &Tip) -> Vec<Statement> {
     let lost = format!("SELECT tx_id FROM outbox WHERE {FAILED_ACTIONS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
-    let gone = |table: &str| {
+    let remove = |table: &str| {
         statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), tip.slot.saturating_sub(DAY_SLOTS))
     };
-    ["outbox_purchases", "outbox"].map(gone).into()
+    ["outbox_purchases", "outbox"].map(remove).into()
 }
 
 /// What agents' programs left without approval, and what their owners ended: a grant, once no one asks any more which
@@ -128,8 +129,8 @@ fn agents(now: Millis) -> Vec<Statement> {
             now,
             now.saturating_add(DAY_MS)
         ),
-        older("oauth_documents", "url", "fresh_until_ms", now.saturating_sub(DOCUMENT_MS)),
-        older("oauth_assertions", "digest", "expires_at_ms", now),
+        remove_older("oauth_documents", "url", "fresh_until_ms", now.saturating_sub(DOCUMENT_MS)),
+        remove_older("oauth_assertions", "digest", "expires_at_ms", now),
         spends("revoked_at_ms"),
         ended("revoked_at_ms"),
         spends("rotated_at_ms"),
@@ -138,12 +139,12 @@ fn agents(now: Millis) -> Vec<Statement> {
 }
 
 /// The statement that removes the oldest rows of a table that are over.
-fn older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
-    oldest(table, key, column, than, MAX_ROWS)
+fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
+    remove_oldest(table, key, column, than, MAX_ROWS)
 }
 
 /// Removes rows older than this, so many at most.
-fn oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
+fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
         format!(
             "DELETE FROM {table} WHERE {key} IN \

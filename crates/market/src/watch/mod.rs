@@ -47,10 +47,10 @@ use crate::{
     escrow_steps::Recorded,
 };
 use context::Tick;
-pub use due::Holder;
+pub use due::ServiceWallet;
 
 /// Alarms, and notes, that a report has at most.
-const MAX_WORDS: usize = 50;
+const MAX_LINES: usize = 50;
 
 /// Why a tick ended early. What it wrote stays; the next goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,9 +108,9 @@ impl Report {
     /// The first of what it says, and how much more there was: a line of the log has an end.
     fn shorten(&mut self) {
         for texts in [&mut self.alarms, &mut self.notes] {
-            let more = texts.len().saturating_sub(MAX_WORDS);
+            let more = texts.len().saturating_sub(MAX_LINES);
             if more > 0 {
-                texts.truncate(MAX_WORDS);
+                texts.truncate(MAX_LINES);
                 texts.push(format!("and {more} more"));
             }
         }
@@ -161,7 +161,7 @@ pub trait Keys {
     /// The seller of record, where we act as such.
     fn seller(&self) -> Option<&SigningKey>;
     /// The key of a service wallet.
-    fn buyer(&self, holder: &Holder) -> Option<SigningKey>;
+    fn buyer(&self, wallet: &ServiceWallet) -> Option<SigningKey>;
     /// Names the keys of service wallets that there are, and gives nothing of them away: when it changes, every open
     /// escrow is looked at again.
     fn versions(&self) -> String {

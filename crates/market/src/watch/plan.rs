@@ -61,18 +61,18 @@ pub(super) struct Judged {
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Whether it may go with others: the seller's, not what failed before, and no result whose time is nearly over, for that
-    /// of all of them ends with the first.
-    fn shares(&self, clock: Millis) -> bool {
+    /// Whether it may share a transaction: the seller's, not one that failed before, and no result whose time is nearly over,
+    /// since the transaction is valid only as long as the shortest.
+    fn can_batch(&self, clock: Millis) -> bool {
         let has_time = || !self.datum.has_result() && !is_nearly_over(&self.datum, clock);
         let sellers = self.step == NextStep::Collect || self.step == NextStep::PostResult && has_time();
         sellers && self.due.failures == 0
     }
 
-    /// Whether it may go with this one.
-    fn goes_with(&self, other: &Self, clock: Millis) -> bool {
+    /// Whether both may share a transaction.
+    fn batches_with(&self, other: &Self, clock: Millis) -> bool {
         let as_safe = self.step != NextStep::PostResult || self.datum.state == other.datum.state;
-        self.shares(clock) && other.shares(clock) && self.step == other.step && as_safe
+        self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
     /// Whether its buyer cannot overtake it any more.
@@ -91,7 +91,7 @@ fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> 
             continue;
         }
         let alike = |job: &&mut Vec<Judged>| {
-            job.len() < MAX_TOGETHER && job.first().is_some_and(|first| first.goes_with(&judged, clock))
+            job.len() < MAX_TOGETHER && job.first().is_some_and(|first| first.batches_with(&judged, clock))
         };
         match jobs.iter_mut().find(alike) {
             Some(job) => job.push(judged),
@@ -143,19 +143,19 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     (Ok(None), _) => {}
                     (Ok(Some((NextStep::Wait(until), _))), Ok(datum)) => {
                         self.unposted.remove(&due.purchase);
-                        let until = due::next_look(until, &datum.deadlines, self.view.clock);
+                        let until = due::next_check(until, &datum.deadlines, self.view.clock);
                         let to = if due.may_be_gone(self.view.read_to) { &mut waiting } else { &mut later };
                         to.push((due, until));
                     }
                     (Ok(Some((step, result))), Ok(datum)) => judged.push(Judged { due, datum, step, result }),
                     (Err(error), _) => {
                         self.report.note(&due.purchase, &error);
-                        writes.push(due::put_off(&due, self.view.clock));
+                        writes.push(due::retry_later(&due, self.view.clock));
                     }
                     (_, Err(error)) => return Err(error.into()),
                 }
             }
-            writes.extend((!later.is_empty()).then(|| due::look_again(&later)));
+            writes.extend((!later.is_empty()).then(|| due::check_later(&later)));
             if !writes.is_empty() {
                 self.ports.database.batch(writes).await?;
             }
@@ -171,13 +171,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// What to do with one escrow; `None` where that depends on what was sold, which may not be read now.
     pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, TickError> {
         let datum = due.datum()?;
-        let holder = due.holder.as_ref().filter(|holder| datum.buyer.key_address() == Some(holder.wallet));
+        let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
         let facts = EscrowFacts {
             datum,
-            right: true,
+            result_matches: true,
             mismatch: due.verification.as_deref() == Some("mismatch"),
             sells: self.view.seller.is_some() && datum.seller.key_address() == self.view.seller,
-            buys: holder.is_some_and(|holder| self.ports.keys.buyer(holder).is_some()),
+            buys: wallet.is_some_and(|wallet| self.ports.keys.buyer(wallet).is_some()),
             now: self.view.clock,
         };
         if facts.sells && !datum.has_result() && is_over(datum, &self.view) {
@@ -186,7 +186,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 .alarms
                 .push(format!("no result of {purchase} in time: its refund will lower its creator's score"));
         }
-        let steps = [true, false].map(|right| decide(&EscrowFacts { right, ..facts }));
+        let steps = [true, false].map(|result_matches| decide(&EscrowFacts { result_matches, ..facts }));
         if let [step, other] = steps
             && step == other
             && step != NextStep::PostResult
@@ -197,7 +197,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(Some((NextStep::Wait(one.min(other)), None)));
         }
         let Some(result) = self.delivered(due, reads).await? else { return Ok(None) };
-        let step = decide(&EscrowFacts { right: datum.result_hash == result.as_bytes(), ..facts });
+        let step = decide(&EscrowFacts { result_matches: datum.result_hash == result.as_bytes(), ..facts });
         Ok(Some((step, Some(result))))
     }
 

@@ -1,14 +1,14 @@
-//! The second part of a tick: entries whose end is not known, or that a rollback may have removed. Each is asked for, sent
-//! again, or closed.
+//! The second part of a tick: open entries, and those whose block a rollback may have removed. The chain is asked about each;
+//! it is submitted again, or closed.
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
-use outbox::{Decision, Entry, EntryState, Kind, Trust, block_is_there, by_id, rechecked, to_recheck};
+use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
 use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
     context::{CALLS_KEPT, Tick},
-    foreign_steps::Unsure,
+    foreign_steps::RecheckedStep,
     stored::SeenBlock,
 };
 use crate::{
@@ -16,39 +16,37 @@ use crate::{
     escrow_steps::{Found, Spending},
 };
 
-/// Blocks with own entries that a rollback may have removed that are looked at in one tick, and entries in those that
-/// are gone.
-const MAX_DOUBTFUL: u32 = 12;
+/// Blocks with own entries that one tick checks after a rollback, and entries in those that it removed.
+const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 /// After so many that the provider said nothing about, the rest is left for the next tick.
 const MAX_UNSERVED: u32 = 3;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Our own actions first: what overtook one of them is found before what anyone can have asked for by handing in
-    /// payments.
+    /// Own actions come first: what conflicts with one is found before the payments that anyone can submit.
     pub(super) async fn reconcile(
         &mut self,
         actions: Vec<Entry>,
-        doubtful: Vec<SeenBlock>,
-        unsure: Vec<Unsure>,
+        blocks: Vec<SeenBlock>,
+        steps: Vec<RecheckedStep>,
         open: Vec<Entry>,
     ) -> Result<(), TickError> {
-        self.look_after(actions).await?;
-        self.make_sure(unsure).await;
-        let gone = self.gone_with(doubtful).await?;
-        self.look_after(gone).await?;
-        self.look_after(open).await
+        self.reconcile_entries(actions).await?;
+        self.recheck_steps(steps).await;
+        let gone = self.entries_of_removed_blocks(blocks).await?;
+        self.reconcile_entries(gone).await?;
+        self.reconcile_entries(open).await
     }
 
-    /// The own entries in those of these blocks that are gone. What is in the others is where it was.
-    async fn gone_with(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, TickError> {
+    /// The own entries in those of these blocks that a rollback removed. Entries in the others need no check.
+    async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, TickError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
             if self.calls_left() <= CALLS_KEPT {
                 break;
             }
-            match self.is_there(&block, &self.view.tip).await {
-                Ok(true) => statements.push(block_is_there(block.height, &block.hash)),
+            match self.is_on_chain(&block, &self.view.tip).await {
+                Ok(true) => statements.push(mark_block_on_chain(block.height, &block.hash)),
                 Ok(false) => gone.push(block.hash),
                 Err(error) => {
                     self.report.note(&block.hash, &error);
@@ -67,8 +65,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
     }
 
-    /// Looks after entries. One that cannot be asked for, or not be changed, delays no other: anyone can hand in payments.
-    async fn look_after(&mut self, mut entries: Vec<Entry>) -> Result<(), TickError> {
+    /// Reconciles entries. One that cannot be checked or changed delays no other: anyone can submit payments.
+    async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), TickError> {
         let mut found = Vec::new();
         let mut unserved = 0_u32;
         for entry in &mut entries {
@@ -76,7 +74,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 break;
             }
             let tx = entry.tx;
-            match self.look_after_one(entry).await {
+            match self.reconcile_entry(entry).await {
                 Ok(did) => found.extend(did),
                 Err(error) => {
                     unserved = unserved.saturating_add(u32::from(error.is_unserved()));
@@ -87,12 +85,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.record(found).await
     }
 
-    /// One of them: what it did to escrows, if it is in a block. An action in no block that was overtaken is not sent again:
-    /// no node would take it.
-    async fn look_after_one(&mut self, entry: &mut Entry) -> Result<Option<Found>, TickError> {
-        let (step, found) = self.look(entry).await?;
+    /// Reconciles one entry: what it did to escrows, if it is in a block. An unconfirmed action that conflicts with a block is
+    /// not submitted again: no node would take it.
+    async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, TickError> {
+        let (decision, found) = self.observe(entry).await?;
         if entry.state.is_open() && acts_on_escrows(entry.kind) {
-            match self.is_overtaken(&entry.tx).await {
+            match self.is_superseded(&entry.tx).await {
                 Ok(true) => return Ok(None),
                 Ok(false) => {}
                 Err(error @ TickError::Database(_)) => return Err(error),
@@ -100,16 +98,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Err(error) => self.report.note(&entry.tx, &error),
             }
         }
-        if step == Decision::Submit {
+        if decision == Decision::Submit {
             self.outbox().submit_again(entry, Trust::Unproven, self.ports.now).await?;
         }
         Ok(found)
     }
 
-    /// Whether a block has what spends an escrow on which an own action in no block acts: then that is recorded, and the
-    /// action given up. Otherwise it would hold, until its time is over, all escrows that it acts on.
-    async fn is_overtaken(&mut self, tx: &TxHash) -> Result<bool, TickError> {
-        // One that was overtaken before may have taken this one along.
+    /// Whether a block has another transaction that spends an escrow of this unconfirmed action. Then that one is recorded, and
+    /// the action given up: it would keep all its escrows reserved until its validity ends.
+    async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, TickError> {
+        // A conflict that was found before may have given this one up, too.
         let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
         let mut unserved = None;
@@ -120,7 +118,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             match self.follow(&escrow).await {
                 Ok(Spending::SpentBy(by)) => {
                     // As was done where it was recorded, unless that was cut off.
-                    self.outbox().overtaken(&entry.tx, &by, self.ports.now).await?;
+                    self.outbox().give_up_conflicting(&entry.tx, &by, self.ports.now).await?;
                     return Ok(true);
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
@@ -132,11 +130,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         unserved.map_or(Ok(false), Err)
     }
 
-    /// Looks at one entry, without sending it again. What was done, and what it did to escrows if it is in a block.
-    pub(super) async fn look(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), TickError> {
+    /// Asks the chain about one entry, without submitting it again. What was decided, and what it did to escrows if it is in a
+    /// block.
+    pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), TickError> {
         let was = entry.state;
-        let step = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
-        match &step {
+        let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
+        match &decision {
             Decision::Include(_) => self.report.confirmed = self.report.confirmed.saturating_add(1),
             Decision::Wait if was == EntryState::Included => drop(self.ports.database.run(rechecked(&entry.tx)).await?),
             Decision::Expire => self.report.note(&entry.tx, &"expired"),
@@ -144,18 +143,18 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             _ => {}
         }
         // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
-        let block = entry.block.filter(|_| step != Decision::Unconfirm);
+        let block = entry.block.filter(|_| decision != Decision::Unconfirm);
         let block = block.filter(|block| entry.state == EntryState::Included && self.view.knows(block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
-        Ok((step, found))
+        Ok((decision, found))
     }
 }
 
-/// The statement that reads the lowest blocks with own entries that a rollback may have removed.
-pub(super) fn doubtful() -> Statement {
+/// The statement that reads the lowest blocks with entries to be checked again.
+pub(super) fn blocks_to_recheck() -> Statement {
     statement!(format!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
-         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_DOUBTFUL}"
+         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
     ))
 }
 

@@ -37,17 +37,17 @@ use crate::{
 };
 
 /// How long after a restore the chain may still take what was sent before it, in ms: no payment is valid for longer.
-const SETTLED_AFTER_MS: Millis = 5 * 60_000;
+const STILL_VALID_MS: Millis = 5 * 60_000;
 /// How long after that reading begins, in ms: no rollback changes these blocks any more.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
 /// Wallets that one tick reads.
-const MOST: u32 = 20;
+const MAX_WALLETS: u32 = 20;
 /// Transactions of a wallet that are listed at once.
 const PAGE: usize = 50;
 
 /// A row of `unread_wallets`, and when the database was restored.
 #[derive(Deserialize)]
-struct Unread {
+struct UnreadWallet {
     wallet: Address,
     height: u64,
     position: u64,
@@ -89,7 +89,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         found
     }
 
-    async fn unread_wallets(&self) -> Result<Vec<Unread>, DatabaseError> {
+    async fn unread_wallets(&self) -> Result<Vec<UnreadWallet>, DatabaseError> {
         let mut statements = vec![];
         // The platform's comes last: a payout is for a purchase.
         if let Some(platform) = self.platform() {
@@ -106,7 +106,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 ),
             ]);
         }
-        statements.push(unread(self.view.tip.time_ms));
+        statements.push(wallets_to_read(self.view.tip.time_ms));
         let answers = self.ports.database.batch(statements).await?;
         Ok(answers.last().map(Rows::all_json).transpose()?.unwrap_or_default())
     }
@@ -117,10 +117,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Reads one wallet, page after page. Its place is written down after each. Whether something was recorded.
-    async fn read_wallet(&mut self, unread: &Unread, kept: u32) -> Result<bool, TickError> {
+    async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, TickError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
-        let end = unread.restored.saturating_add(SETTLED_AFTER_MS);
+        let end = unread.restored.saturating_add(STILL_VALID_MS);
         while self.calls_left() > kept {
             let listed = self.ports.chain.address_transactions(&unread.wallet.to_string(), Some(next), PAGE).await?;
             let full = listed.len() == PAGE;
@@ -245,10 +245,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let state = EntryState::Claimed;
         let entry =
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
-        let step = Decision::Include(*block);
+        let decision = Decision::Include(*block);
         let mut statements = vec![written, purpose];
-        statements.extend(change(&entry, &step, now));
-        statements.extend(Transitions.statements(&entry, &step)?);
+        statements.extend(change(&entry, &decision, now));
+        statements.extend(Transitions.statements(&entry, &decision)?);
         Ok(statements)
     }
 }
@@ -261,15 +261,15 @@ pub(super) fn has_unread_wallets() -> Statement {
 }
 
 /// The statement that reads which wallets are to be read, where it is time: those that were read least.
-fn unread(time: Millis) -> Statement {
+fn wallets_to_read(time: Millis) -> Statement {
     statement!(
         format!(
             "SELECT json_object('wallet', w.wallet, 'height', w.height, 'position', w.position, 'restored', r.at_ms) \
-             FROM restored r CROSS JOIN unread_wallets w WHERE r.only = 1 AND r.at_ms + ?2 <= ?1 \
-             ORDER BY w.height LIMIT {MOST}"
+             FROM restored r CROSS JOIN unread_wallets w WHERE r.id = 1 AND r.at_ms + ?2 <= ?1 \
+             ORDER BY w.height LIMIT {MAX_WALLETS}"
         ),
         time,
-        SETTLED_AFTER_MS.saturating_add(DEEP_AFTER_MS)
+        STILL_VALID_MS.saturating_add(DEEP_AFTER_MS)
     )
 }
 

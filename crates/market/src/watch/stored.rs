@@ -42,15 +42,15 @@ struct Progress {
 /// A transaction that the provider listed and did not hand out.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Unread {
+pub(super) struct UnreadTransaction {
     tx: TxHash,
     pub height: u64,
     position: u64,
     at_ms: Millis,
 }
 
-impl From<Unread> for AddressTransaction {
-    fn from(Unread { tx, height, position, at_ms }: Unread) -> Self {
+impl From<UnreadTransaction> for AddressTransaction {
+    fn from(UnreadTransaction { tx, height, position, at_ms }: UnreadTransaction) -> Self {
         Self { tx, place: Place { height, position }, time_ms: at_ms }
     }
 }
@@ -67,7 +67,7 @@ pub(super) struct Stored {
     /// Its height, or that of the block to which a rollback was undone.
     pub known_to: u64,
     /// Transactions of the escrow address that the provider did not hand out.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadTransaction>,
     /// Whether wallets are to be read since a restore.
     pub has_unread_wallets: bool,
     /// Actions whose end is not known.
@@ -146,7 +146,7 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
     Some(Place { height, position })
 }
 
-/// The statement that reads what the provider did not hand out before, as [`Unread`].
+/// The statement that reads what the provider did not hand out before, as [`UnreadTransaction`].
 pub(super) fn unread() -> Statement {
     statement!(format!(
         "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \

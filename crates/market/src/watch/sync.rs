@@ -12,15 +12,15 @@ use super::{
     ArbiterClient, Keys, Ledger, TickError,
     context::Tick,
     due,
-    foreign_steps::{Unsure, unsure},
+    foreign_steps::{self, RecheckedStep},
     housekeeping,
-    reconcile::doubtful,
+    reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
 };
 use crate::{chain_state, contents::Contents, purchase::escrows_follow_steps};
 
-/// Blocks that are looked at, going back in growing steps, to find one that is still there.
-const MAX_LOOKS: usize = 8;
+/// Blocks that are checked, going back in growing steps, to find one that is still on the chain.
+const MAX_FORK_CHECKS: usize = 8;
 /// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
 /// have shown one of that height, and a slower tick, or a request, may have written it down since.
 const RECHECKED_BLOCKS: u64 = 6;
@@ -28,10 +28,10 @@ const RECHECKED_BLOCKS: u64 = 6;
 /// What is stored once the newest block is noted.
 pub(super) struct Synced {
     pub stored: Stored,
-    /// Blocks with own entries that a rollback may have removed.
-    pub doubtful: Vec<SeenBlock>,
-    /// Steps of others that may be on another fork.
-    pub unsure: Vec<Unsure>,
+    /// Blocks whose entries are to be checked again.
+    pub blocks: Vec<SeenBlock>,
+    /// Steps of others to be checked again: they may be on another fork.
+    pub steps: Vec<RecheckedStep>,
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
@@ -45,26 +45,26 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             self.report.alarms.push(alarm);
             return Ok(None);
         }
-        if !self.still_there(&mut stored, &tip).await? {
+        if !self.is_known_chain(&mut stored, &tip).await? {
             return Ok(None);
         }
         (self.view.rollbacks, self.view.read_to) = (stored.rollbacks, stored.read_to());
-        self.note_newest(stored).await
+        self.note_tip(stored).await
     }
 
     /// Notes the newest block; `None` where another tick undid a rollback, or saw another block, meanwhile.
-    async fn note_newest(&mut self, stored: Stored) -> Result<Option<Synced>, TickError> {
+    async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, TickError> {
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
-        let [look_again, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
-        // In this order: what the new block and the seen ones settle is not read as doubtful.
+        let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
+        // In this order: entries in the new block and in known ones need no check.
         let statements = vec![
             recheck(stored.known_to.saturating_sub(RECHECKED_BLOCKS), tip.height),
             note_block(&tip, &stored),
-            seen(tip.height.saturating_sub(RECHECKED_BLOCKS)),
-            doubtful(),
-            unsure(tip.height),
-            look_again,
+            clear_recheck(tip.height.saturating_sub(RECHECKED_BLOCKS)),
+            blocks_to_recheck(),
+            foreign_steps::to_recheck(tip.height),
+            check_later,
             signers,
             chain_state::note(&tip),
         ];
@@ -77,19 +77,19 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 self.ports.database.batch(statements).await?
             }
         };
-        let [_, noted, _, doubtful, unsure, ..] = answers.as_slice() else {
+        let [_, noted, _, blocks, steps, ..] = answers.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()).into());
         };
         if noted.first().is_none() {
             self.report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
             return Ok(None);
         }
-        Ok(Some(Synced { stored, doubtful: doubtful.all_json()?, unsure: unsure.all_json()? }))
+        Ok(Some(Synced { stored, blocks: blocks.all_json()?, steps: steps.all_json()? }))
     }
 
     /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
     /// A provider that is behind what was seen before is not believed until it has caught up.
-    async fn still_there(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, TickError> {
+    async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, TickError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
             return Ok(true);
@@ -98,21 +98,21 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             self.report.notes.push(format!("the provider is behind: {} after {}", tip.height, newest.height));
             return Ok(false);
         }
-        if self.is_there(&newest, tip).await? {
+        if self.is_on_chain(&newest, tip).await? {
             return Ok(true);
         }
-        let Some(fork) = self.fork(&newest, tip).await? else {
+        let Some(fork) = self.fork_height(&newest, tip).await? else {
             let alarm = "the provider has none of the known blocks: it shows another chain, and nothing is done";
             self.report.alarms.push(alarm.into());
             return Ok(false);
         };
         self.report.notes.push(format!("rollback to block {fork}"));
-        self.report.rolled_back = self.undo(fork, stored).await?;
+        self.report.rolled_back = self.roll_back(fork, stored).await?;
         Ok(self.report.rolled_back)
     }
 
     /// Whether the chain has a block: not where a node shows another of its height. One that shows none is behind.
-    pub(super) async fn is_there(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, TickError> {
+    pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, TickError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
         }
@@ -123,7 +123,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// The height of the newest known block that is still there: 0 where there are but few known ones, `None` where so
     /// many are gone that it cannot be a rollback.
-    async fn fork(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, TickError> {
+    async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, TickError> {
         let known = statement!(
             "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
              ORDER BY height DESC LIMIT 256",
@@ -131,9 +131,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         );
         let known: Vec<SeenBlock> = self.ports.database.run(known).await?.all_json()?;
         let mut step = 0_usize;
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_FORK_CHECKS {
             let Some(seen) = known.get(step) else { return Ok(Some(0)) };
-            if self.is_there(seen, tip).await? {
+            if self.is_on_chain(seen, tip).await? {
                 return Ok(Some(seen.height));
             }
             step = step.saturating_mul(2).saturating_add(1);
@@ -141,9 +141,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(None)
     }
 
-    /// Goes back to the end of a block; `false` where another tick does so. The stored progress comes first, so that nothing
-    /// found before is written any more; then what came after the block.
-    async fn undo(&self, fork: u64, stored: &mut Stored) -> Result<bool, TickError> {
+    /// Undoes what came after a block; `false` where another tick does so. The stored progress is set back first, so that
+    /// nothing found before is written any more.
+    async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, TickError> {
         let affected = statement!(
             "SELECT json_group_array(DISTINCT purchase_id) FROM escrow_steps \
              INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id",
@@ -171,7 +171,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
 /// The statement that clears `recheck` of entries in blocks that a tick saw: a rollback of such a block is found by itself.
 /// Entries at or below `deep` are asked for once more, when the nodes of all forks agree.
-pub(super) fn seen(deep: u64) -> Statement {
+pub(super) fn clear_recheck(deep: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
          AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)",

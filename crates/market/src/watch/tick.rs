@@ -33,7 +33,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         };
         let mut tick = Self { ports, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
         if let Some(synced) = tick.sync(stored).await? {
-            tick.go_on(synced).await?;
+            tick.run_parts(synced).await?;
         }
         let alarms = ports.alarms(clock).await?;
         let Self { mut report, unposted, .. } = tick;
@@ -45,25 +45,24 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(report)
     }
 
-    async fn go_on(&mut self, synced: Synced) -> Result<(), TickError> {
-        let Synced { stored: Stored { actions, open, unread, next, has_unread_wallets, .. }, doubtful, unsure } =
-            synced;
-        self.reconcile(actions, doubtful, unsure, open).await?;
+    async fn run_parts(&mut self, synced: Synced) -> Result<(), TickError> {
+        let Synced { stored: Stored { actions, open, unread, next, has_unread_wallets, .. }, blocks, steps } = synced;
+        self.reconcile(actions, blocks, steps, open).await?;
         if let Some(deployment) = self.ports.deployment {
-            self.work(deployment).await?;
+            self.plan_and_act(deployment).await?;
         }
         let restored = has_unread_wallets && self.read_restored().await;
         let Some(deployment) = self.ports.deployment else { return Ok(()) };
         let found = self.backfill(deployment, next, unread).await?;
         if found || restored {
             self.view.looks_at_wallet = false;
-            self.work(deployment).await?;
+            self.plan_and_act(deployment).await?;
         }
         Ok(())
     }
 
     /// Plans and acts, and looks whether what only waits was spent meanwhile.
-    async fn work(&mut self, deployment: &escrow::Deployment) -> Result<(), TickError> {
+    async fn plan_and_act(&mut self, deployment: &escrow::Deployment) -> Result<(), TickError> {
         let Plan { tasks, needs, waiting } = self.plan().await?;
         // Read anew where this plan needs more than an earlier one of this tick.
         self.wallet = None;

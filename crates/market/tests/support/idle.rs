@@ -1,7 +1,7 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
 use cardano::keys::SigningKey;
-use market::watch::{ArbiterClient, Dispute, Holder, Keys};
+use market::watch::{ArbiterClient, Dispute, Keys, ServiceWallet};
 
 /// Takes no action.
 pub struct Idle;
@@ -10,7 +10,7 @@ impl Keys for Idle {
     fn seller(&self) -> Option<&SigningKey> {
         None
     }
-    fn buyer(&self, _: &Holder) -> Option<SigningKey> {
+    fn buyer(&self, _: &ServiceWallet) -> Option<SigningKey> {
         None
     }
 }

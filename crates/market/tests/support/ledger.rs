@@ -10,7 +10,7 @@ use std::{
 use cardano::{
     Lovelace, TxHash, TxRef,
     address::PaymentAddress,
-    blockfrost::{End, Holdings, UnspentOutputs, keep_the_best},
+    blockfrost::{End, Holdings, UnspentOutputs, keep_most_valuable},
     chain::{Chain, ChainError, Inclusion, Submission, Tip, TracedOutput, Utxo},
     evaluation::{Evaluate, Evaluation},
     fees::ExUnits,
@@ -327,7 +327,7 @@ impl Chain for Ledger {
             }
             let mut utxos: Vec<Utxo> = ordered.into_iter().skip(first).take(PAGE).collect();
             let listed = utxos.iter().map(|utxo| utxo.reference).collect();
-            keep_the_best(&mut utxos);
+            keep_most_valuable(&mut utxos);
             if !holdings.take(end, UnspentOutputs { listed, utxos }, PAGE) || enough(holdings.utxos()) {
                 break;
             }

@@ -24,7 +24,7 @@ use market::{
     fees::creator_share,
     listing::DeliveryMode,
     results::{PostError, ResultPoster, Seller},
-    watch::{ArbiterClient, Dispute, Holder, Keys, Report, TickError, Watch},
+    watch::{ArbiterClient, Dispute, Keys, Report, ServiceWallet, TickError, Watch},
 };
 use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
@@ -47,8 +47,8 @@ impl Keys for Platform {
     fn seller(&self) -> Option<&SigningKey> {
         Some(&self.seller)
     }
-    fn buyer(&self, holder: &Holder) -> Option<SigningKey> {
-        self.wallets.iter().find(|key| key.enterprise_address() == holder.wallet).cloned()
+    fn buyer(&self, wallet: &ServiceWallet) -> Option<SigningKey> {
+        self.wallets.iter().find(|key| key.enterprise_address() == wallet.address).cloned()
     }
 }
 

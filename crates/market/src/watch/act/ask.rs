@@ -39,7 +39,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         let Some(output) = self.ports.contents.get(&due.content_hash).await? else {
             self.report.note(&purchase, &"what was sold is not there");
-            self.ports.database.run(due::put_off(due, self.view.clock)).await?;
+            self.ports.database.run(due::retry_later(due, self.view.clock)).await?;
             return Ok(vec![]);
         };
         let dispute =
@@ -49,11 +49,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 self.report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
                 let again = self.view.clock.saturating_add(ASK_AGAIN_MS);
                 let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
-                due::look_again(&[(due.clone(), if answer == NO_VERDICT { again.max(over) } else { again })])
+                due::check_later(&[(due.clone(), if answer == NO_VERDICT { again.max(over) } else { again })])
             }
             Err(error) => {
                 self.report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));
-                due::put_off(due, self.view.clock)
+                due::retry_later(due, self.view.clock)
             }
         };
         self.ports.database.run(later).await?;

@@ -66,7 +66,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
                 let soon = self.view.clock.saturating_add(FUNDS_MS);
                 let later: Vec<_> = all.iter().map(|judged| (judged.due.clone(), soon)).collect();
-                self.ports.database.run(due::look_again(&later)).await?;
+                self.ports.database.run(due::check_later(&later)).await?;
                 for judged in all {
                     self.not_posted(&judged.due.purchase, &error);
                 }
@@ -104,7 +104,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Err(error) => return Err(error),
             }
         }
-        self.put_off(judged, error).await
+        self.retry_later(judged, error).await
     }
 
     async fn plan_all(
@@ -119,15 +119,15 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let mut planned = Vec::new();
         for (judged, made) in cases.into_iter().zip(made) {
             let Some(escrow) = self.escrow(deployment, &judged, Entry::first(&made)?).await? else {
-                self.put_off(&judged, &"the provider does not know it").await?;
+                self.retry_later(&judged, &"the provider does not know it").await?;
                 continue;
             };
             let Some((_, step)) = step(&judged) else { continue };
             match planner(deployment, platform).plan(&escrow, &step, time) {
-                Ok(plan) => planned.push(Planned { plan: whole_to_buyer(plan, &escrow, &step), judged, escrow }),
+                Ok(plan) => planned.push(Planned { plan: refund_whole(plan, &escrow, &step), judged, escrow }),
                 // The newest block is not there yet: the next tick tries again.
                 Err(PlanError::NotYet(_)) => {}
-                Err(error) => self.put_off(&judged, &error).await?,
+                Err(error) => self.retry_later(&judged, &error).await?,
             }
         }
         Ok(planned)
@@ -179,8 +179,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Err(DraftError::Refused(reason)) if platform.drop_named(&reason) => draft(platform).await,
             drafted => drafted,
         }?;
-        let holder = planned.first().and_then(|planned| planned.judged.due.holder.as_ref());
-        let buyer = holder.and_then(|holder| self.ports.keys.buyer(holder));
+        let wallet = planned.first().and_then(|planned| planned.judged.due.service_wallet.as_ref());
+        let buyer = wallet.and_then(|wallet| self.ports.keys.buyer(wallet));
         let signers: Vec<&SigningKey> = std::iter::once(key).chain(&buyer).collect();
         Ok(draft.sign(&signers)?)
     }
@@ -204,8 +204,9 @@ fn step(judged: &Judged) -> Option<(Kind, Step)> {
     }
 }
 
-/// Where the contract leaves open to whom a refund goes, the platform's wallet, which pays the fee, must not keep it.
-fn whole_to_buyer(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
+/// Adds an output that pays the whole escrow to its buyer, where the datum names no address for refunds: the platform's
+/// wallet pays the fee and would get the rest as change.
+fn refund_whole(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
     if *step == Step::WithdrawRefund
         && escrow.datum.buyer_return_address.is_none()
         && let Some(buyer) = escrow.datum.buyer.key_address()

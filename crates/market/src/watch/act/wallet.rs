@@ -37,7 +37,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
         let (unconfirmed, utxos) = spendable
             .into_iter()
-            .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_on_its_way(&utxo.reference));
+            .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_unconfirmed(&utxo.reference));
         Ok(SellerWallet { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true })
     }
 
@@ -51,7 +51,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let Some((entry, refused)) = self.hand_in(draft, purchases, &platform.snapshot).await? else {
+        let Some((entry, refused)) = self.write_and_submit(draft, purchases, &platform.snapshot).await? else {
             return Ok(None);
         };
         if entry.state == EntryState::Submitted && platform.chains {
@@ -67,7 +67,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// The entry, and why the ledger refused it; nothing where another tick was first.
-    async fn hand_in(
+    async fn write_and_submit(
         &mut self,
         draft: &Draft,
         purchases: &[TxHash],

@@ -13,7 +13,7 @@ const POLICY_HEX: usize = 56;
 /// What is signed for this winner. Tokens that anyone put into the escrow go to the winner. `None` where less is
 /// locked than the buyer's collateral.
 #[must_use]
-pub fn settlement(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
+pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
     let split = Split::of(winner, &escrow.datum, escrow.utxo.value.lovelace)?;
     let mut intent = DisputeWithdrawal::new(escrow.utxo.reference, split);
     let value = match winner {
@@ -80,12 +80,12 @@ mod tests {
     #[test]
     fn the_loser_gets_nothing_but_a_buyers_collateral() {
         let escrow = disputed(7_000_000, &[]);
-        let (intent, split) = settlement(&escrow, Winner::Buyer).unwrap();
+        let (intent, split) = divide(&escrow, Winner::Buyer).unwrap();
         assert_eq!((split.buyer, split.seller), (Lovelace::from_ada(7), Lovelace::ZERO));
         assert_eq!((intent.own_ref, intent.seller_value), (escrow.utxo.reference, AssetValue::default()));
-        let (_, split) = settlement(&escrow, Winner::Seller).unwrap();
+        let (_, split) = divide(&escrow, Winner::Seller).unwrap();
         assert_eq!((split.buyer, split.seller), (Lovelace::from_ada(2), Lovelace::from_ada(5)));
-        assert!(settlement(&disputed(1_999_999, &[]), Winner::Seller).is_none());
+        assert!(divide(&disputed(1_999_999, &[]), Winner::Seller).is_none());
     }
 
     #[test]
@@ -94,10 +94,10 @@ mod tests {
         let units = [(&*format!("{b}01"), 3), (&*a, 1), (&*format!("{a}00"), 2)];
         let escrow = disputed(7_000_000, &units);
         let tokens = vec![(vec![0xaa; 28], vec![(vec![], 1), (vec![0], 2)]), (vec![0xbb; 28], vec![(vec![1], 3)])];
-        let (intent, _) = settlement(&escrow, Winner::Buyer).unwrap();
+        let (intent, _) = divide(&escrow, Winner::Buyer).unwrap();
         assert_eq!(intent.buyer_value.0[1..], tokens);
         assert_eq!(intent.seller_value, AssetValue::default());
-        let (intent, _) = settlement(&escrow, Winner::Seller).unwrap();
+        let (intent, _) = divide(&escrow, Winner::Seller).unwrap();
         assert_eq!(intent.seller_value.0[1..], tokens);
         assert_eq!(intent.buyer_value, AssetValue::lovelace(Lovelace::from_ada(2)));
     }
