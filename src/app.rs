@@ -141,7 +141,7 @@ impl App {
 
     /// Whether there is room, for what is written only where there is.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
-        if self.room().await? == StorageHeadroom::Short { Err(ApiError::NoRoom) } else { Ok(()) }
+        if self.room().await? == StorageHeadroom::Short { Err(ApiError::StorageFull) } else { Ok(()) }
     }
 
     /// What is sold.

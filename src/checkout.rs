@@ -19,7 +19,7 @@ use market::{
     account::Account,
     catalogue::ListingTerms,
     checkout::{BuyError, Checkout, NotRead, Order, OwnPurchase, PaymentOption, Unavailable},
-    results::Seller,
+    result_poster::Seller,
 };
 
 use crate::{
@@ -32,9 +32,9 @@ use crate::{
 /// Waits in ms before each look for a transaction in a block: about 45 s together, two blocks of preprod.
 const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
 /// What the looks themselves and the answer take of a request's time, in ms.
-const FOR_LOOKS_MS: Millis = 5_000;
+const POLLING_MS: Millis = 5_000;
 /// Outside calls that one look for a block takes at most.
-const CALLS_PER_LOOK: u32 = 3;
+const CALLS_PER_POLL: u32 = 3;
 
 /// A checkout on the worker's ports.
 pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
@@ -42,9 +42,9 @@ pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, Conten
 /// Paid, and a block is waited for; or not paid, for sales are paused.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-struct NotNow(Unavailable);
+struct TryAgain(Unavailable);
 
-impl Refused for NotNow {
+impl Refused for TryAgain {
     fn answer(&self) -> ErrorAnswer {
         ErrorAnswer::unavailable(self.to_string())
     }
@@ -60,19 +60,19 @@ impl From<Unavailable> for ApiError {
             | Unavailable::NoResult(_)
             | Unavailable::Refundable(_)
             | Unavailable::Restoring
-            | Unavailable::ChainBehind => NotNow(error).into(),
+            | Unavailable::ChainBehind => TryAgain(error).into(),
         }
     }
 }
 
 /// As many waits as a request of this many ms has the time for, and outside calls for.
 fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
-    let ends = SCHEDULE.iter().scan(FOR_LOOKS_MS, |end, wait| {
+    let ends = SCHEDULE.iter().scan(POLLING_MS, |end, wait| {
         *end = end.saturating_add(*wait);
         Some(*end)
     });
-    let looks = usize::try_from(calls / CALLS_PER_LOOK).unwrap_or(0);
-    SCHEDULE.get(..ends.take_while(|end| *end <= max_ms).count().min(looks)).unwrap_or(&SCHEDULE)
+    let polls = usize::try_from(calls / CALLS_PER_POLL).unwrap_or(0);
+    SCHEDULE.get(..ends.take_while(|end| *end <= max_ms).count().min(polls)).unwrap_or(&SCHEDULE)
 }
 
 /// Runs a use case of the checkout on the ports that this request's client, or account, may use.
@@ -164,7 +164,7 @@ mod tests {
     use crate::app::{MAX_CALL_MS, MAX_REQUEST_MS};
 
     #[test]
-    fn a_request_looks_for_the_last_time_well_before_its_time_is_over() {
+    fn the_last_poll_is_well_before_the_requests_time_is_over() {
         assert_eq!(schedule(MAX_REQUEST_MS, u32::MAX), SCHEDULE);
         assert_eq!(schedule(MAX_CALL_MS, u32::MAX), &SCHEDULE[..9]);
         assert_eq!(schedule(MAX_REQUEST_MS, 7), &SCHEDULE[..2], "for want of outside calls");

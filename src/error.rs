@@ -37,7 +37,7 @@ pub enum ApiError {
     #[error(
         "the service has no room for new listings, accounts and agents at the moment: what is listed can be bought, and who has an account can sign in"
     )]
-    NoRoom,
+    StorageFull,
     /// A body that cannot be read.
     #[error(transparent)]
     Body(#[from] BodyError),
@@ -62,7 +62,7 @@ impl ApiError {
             Self::NoSuchPath => ErrorAnswer::not_found(self.to_string()),
             Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
             Self::NotSignedIn | Self::NotOperator => ErrorAnswer::unauthorized(self.to_string()),
-            Self::NoRoom => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, self.to_string()),
+            Self::StorageFull => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, self.to_string()),
             Self::Body(error) => error.into(),
             Self::Refused(error) => error.answer(),
             Self::Fault(fault) => fault.answer(),

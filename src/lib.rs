@@ -25,7 +25,7 @@ use edge::{
 };
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
-use market::catalogue::take_off::Wanted;
+use market::catalogue::take_off::SaleState;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
@@ -35,7 +35,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     let (app, request) = (App::new(env), Request::new(request, method, url));
     let (line, waiting) = (app.line().clone(), request.headers_only());
     edge::serve::serve(answer(app, request), move || {
-        http::hold(&waiting, http::BESIDE).map_err(|error| {
+        http::hold(&waiting, http::REQUEST_OVERHEAD).map_err(|error| {
             let mut response = ApiError::from(error).answer().into_response();
             everywhere(response.headers_mut());
             line.status(response.status_code());
@@ -98,9 +98,9 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
         Endpoint::Listing(id) if request.method() == "DELETE" => {
-            routes::take_off::change(app, &id, Wanted::OffSale, &request).await
+            routes::take_off::change(app, &id, SaleState::OffSale, &request).await
         }
-        Endpoint::Relist(id) => routes::take_off::change(app, &id, Wanted::ForSale, &request).await,
+        Endpoint::Relist(id) => routes::take_off::change(app, &id, SaleState::ForSale, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
         Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
@@ -127,10 +127,10 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
         Endpoint::Approve => routes::oauth::approve(app, request).await,
         Endpoint::Token => routes::oauth::token(app, request).await,
-        Endpoint::Revoke => routes::oauth::end(app, request).await,
+        Endpoint::Revoke => routes::oauth::revoke_token(app, request).await,
         Endpoint::Asset(name) => routes::pages::asset(app, &name, &request),
         Endpoint::Agents => routes::oauth::agents(app, &request).await,
-        Endpoint::Agent(id) => routes::oauth::revoke(app, &id, &request).await,
+        Endpoint::Agent(id) => routes::oauth::revoke_agent(app, &id, &request).await,
         Endpoint::Supported => routes::discovery::supported(app),
         Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
         Endpoint::DiscoverySearch => routes::discovery::search(app, &request).await,

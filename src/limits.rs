@@ -9,7 +9,7 @@ use std::fmt;
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, PROVIDER_SECONDS},
-    http::CROWDED_SECONDS,
+    http::RETRY_MEMORY_SECONDS,
     queue,
     semaphore::Permit,
     serve::Request,
@@ -185,7 +185,7 @@ impl Weight {
 
     /// Waits for room for it; refused where there is none for ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
-        let crowded = TooMany { what: "long answers at once", most: String::new(), seconds: CROWDED_SECONDS };
+        let crowded = TooMany { what: "long answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
         Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
     }
 }
@@ -210,8 +210,8 @@ pub fn of_account(account: &Account) -> String {
 
 /// Waits for a client's turn at the chain's provider, and counts the call.
 pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
-    let left =
-        queue::turn(&client).await && is_left(&env, Class::Provider, format_args!("call:all")).await.map_err(failed)?;
+    let left = queue::wait_turn(&client).await
+        && is_left(&env, Class::Provider, format_args!("call:all")).await.map_err(failed)?;
     if left { Ok(()) } else { Err(ChainError::TooMany) }
 }
 

@@ -113,7 +113,7 @@ thread_local! {
 }
 
 /// The state, where it was read less than a second ago and nothing was written here since.
-fn fresh(now: Millis) -> Option<ShopState> {
+fn fresh_state(now: Millis) -> Option<ShopState> {
     let cached = STATE.get()?;
     let believed = cached.writes == d1::writes() && now.saturating_sub(cached.at) < FRESH_MS;
     believed.then_some(cached.state)
@@ -163,7 +163,7 @@ impl Database for VersionedDatabase {
 
 /// The state of the shop: known, or asked now.
 async fn state(app: &App) -> Result<ShopState, ApiError> {
-    if let Some(state) = fresh(app.now_ms()) {
+    if let Some(state) = fresh_state(app.now_ms()) {
         return Ok(state);
     }
     let database = VersionedDatabase::new(app);
@@ -187,7 +187,7 @@ where
     let action = if weight.is_some() { Counted::Search } else { Counted::Read };
     let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
     let now = app.now_ms();
-    let free = kept.is_some() && (fresh(now).is_some() || claim_revalidation(now));
+    let free = kept.is_some() && (fresh_state(now).is_some() || claim_revalidation(now));
     if !free {
         app.limit_client(action, request).await?;
     }
@@ -206,7 +206,7 @@ where
     // Another may have read it while this one waited.
     if permit.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned())
-        && fresh(app.now_ms()).is_some_and(|state| state.version == kept.version)
+        && fresh_state(app.now_ms()).is_some_and(|state| state.version == kept.version)
     {
         return Ok(Some(kept.it));
     }
@@ -221,12 +221,12 @@ where
 }
 
 /// The name of the whole catalogue.
-const WHOLE: &str = "/listings";
+const ALL_LISTINGS: &str = "/listings";
 
 /// The newest listings as they are kept, where nothing changed within a second.
 fn newest_kept(now: Millis) -> Option<KeptPage> {
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(WHOLE).cloned())?;
-    fresh(now).is_some_and(|state| state.version == kept.version).then_some(kept.it)
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(ALL_LISTINGS).cloned())?;
+    fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept.it)
 }
 
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
@@ -246,17 +246,17 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
     let database = VersionedDatabase::new(app);
     let known = NEWEST.with_borrow(Option::clone);
     let newest = match known {
-        Some(known) => known.follow(&database).await?,
+        Some(known) => known.update(&database).await?,
         None => Newest::read(&database).await?,
     };
     let version = database.state()?.version;
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(WHOLE).cloned());
+    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(ALL_LISTINGS).cloned());
     if let Some(kept) = kept.filter(|kept| kept.version == version) {
         return Ok(kept.it);
     }
     let page = newest.page();
     NEWEST.set(Some(Rc::new(newest)));
-    Ok(keep(WHOLE, version, page))
+    Ok(keep(ALL_LISTINGS, version, page))
 }
 
 fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
@@ -276,7 +276,7 @@ pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Pa
         return Ok(kept.it);
     }
     // Calls are limited by who was let in: one client may be as many as it likes.
-    let _permit = app.limit_search(Weight::of_listings(filter.most()), request).await?;
+    let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
     let database = VersionedDatabase::new(app);
     let page = Rc::new(catalogue::page(&database, filter).await?);
     // A question that answers itself asks nothing, and need not be kept.
@@ -295,7 +295,7 @@ pub async fn terms(
     id: &ListingId,
 ) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
-    if let (Some((version, terms)), Some(state)) = (kept, fresh(app.now_ms()))
+    if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms()))
         && version == state.version
         && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
     {

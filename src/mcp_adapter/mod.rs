@@ -73,7 +73,7 @@ mod tests {
         let told = "Rate limited: too many purchases of this account, more than 1200 in 60 seconds: try again in 60 seconds. \
                     Nothing is lost.";
         assert_eq!(text, told);
-        let crowded = super::told(edge::http::BodyError::Crowded).to_string();
+        let crowded = super::told(edge::http::BodyError::OutOfMemory).to_string();
         assert!(crowded.starts_with("Rate limited") && crowded.contains("in 5 seconds"), "{crowded}");
     }
 

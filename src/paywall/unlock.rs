@@ -87,14 +87,14 @@ impl<'a> Paywall<'a> {
             None => None,
             Some(proof) => match self.proven(&proof).await {
                 Ok(address) => Some(address),
-                Err(error) => return Ok(self.ask(error, None)),
+                Err(error) => return Ok(self.payment_required(error, None)),
             },
         };
         match (shown.payment, proven) {
             (Some(payment), proven) => self.pay(&payment, proven, digest()).await,
             (None, Some(buyer)) => self.redeliver(buyer).await,
-            (None, None) if self.is_paused() => Ok(self.ask(Unavailable::ChainBehind, None)),
-            (None, None) => Ok(self.ask(PayError::Unpaid, None)),
+            (None, None) if self.is_paused() => Ok(self.payment_required(Unavailable::ChainBehind, None)),
+            (None, None) => Ok(self.payment_required(PayError::Unpaid, None)),
         }
     }
 
@@ -112,9 +112,9 @@ impl<'a> Paywall<'a> {
     }
 
     /// Asks for payment, for as long as the listing is for sale.
-    fn ask(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
+    fn payment_required(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
         let why = why.into();
-        if self.terms().hidden && !why.tells_of_a_payment() {
+        if self.terms().hidden && !why.reports_earlier_payment() {
             return Outcome::UnknownListing;
         }
         Outcome::PaymentRequired(why, pending)
@@ -129,7 +129,7 @@ impl<'a> Paywall<'a> {
         let Self { app, request, priced, .. } = self;
         let presented = match Presented::read(header, &limits::client(request)?, digest.as_ref()) {
             Ok(presented) => presented,
-            Err(refusal) => return Ok(self.ask(refusal, None)),
+            Err(refusal) => return Ok(self.payment_required(refusal, None)),
         };
         let _held = http::hold(request, limits::payment_bytes(header))?;
         let pay = async |checkout: &checkout::ApiCheckout<'_>| checkout.pay(&priced.terms, &presented, proven).await;
@@ -145,8 +145,8 @@ impl<'a> Paywall<'a> {
             }
             Err(PayError::Unavailable(error)) => Err(error.into()),
             Err(error) => {
-                let pending = error.pends().then(|| presented.accepted().ok()).flatten();
-                Ok(self.ask(error, pending))
+                let pending = error.is_pending().then(|| presented.accepted().ok()).flatten();
+                Ok(self.payment_required(error, pending))
             }
         }
     }
@@ -158,7 +158,7 @@ impl<'a> Paywall<'a> {
             checkout.redeliver(&priced.terms, &[*buyer.payment_key()]).await
         };
         Ok(match checkout::with(app, request, priced.clock, &[], found).await?? {
-            None => self.ask(PayError::NotOwned, None),
+            None => self.payment_required(PayError::NotOwned, None),
             Some(found) => {
                 Outcome::Delivered { content: found.content, settlement: None, purchase: Some(found.purchase) }
             }

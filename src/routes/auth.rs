@@ -100,7 +100,7 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
     let signed = account::sign_in(&app.database(), &challenge, &wallet, &token, room, app.now_ms()).await;
     let account = signed.map_err(|error| match error {
         NotSignedIn::Answered => SignInError::NoChallenge.into(),
-        NotSignedIn::NoRoom => ApiError::NoRoom,
+        NotSignedIn::StorageFull => ApiError::StorageFull,
         NotSignedIn::Database(error) => error.into(),
     })?;
     respond::private(&Session {

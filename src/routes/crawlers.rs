@@ -79,7 +79,7 @@ pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
         Ok(Some(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None }))
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = read_cache::answer(app, request, Some(Weight::of_listings(filter.most())), &name, read).await?;
+    let page = read_cache::answer(app, request, Some(Weight::of_listings(filter.page_size())), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a feed without an answer".into()))?;
     typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300")
 }

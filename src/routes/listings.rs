@@ -12,7 +12,7 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, InvalidParameter, NoRoom, Page, Source, StoreError, Stored},
+    catalogue::{self, Filter, InvalidParameter, Page, QuotaExceeded, Source, StoreError, Stored},
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
@@ -53,7 +53,7 @@ pub enum ListingError {
     OfferChanged,
     /// The seller's quota, or the day's.
     #[error(transparent)]
-    NoRoom(NoRoom),
+    QuotaExceeded(QuotaExceeded),
 }
 
 impl Refused for ListingError {
@@ -61,8 +61,8 @@ impl Refused for ListingError {
         let text = self.to_string();
         match self {
             Self::Unknown => ErrorAnswer::not_found(text),
-            Self::NoRoom(NoRoom::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text),
-            Self::Query(_) | Self::Field(_) | Self::NoRoom(_) => ErrorAnswer::bad_request(text),
+            Self::QuotaExceeded(QuotaExceeded::Today { wait_s, .. }) => ErrorAnswer::unavailable_for(*wait_s, text),
+            Self::Query(_) | Self::Field(_) | Self::QuotaExceeded(_) => ErrorAnswer::bad_request(text),
             Self::NotYours => ErrorAnswer::forbidden(text),
             Self::NoProof | Self::Proof(_) | Self::OfferChanged => ErrorAnswer::unauthorized(text),
         }
@@ -81,7 +81,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
             let page = read_cache::answer(
                 app,
                 request,
-                Some(Weight::of_listings(filter.most())),
+                Some(Weight::of_listings(filter.page_size())),
                 &format!("/listings?{query}"),
                 read,
             )
@@ -173,7 +173,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
             Ok(response)
         }
         Stored::OfferChanged => Err(ListingError::OfferChanged.into()),
-        Stored::NoRoom(room) => Err(ListingError::NoRoom(room).into()),
+        Stored::QuotaExceeded(room) => Err(ListingError::QuotaExceeded(room).into()),
     }
 }
 

@@ -38,7 +38,7 @@ const PROGRESS_S: u32 = 3;
 /// A message of an agent whose owner signed in. Nothing is answered to others, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
 pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
-    if let Some(refusal) = stranger(app, &request)? {
+    if let Some(refusal) = reject_foreign_origin(app, &request)? {
         return Ok(refusal);
     }
     let authority = app.authority(&request)?;
@@ -64,7 +64,7 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
 
 /// A message of an agent with a wallet of its own.
 pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
-    if let Some(refusal) = stranger(app, &request)? {
+    if let Some(refusal) = reject_foreign_origin(app, &request)? {
         return Ok(refusal);
     }
     app.limit_client(Counted::Session, &request).await?;
@@ -141,8 +141,8 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
-    let beside = if progress.is_some() { http::BESIDE } else { 0 };
-    let bytes = json::weight(&body).saturating_add(beside);
+    let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
+    let bytes = json::weight(&body).saturating_add(overhead);
     let held = http::hold(&request, bytes)?;
     drop(body);
     if message.asks_shop() {
@@ -191,7 +191,7 @@ fn write(answer: RpcAnswer) -> Result<Response, ApiError> {
 }
 
 /// The refusal of a page that reached us under a name that is not ours.
-fn stranger(app: &App, request: &Request) -> Result<Option<Response>, ApiError> {
+fn reject_foreign_origin(app: &App, request: &Request) -> Result<Option<Response>, ApiError> {
     let header = |name| request.headers().get(name);
     let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
     if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {

@@ -49,7 +49,7 @@ impl Refused for AccountError {
         match self {
             Self::NotRead(NotRead::Refunded) => ErrorAnswer::gone(text),
             Self::NotRead(_) => ErrorAnswer::not_found(text),
-            Self::NotBought(error) if error.passes() => ErrorAnswer::unavailable(text),
+            Self::NotBought(error) if error.is_temporary() => ErrorAnswer::unavailable(text),
             Self::Limits(_) | Self::NotBought(_) | Self::NotWithdrawn(_) => ErrorAnswer::bad_request(text),
         }
     }

@@ -195,7 +195,7 @@ async fn form(request: &mut Request) -> Result<Result<String, OAuthError>, ApiEr
 }
 
 /// RFC 7009: the client ends its sign-in.
-pub async fn end(app: &App, mut request: Request) -> Result<Response, ApiError> {
+pub async fn revoke_token(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Token, &request).await?;
     let authority = app.authority(&request)?;
     let ended = match form(&mut request).await? {
@@ -262,7 +262,7 @@ pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> 
 }
 
 /// The end of one.
-pub async fn revoke(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+pub async fn revoke_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Session, request).await?;
     let session = PresentedToken::required(request)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms()).await? {

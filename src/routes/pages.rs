@@ -114,7 +114,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _place = app.limit_search(Weight::of_listings(filter.most()), request).await?;
+    let _place = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
     let database = app.database();
     let Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;

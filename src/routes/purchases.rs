@@ -108,7 +108,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
     let body = read_request(&mut request, MAX_BODY).await?;
     let verdict: Verdict = serde_json::from_slice(&body).map_err(|_| PurchaseError::Verdict)?;
     let database = app.database();
-    let bought: Option<PaymentRecord> = database.run(payment::record(&id)).await?.first_json()?;
+    let bought: Option<PaymentRecord> = database.run(payment::by_tx(&id)).await?.first_json()?;
     let bought = bought.filter(PaymentRecord::is_purchase).ok_or(PurchaseError::Unknown)?;
     match request.headers().get("x-service-proof")? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,

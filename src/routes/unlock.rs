@@ -35,15 +35,15 @@ use crate::{
 };
 
 /// Headers of terms that an isolate keeps, of some two kilobytes each.
-const MAX_HEADERS: usize = 1_000;
+const MAX_TEMPLATES: usize = 1_000;
 
 thread_local! {
     /// What is the same in each unpaid answer, by the address of the paywall.
-    static HEADERS: RefCell<HashMap<String, Rc<Unpaid>>> = RefCell::default();
+    static TEMPLATES: RefCell<HashMap<String, Rc<TermsTemplate>>> = RefCell::default();
 }
 
 /// What an unpaid request is told of a listing each time, but for its secret and its quote. Prices never change.
-struct Unpaid {
+struct TermsTemplate {
     header: HeaderTemplate,
     /// Where the listing is sold under quotes.
     quotes: Option<QuoteTemplate>,
@@ -98,14 +98,18 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         Outcome::PaymentRequired(why, pending) => match why {
             PayError::Refused(refusal) if refusal.is_malformed() => Err(UnlockError::Malformed(refusal).into()),
             PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(why).into()),
-            _ => paywall.asks(&why, pending).await,
+            _ => paywall.payment_required_response(&why, pending).await,
         },
     }
 }
 
 /// How the paywall asks for payment over HTTP.
 impl Paywall<'_> {
-    async fn asks(&self, why: &PayError, pending: Option<PaymentRequirements>) -> Result<Response, ApiError> {
+    async fn payment_required_response(
+        &self,
+        why: &PayError,
+        pending: Option<PaymentRequirements>,
+    ) -> Result<Response, ApiError> {
         let header = self.terms_header(why, pending).await?;
         let words = serde_json::json!({ "error": why.to_string() });
         let mut response = answer::private_json(words.to_string())?.with_status(402);
@@ -122,7 +126,7 @@ impl Paywall<'_> {
         // Other methods, queries and bodies have digests of their own.
         let usual = self.request.method() == "GET" && self.request.query().is_none() && !self.request.has_body();
         if usual && *why == PayError::Unpaid {
-            return self.unpaid(url).await;
+            return self.terms_from_template(url).await;
         }
         let accepts = self.accepts(pending).await?;
         let required = self.required(url, self.extensions(), accepts, why.code(), &paywall::secret()?);
@@ -137,12 +141,12 @@ impl Paywall<'_> {
     }
 
     /// The terms for who brings no payment: what is the same each time is kept, and only secret and quote are made anew.
-    async fn unpaid(&self, url: String) -> Result<String, ApiError> {
+    async fn terms_from_template(&self, url: String) -> Result<String, ApiError> {
         let secret = paywall::secret()?;
-        let kept = HEADERS.with_borrow(|kept| kept.get(&url).cloned());
+        let kept = TEMPLATES.with_borrow(|kept| kept.get(&url).cloned());
         let kept = match kept {
             Some(kept) => kept,
-            None => self.keep(url).await?,
+            None => self.keep_template(url).await?,
         };
         let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.terms().modes)) else {
             return Ok(kept.header.with(&[&secret]));
@@ -154,7 +158,7 @@ impl Paywall<'_> {
     }
 
     /// Keeps what is the same in each of a listing's 402.
-    async fn keep(&self, url: String) -> Result<Rc<Unpaid>, ApiError> {
+    async fn keep_template(&self, url: String) -> Result<Rc<TermsTemplate>, ApiError> {
         let quoting = self.methods.quoting(&self.terms().modes);
         let quotes = match quoting {
             Some(method) => {
@@ -166,18 +170,18 @@ impl Paywall<'_> {
         let mut accepts = self.offers(&[self.methods.unquoted()]).await?;
         accepts.extend(quotes.iter().map(|quotes| quotes.entry().clone()));
         // What no seller can have written into a title.
-        let place = paywall::secret()?;
-        let required = self.required(url.clone(), self.extensions(), accepts, PayError::Unpaid.code(), &place);
-        let marks: Vec<_> = [&*place].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
+        let placeholder = paywall::secret()?;
+        let required = self.required(url.clone(), self.extensions(), accepts, PayError::Unpaid.code(), &placeholder);
+        let marks: Vec<_> = [&*placeholder].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
         let header = HeaderTemplate::new(&required, &marks).map_err(|error| terms_fault(&error))?;
-        let unpaid = Rc::new(Unpaid { header, quotes });
-        HEADERS.with_borrow_mut(|kept| {
-            if kept.len() >= MAX_HEADERS {
+        let template = Rc::new(TermsTemplate { header, quotes });
+        TEMPLATES.with_borrow_mut(|kept| {
+            if kept.len() >= MAX_TEMPLATES {
                 kept.clear();
             }
-            kept.insert(url, unpaid.clone());
+            kept.insert(url, template.clone());
         });
-        Ok(unpaid)
+        Ok(template)
     }
 }
 

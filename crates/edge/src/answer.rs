@@ -9,7 +9,7 @@ use cardano::chain::ChainError;
 use market::challenge::ChallengesError;
 
 use crate::{
-    http::{BodyError, CROWDED_SECONDS},
+    http::{BodyError, RETRY_MEMORY_SECONDS},
     serve::Response,
     settings::SettingError,
 };
@@ -224,7 +224,7 @@ impl From<&BodyError> for ErrorAnswer {
             BodyError::TooLarge(_) => Self::too_large(error.to_string()),
             BodyError::Broken => Self::bad_request(error.to_string()),
             BodyError::Slow => Self::with(408, error.to_string()),
-            BodyError::Crowded => Self::too_many(CROWDED_SECONDS, error.to_string()),
+            BodyError::OutOfMemory => Self::too_many(RETRY_MEMORY_SECONDS, error.to_string()),
         }
     }
 }

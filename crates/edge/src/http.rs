@@ -10,13 +10,13 @@ use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, 
 
 use crate::{client::client, semaphore::Permit, serve};
 
-/// What a request counts for while it waits, beside what it brought: its future, and room to grow.
-pub const BESIDE: usize = 16 << 10;
+/// Bytes that a request counts for while it waits, besides its body: its future, and room to grow.
+pub const REQUEST_OVERHEAD: usize = 16 << 10;
 /// How long a body may take to arrive.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Seconds after which there may be room again.
-pub const CROWDED_SECONDS: u32 = 5;
+/// Seconds after which there may be memory again.
+pub const RETRY_MEMORY_SECONDS: u32 = 5;
 
 /// Why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,8 +31,8 @@ pub enum BodyError {
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
     /// The isolate holds as much as it may, of this client's or of all clients'.
-    #[error("too much is sent, or waits, at once: try again in {CROWDED_SECONDS} seconds")]
-    Crowded,
+    #[error("too much is sent, or waits, at once: try again in {RETRY_MEMORY_SECONDS} seconds")]
+    OutOfMemory,
 }
 
 /// Reads a request's body, no more than `limit` bytes of it.
@@ -68,7 +68,7 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
 /// # Errors
 /// Its client, or all together, hold as much as they may.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Permit, BodyError> {
-    Permit::try_hold(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::Crowded)
+    Permit::try_hold(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::OutOfMemory)
 }
 
 async fn read(mut stream: ByteStream, limit: usize, mut take: impl FnMut(usize) -> bool) -> Result<Vec<u8>, BodyError> {
@@ -79,7 +79,7 @@ async fn read(mut stream: ByteStream, limit: usize, mut take: impl FnMut(usize) 
             return Err(BodyError::TooLarge(limit));
         }
         if !take(chunk.len()) {
-            return Err(BodyError::Crowded);
+            return Err(BodyError::OutOfMemory);
         }
         body.extend_from_slice(&chunk);
     }

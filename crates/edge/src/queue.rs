@@ -28,7 +28,7 @@ struct Queue {
 }
 
 impl Queue {
-    fn lately(&self, client: &str) -> usize {
+    fn recent_calls(&self, client: &str) -> usize {
         self.made.iter().filter(|(_, by)| by == client).count()
     }
 
@@ -37,9 +37,9 @@ impl Queue {
         while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
             self.made.pop_front();
         }
-        let own = self.lately(client);
-        let turn =
-            self.made.len() < CALLS && self.waiting.iter().all(|other| other == client || self.lately(other) >= own);
+        let own = self.recent_calls(client);
+        let turn = self.made.len() < CALLS
+            && self.waiting.iter().all(|other| other == client || self.recent_calls(other) >= own);
         if turn {
             self.made.push_back((now_ms, client.to_owned()));
         }
@@ -69,7 +69,7 @@ impl Drop for Waiting<'_> {
 
 /// Waits for this client's turn; whether it came within thirty seconds. On a local stack, where all are one client, there are
 /// no turns.
-pub async fn turn(client: &str) -> bool {
+pub async fn wait_turn(client: &str) -> bool {
     if client == UNKNOWN {
         return true;
     }

@@ -34,8 +34,8 @@ extern "C" {
 }
 
 /// Headers that are kept, of so many characters each at most: a longer value is another in each answer.
-const PLACES: usize = 64;
-const LONGEST_COMMON: usize = 200;
+const MAX_SHARED_HEADERS: usize = 64;
+const MAX_SHARED_LENGTH: usize = 200;
 
 /// A request that came in.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl HeaderList {
     /// Lines `name:value` of those that many answers have, and of those that are this answer's own.
     fn write(&self, common: &mut String, own: &mut String) {
         for (name, value) in &self.0 {
-            let text = if value.len() > LONGEST_COMMON { &mut *own } else { &mut *common };
+            let text = if value.len() > MAX_SHARED_LENGTH { &mut *own } else { &mut *common };
             text.extend([name, ":", value, "\n"]);
         }
     }
@@ -174,15 +174,15 @@ impl HeaderList {
 
 /// The headers that JavaScript keeps, lines each, in their places.
 ///
-/// Most answers have the same few again and again. Places are given in turn: a new text replaces the one that was
+/// Most answers have the same few again and again. Slots are given in turn: a new text replaces the one that was
 /// kept there.
 #[derive(Default)]
-struct Places {
+struct SharedHeaders {
     kept: Vec<String>,
     next: usize,
 }
 
-impl Places {
+impl SharedHeaders {
     fn place(&mut self, lines: &str) -> u32 {
         // Seldom of equal length, so this compares next to nothing.
         let at = self.kept.iter().position(|kept| kept == lines).unwrap_or_else(|| self.keep(lines));
@@ -191,7 +191,7 @@ impl Places {
 
     fn keep(&mut self, lines: &str) -> usize {
         let at = self.next;
-        self.next = at.saturating_add(1) % PLACES;
+        self.next = at.saturating_add(1) % MAX_SHARED_HEADERS;
         match self.kept.get_mut(at) {
             Some(before) => lines.clone_into(before),
             None => self.kept.push(lines.to_owned()),
@@ -342,7 +342,7 @@ impl Response {
 
     fn into_js(self) -> JsValue {
         thread_local! {
-            static LINES: RefCell<(String, String, Places)> = RefCell::default();
+            static LINES: RefCell<(String, String, SharedHeaders)> = RefCell::default();
         }
         LINES.with_borrow_mut(|(common, own, places)| {
             common.clear();
@@ -398,10 +398,10 @@ mod tests {
         {
             assert!(headers.set(name, value).is_err(), "{name:?}: {value:?}");
         }
-        headers.set("PAYMENT-REQUIRED", "e".repeat(LONGEST_COMMON + 1)).unwrap();
+        headers.set("PAYMENT-REQUIRED", "e".repeat(MAX_SHARED_LENGTH + 1)).unwrap();
         let (mut common, mut own) = (String::new(), String::new());
         headers.write(&mut common, &mut own);
         assert_eq!(common, "ETag:\"2\"\n");
-        assert_eq!(own, format!("PAYMENT-REQUIRED:{}\n", "e".repeat(LONGEST_COMMON + 1)));
+        assert_eq!(own, format!("PAYMENT-REQUIRED:{}\n", "e".repeat(MAX_SHARED_LENGTH + 1)));
     }
 }

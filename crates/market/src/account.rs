@@ -137,7 +137,7 @@ pub enum NotSignedIn {
     Answered,
     /// The database has no room for another account.
     #[error("there is no room for a new account")]
-    NoRoom,
+    StorageFull,
     /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -223,7 +223,7 @@ pub async fn sign_in(
     let refused = if known.first().is_some() || room == StorageHeadroom::Ample {
         NotSignedIn::Answered
     } else {
-        NotSignedIn::NoRoom
+        NotSignedIn::StorageFull
     };
     account.first_json()?.ok_or(refused)
 }

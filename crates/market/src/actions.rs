@@ -36,9 +36,9 @@ pub use self::{
 use crate::{chain_state::Lead, contents::ContentsError, listing::DeliveryMode, purchase::Status};
 
 /// Outputs that an escrow is followed through at most: the watcher lags behind by one or two.
-const MAX_HOPS: usize = 4;
+const MAX_STEPS: usize = 4;
 /// Slots for which an estimate's transaction is valid.
-const SOON: u64 = 180;
+const ESTIMATE_VALID_SLOTS: u64 = 180;
 
 /// One request's view of the world.
 pub struct Actions<'a, D, C, K> {
@@ -153,7 +153,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     async fn current_escrow(&self, known: &LockedPurchase) -> Result<CurrentEscrow, NoEscrow> {
         let Some(mut at) = known.utxo else { return Ok(CurrentEscrow::Ended(known.status)) };
         let mut outputs = self.chain.outputs_of(&at.tx).await?;
-        for _ in 0..MAX_HOPS {
+        for _ in 0..MAX_STEPS {
             let traced = outputs.unwrap_or_default().into_iter().find(|output| output.utxo.reference == at);
             let traced = traced.ok_or(NoEscrow::Busy)?;
             let escrow = Escrow::read(traced.utxo, self.deployment).map_err(|_| NoEscrow::OtherContract)?;
@@ -208,7 +208,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
         const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);
-        let validity = Validity { from: Some(tip.slot), until: tip.slot.saturating_add(SOON) };
+        let validity = Validity { from: Some(tip.slot), until: tip.slot.saturating_add(ESTIMATE_VALID_SLOTS) };
         let mut plan = planner.plan_within(escrow, step, validity).ok()?;
         let goes_on =
             Rule::find(step.action(), &escrow.datum).is_some_and(|rule| matches!(rule.effect, Effect::Continue { .. }));

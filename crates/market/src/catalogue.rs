@@ -22,7 +22,7 @@ pub mod take_off;
 
 pub use newest::Newest;
 pub use page::{count, page};
-pub use store::{NoRoom, Quota, Source, StoreError, Stored, store};
+pub use store::{Quota, QuotaExceeded, Source, StoreError, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;
@@ -39,7 +39,7 @@ const MAX_QUERY: usize = 200;
 /// Words of it that are looked for: each costs a look through all that have it.
 const MAX_WORDS: usize = 12;
 /// Listings that one answer looks at, at most, however many there are.
-const LOOKED: u32 = 10_000;
+const MAX_SCANNED: u32 = 10_000;
 
 /// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";

@@ -46,7 +46,7 @@ use crate::{
     listing::DeliveryMode,
     payment::{self, MAX_CHECKED, PaymentRecord},
     release::Release,
-    results::Seller,
+    result_poster::Seller,
 };
 
 /// A payment method, and the delivery mode that it is.
@@ -179,8 +179,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Looks for a buyer's failed payments on the chain.
-    async fn look_for_earlier(&self, records: &[PaymentRecord]) -> Result<EarlierPayments, Unavailable> {
+    /// Asks the chain about a buyer's failed payments.
+    async fn check_earlier_payments(&self, records: &[PaymentRecord]) -> Result<EarlierPayments, Unavailable> {
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(records));
         // A provider may have passed on what it refused; no node keeps an expired one. The mempool is asked before the
         // blocks: what left it meanwhile is seen where it went.
@@ -191,7 +191,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 break;
             }
         }
-        let (included, absent) = self.find_among(checked).await?;
+        let (included, never_included) = self.find_included(checked).await?;
         if included.is_some() {
             return Ok(EarlierPayments::Found);
         }
@@ -199,36 +199,36 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             return Ok(EarlierPayments::Waiting(tx));
         }
         Ok(match (checked.last(), count > checked.len()) {
-            (Some(last), true) if absent == 0 => EarlierPayments::TooMany(last.entry.tx),
+            (Some(last), true) if never_included == 0 => EarlierPayments::TooMany(last.entry.tx),
             (_, true) => EarlierPayments::Found,
-            (_, false) => EarlierPayments::NotFound(count.saturating_sub(absent)),
+            (_, false) => EarlierPayments::NotFound(count.saturating_sub(never_included)),
         })
     }
 
-    /// Which of these payments a block has, and how many of them no block had long after their end.
-    async fn find_among(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
-        let mut absent = vec![];
+    /// The first of these payments that a block has, and how many of them no block had long after their validity ended.
+    async fn find_included(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
+        let mut never_included = vec![];
         for mut record in records.iter().cloned() {
-            let step = self.outbox().refresh(&mut record.entry, None, Trust::Payer, self.now).await?;
-            if let Decision::Include(_) = step {
+            let decision = self.outbox().refresh(&mut record.entry, None, Trust::Payer, self.now).await?;
+            if let Decision::Include(_) = decision {
                 return Ok((Some(record.entry.tx), 0));
             }
-            if !record.entry.state.is_open() && record.entry.valid_until < payment::lately(self.now) {
-                absent.push(record.entry.tx);
+            if !record.entry.state.is_open() && record.entry.valid_until < payment::oldest_uncertain_slot(self.now) {
+                never_included.push(record.entry.tx);
             }
         }
-        // One that no block had long after its end is not looked for again: it would hide others.
-        if !absent.is_empty() {
-            self.database.run(outbox::mark_never_included(&absent)).await?;
+        // One that no block had long after its validity is not checked again: it would take the place of others.
+        if !never_included.is_empty() {
+            self.database.run(outbox::mark_never_included(&never_included)).await?;
         }
-        Ok((None, absent.len()))
+        Ok((None, never_included.len()))
     }
 
     /// The content that this payment bought, unless it was read on the way.
     async fn bought(&self, hash: &ContentHash, payment: &TxHash, read: Option<String>) -> Result<String, Unavailable> {
         match read {
             Some(content) => Ok(content),
-            None => Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| no_content(hash))?),
+            None => Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?),
         }
     }
 
@@ -248,7 +248,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 .get(hash)
                 .await
                 .map_err(Unavailable::from)?
-                .ok_or_else(|| Unavailable::from(no_content(hash)))?;
+                .ok_or_else(|| Unavailable::from(content_missing(hash)))?;
         }
         let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
         Ok(NewPayment {
@@ -285,12 +285,12 @@ fn ensure_releasable(record: &PaymentRecord, clock: Millis) -> Result<(), Unavai
     }
 }
 
-fn no_content(hash: &ContentHash) -> DatabaseError {
+fn content_missing(hash: &ContentHash) -> DatabaseError {
     DatabaseError(format!("the content {hash} is not there"))
 }
 
-/// How a driven payment stands, in x402's words.
-fn in_x402(status: TxStatus) -> Settlement {
+/// A payment's status as an x402 settlement.
+fn x402_settlement(status: TxStatus) -> Settlement {
     let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
     match status {
         TxStatus::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),

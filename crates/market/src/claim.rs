@@ -208,7 +208,7 @@ impl NewPayment<'_> {
         statements.extend(self.attribute());
         statements.push(reserve);
         statements.extend(self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now)));
-        statements.extend([conditions_of(&facts), payment::record(&self.tx)]);
+        statements.extend([conditions_of(&facts), payment::by_tx(&self.tx)]);
         let answers = database.batch(statements).await?;
         let [entry, .., blocked, known] = answers.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()));

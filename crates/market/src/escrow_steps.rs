@@ -31,7 +31,7 @@ pub(crate) struct Found {
     pub time_ms: Millis,
 }
 
-/// How an output stands.
+/// Whether an output is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
     /// It is unspent.
@@ -83,7 +83,7 @@ pub(crate) fn rollbacks() -> Statement {
 
 /// An open escrow.
 #[derive(Clone, Debug)]
-struct Watched {
+struct OpenEscrow {
     purchase: TxHash,
     escrow: Escrow,
     /// Who is to be paid how much when it is collected.
@@ -93,9 +93,9 @@ struct Watched {
     spender: Option<TxHash>,
 }
 
-/// As it is stored.
+/// An [`OpenEscrow`] as it is stored.
 #[derive(Deserialize)]
-struct WatchedRow {
+struct OpenEscrowRow {
     purchase: TxHash,
     utxo: TxRef,
     address: String,
@@ -197,10 +197,10 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         if inputs.is_empty() {
             return Ok(steps);
         }
-        let rows: Vec<WatchedRow> = self.database.run(watched(&inputs)).await?.all_json()?;
+        let rows: Vec<OpenEscrowRow> = self.database.run(open_escrows(&inputs)).await?.all_json()?;
         let mut open = BTreeMap::new();
         for row in rows {
-            match Watched::try_from(row) {
+            match OpenEscrow::try_from(row) {
                 Ok(watched) => drop(open.insert(watched.escrow.utxo.reference, watched)),
                 Err(error) => steps.recorded.notes.push(error.to_string()),
             }
@@ -216,9 +216,9 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 
     /// What one transaction changes; escrows that continue replace themselves in `open`.
-    fn changes(&self, found: &Found, open: &mut BTreeMap<TxRef, Watched>, recorded: &mut Recorded) -> Changes {
+    fn changes(&self, found: &Found, open: &mut BTreeMap<TxRef, OpenEscrow>, recorded: &mut Recorded) -> Changes {
         let utxos = &found.utxos;
-        let spent: Vec<Watched> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
+        let spent: Vec<OpenEscrow> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
         let mut changes = Changes::default();
         if spent.is_empty() {
             return changes;
@@ -228,7 +228,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         for watched in spent {
             recorded.steps = recorded.steps.saturating_add(1);
             changes.superseded.extend(watched.spender.filter(|tx| *tx != utxos.id));
-            let (step, next) = self.after(watched, found, &mut payouts, recorded);
+            let (step, next) = self.step_from(watched, found, &mut payouts, recorded);
             changes.statements.push(step);
             if let Some(next) = next {
                 open.insert(next.escrow.utxo.reference, next);
@@ -240,17 +240,17 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 
     /// What a transaction made of an escrow that it spent: the statement, and the escrow where it continues.
-    fn after(
+    fn step_from(
         &self,
-        watched: Watched,
+        watched: OpenEscrow,
         found: &Found,
         payouts: &mut Payouts<'_>,
         recorded: &mut Recorded,
-    ) -> (Statement, Option<Watched>) {
+    ) -> (Statement, Option<OpenEscrow>) {
         let old = watched.escrow.utxo.reference;
         match watched.escrow.spent_into(&found.utxos.made) {
             Spent::Continues(next) => {
-                let next = Watched { escrow: *next, spender: None, ..watched };
+                let next = OpenEscrow { escrow: *next, spender: None, ..watched };
                 let status = Status::from(next.escrow.datum.state);
                 let step = Step { old, utxo: Some(next.escrow.utxo.reference), status, creator_paid: false };
                 (self.step(&next, found, &step), Some(next))
@@ -267,7 +267,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 }
                 let creator_paid = ending == Ending::Withdrawn
                     && watched.share > Lovelace::ZERO
-                    && payouts.take(&watched.creator, watched.share);
+                    && payouts.take_output(&watched.creator, watched.share);
                 let step = Step { old, utxo: None, status: Status::from(ending), creator_paid };
                 (self.step(&watched, found, &step), None)
             }
@@ -275,7 +275,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 
     /// The statement that adds a step, where the escrow is still what was spent, and no rollback was undone meanwhile.
-    fn step(&self, after: &Watched, found: &Found, step: &Step) -> Statement {
+    fn step(&self, after: &OpenEscrow, found: &Found, step: &Step) -> Statement {
         let datum = &after.escrow.datum;
         statement!(
             format!(
@@ -322,7 +322,7 @@ impl<'a> Payouts<'a> {
     }
 
     /// Takes the smallest output that pays at least this much to an address; whether there is one.
-    fn take(&mut self, to: &str, least: Lovelace) -> bool {
+    fn take_output(&mut self, to: &str, least: Lovelace) -> bool {
         let pays = |(_, output): &(usize, &&Utxo)| output.address == to && output.value.lovelace >= least;
         let found = self.0.iter().enumerate().filter(pays).min_by_key(|(_, output)| output.value.lovelace);
         let Some(index) = found.map(|(index, _)| index) else { return false };
@@ -351,7 +351,7 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
 }
 
 /// The statement that reads the escrows that these outputs are.
-fn watched(outputs: &[String]) -> Statement {
+fn open_escrows(outputs: &[String]) -> Statement {
     statement!(
         "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'address', e.address, 'datum', e.datum, \
            'locked', CAST(e.locked_lovelace AS TEXT), 'creator', p.seller_address, \
@@ -363,10 +363,10 @@ fn watched(outputs: &[String]) -> Statement {
     )
 }
 
-impl TryFrom<WatchedRow> for Watched {
+impl TryFrom<OpenEscrowRow> for OpenEscrow {
     type Error = DatabaseError;
 
-    fn try_from(row: WatchedRow) -> Result<Self, DatabaseError> {
+    fn try_from(row: OpenEscrowRow) -> Result<Self, DatabaseError> {
         let cbor = hex::decode(&row.datum).ok();
         let read = cbor.and_then(|cbor| Some((Datum::from_cbor(&cbor).ok()?, cbor)));
         let broken = || DatabaseError(format!("the escrow of {} cannot be read", row.purchase));
@@ -379,7 +379,7 @@ impl TryFrom<WatchedRow> for Watched {
             datum_hash: None,
             reference_script: None,
         };
-        let WatchedRow { purchase, creator, share, spender, .. } = row;
+        let OpenEscrowRow { purchase, creator, share, spender, .. } = row;
         Ok(Self { purchase, escrow: Escrow { utxo, datum }, creator, share, spender })
     }
 }
@@ -401,9 +401,9 @@ mod tests {
         let ada = Lovelace::from_ada;
         let made = [output(9, None), output(5, None), output(50, Some(vec![0x80]))];
         let mut payouts = Payouts::of(&made);
-        assert!(!payouts.take("another address", ada(1)));
-        assert!(payouts.take("creator", ada(4)), "the smaller one");
-        assert!(payouts.take("creator", ada(9)), "the larger one is left");
-        assert!(!payouts.take("creator", ada(1)), "an output tagged for a party of an escrow pays no creator");
+        assert!(!payouts.take_output("another address", ada(1)));
+        assert!(payouts.take_output("creator", ada(4)), "the smaller one");
+        assert!(payouts.take_output("creator", ada(9)), "the larger one is left");
+        assert!(!payouts.take_output("creator", ada(1)), "an output tagged for a party of an escrow pays no creator");
     }
 }

@@ -26,7 +26,7 @@ mod platform;
 pub mod proof;
 pub mod purchase;
 pub mod release;
-pub mod results;
+pub mod result_poster;
 pub mod sales;
 pub mod schema;
 pub mod state;

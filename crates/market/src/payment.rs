@@ -13,11 +13,11 @@ use crate::{
     release::{Release, ReleaseFacts, facts_json, release},
 };
 
-/// How many of a buyer's failed payments are looked for on the chain in one request.
+/// Failed payments of a buyer that one request checks on the chain.
 pub(crate) const MAX_CHECKED: usize = 8;
 /// SQL for their order: the oldest and the newest first. A retry spends what the first try spent, so the oldest is the one
-/// that a provider may have passed on before it refused; the newest is the one that a lagging provider does not show yet.
-const ENDS_FIRST: &str =
+/// that a provider may have forwarded although it refused it; the newest is the one that a lagging provider does not show.
+const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
 
 /// A payment that was claimed before.
@@ -28,7 +28,7 @@ pub struct PaymentRecord {
     pub entry: Entry,
     /// What is paid for.
     pub listing_id: ListingId,
-    /// How.
+    /// The delivery mode.
     pub mode: DeliveryMode,
     /// Who pays.
     pub payer: Address,
@@ -61,7 +61,7 @@ impl PaymentRecord {
 }
 
 /// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.
-fn records() -> String {
+fn select_records() -> String {
     format!(
         "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, \
            'header', p.header_digest, 'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
@@ -72,14 +72,14 @@ fn records() -> String {
 
 /// The statement that reads the payment by a transaction, as [`PaymentRecord`].
 #[must_use]
-pub fn record(tx: &TxHash) -> Statement {
-    statement!(records() + "p.tx_id = ?1", tx)
+pub fn by_tx(tx: &TxHash) -> Statement {
+    statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
 /// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].
 #[must_use]
-pub fn record_of(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
-    statement!(records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
+pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
+    statement!(select_records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
 }
 
 /// The statement that reads the oldest payment by which one of these buyers owns a listing, as [`PaymentRecord`].
@@ -88,7 +88,7 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let sql = format!(
         "{} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
            ORDER BY bought_at_ms LIMIT 1)",
-        records(),
+        select_records(),
         buyer::keys("?2")
     );
     statement!(sql, listing, buyer::parameter(buyers))
@@ -101,8 +101,8 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
             "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.never_included = 0 \
-               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {ENDS_FIRST} LIMIT {MAX_CHECKED}",
-            records(),
+               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
+            select_records(),
             buyer::keys("?2")
         ),
         listing,
@@ -112,7 +112,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 
 /// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and newest
 /// first, as [`PaymentRecord`]s: others may have handed them in, or the provider lagged. Not those that this wallet made
-/// within the last hour, which the next payment excludes by spending what they spend ([`ended_lately`]). One more than
+/// within the last hour, which the next payment excludes by spending what they spend ([`given_up_recently`]). One more than
 /// [`MAX_CHECKED`] tells that there are too many.
 #[must_use]
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
@@ -120,8 +120,8 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
         format!(
             "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.never_included = 0 \
                AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
-             ORDER BY {ENDS_FIRST} LIMIT {MAX_CHECKED} + 1",
-            records(),
+             ORDER BY {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED} + 1",
+            select_records(),
             buyer::keys("?2")
         ),
         listing,
@@ -134,7 +134,7 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
 /// The statement that reads the payments of a service wallet for a listing that failed within the last hour
 /// ([`outbox::Earlier`]), oldest first.
 #[must_use]
-pub fn ended_lately(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
+pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
         format!(
             "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
@@ -148,7 +148,7 @@ pub fn ended_lately(wallet: &Address, listing: &ListingId, now: Millis) -> State
 }
 
 /// The first slot after which a transaction that expired may still be missing from a provider's view ([`MAX_LAG_MS`]).
-pub(crate) fn lately(now: Millis) -> u64 {
+pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 

@@ -6,7 +6,7 @@ use cardano::{Address, Lovelace, chain::Utxo, tx::build::NewOutput};
 use outbox::WalletSnapshot;
 
 /// The least that pays for an action alone: fee, collateral, and change that is an output again.
-pub(crate) const PAYS_ALONE: Lovelace = Lovelace::from_ada(3);
+pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
 /// What an output holds that is split off: fees of a dozen results before it is too small.
 const SPLIT: Lovelace = Lovelace::from_ada(8);
 /// Separate outputs that the wallet keeps: as many results wait for one block.
@@ -14,20 +14,20 @@ pub(crate) const OUTPUTS: usize = 60;
 /// Outputs that one transaction splits off: it stays small enough to be accepted by every node.
 const MAX_SPLIT: usize = 50;
 /// What stays whole: a payout to a creator, and the fees of a tick, need not be gathered.
-const KEPT_WHOLE: Lovelace = Lovelace::from_ada(50);
+const UNSPLIT_RESERVE: Lovelace = Lovelace::from_ada(50);
 /// After as many blocks, about an hour, a tick looks at the wallet though it has nothing to pay.
-const BLOCKS_BETWEEN_LOOKS: u64 = 180;
+const WALLET_CHECK_BLOCKS: u64 = 180;
 
 /// Whether a tick that sees this newest block looks at the wallet though it has nothing to pay: the first, and one about
 /// every hour. `before` is the newest block that an earlier tick saw.
-pub(crate) fn is_looked_at(before: Option<u64>, now: u64) -> bool {
-    let period = |height: u64| height.checked_div(BLOCKS_BETWEEN_LOOKS);
+pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
+    let period = |height: u64| height.checked_div(WALLET_CHECK_BLOCKS);
     before.is_none_or(|before| period(before) != period(now))
 }
 
 /// Whether an output pays for an action alone. Tokens, and scripts, stay where they are.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
-    utxo.is_plain() && utxo.value.lovelace >= PAYS_ALONE
+    utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
 
 /// The shown outputs that no outbox entry has reserved.
@@ -43,7 +43,7 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
         return None;
     }
     let largest = utxos.iter().filter(|utxo| utxo.is_plain()).max_by_key(|utxo| utxo.value.lovelace)?;
-    let spare = largest.value.lovelace.saturating_sub(KEPT_WHOLE).get().checked_div(SPLIT.get())?;
+    let spare = largest.value.lovelace.saturating_sub(UNSPLIT_RESERVE).get().checked_div(SPLIT.get())?;
     let count = usize::try_from(spare).unwrap_or(usize::MAX).min(OUTPUTS.saturating_sub(separate)).min(MAX_SPLIT);
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
@@ -66,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wallet_is_looked_at_first_and_then_about_every_hour() {
-        assert!(is_looked_at(None, 7));
-        assert!(!is_looked_at(Some(7), 7));
-        assert!(!is_looked_at(Some(180), 359));
-        assert!(is_looked_at(Some(359), 360));
+    fn a_wallet_is_checked_first_and_then_about_every_hour() {
+        assert!(is_wallet_check_due(None, 7));
+        assert!(!is_wallet_check_due(Some(7), 7));
+        assert!(!is_wallet_check_due(Some(180), 359));
+        assert!(is_wallet_check_due(Some(359), 360));
     }
 
     #[test]

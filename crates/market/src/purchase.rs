@@ -34,7 +34,7 @@ pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, '
 
 /// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
 /// Recording it again changes nothing.
-pub(crate) fn record(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
+pub(crate) fn insert(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
     statement!(
         "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
            creator_lovelace, status, bought_at_ms) \

@@ -6,7 +6,7 @@ use escrow::{Datum, PlutusAddress};
 use outbox::{Decision, Entry, Kind, TransitionHook};
 use sql::{DatabaseError, Statement, statement};
 
-use crate::purchase::{NewEscrow, Status, escrows_follow_steps, purchases_follow, record, record_escrow};
+use crate::purchase::{NewEscrow, Status, escrows_follow_steps, insert, purchases_follow, record_escrow};
 
 /// The purchases that an entry acts on, by its transaction `?1`.
 const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?1";
@@ -16,22 +16,22 @@ const ACTED_ON: &str = "SELECT purchase_id FROM outbox_purchases WHERE tx_id = ?
 pub struct Transitions;
 
 impl TransitionHook for Transitions {
-    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
         match entry.kind {
-            Kind::Payment | Kind::Lock => payment(entry, step),
+            Kind::Payment | Kind::Lock => payment(entry, decision),
             Kind::Withdrawal | Kind::Split => Ok(vec![]),
             Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Payout | Kind::Award => {
-                Ok(action(&entry.tx, step))
+                Ok(action(&entry.tx, decision))
             }
         }
     }
 }
 
-fn payment(entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-    Ok(match step {
+fn payment(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+    Ok(match decision {
         Decision::Include(block) => included(entry, block)?,
-        Decision::Reanchor(block) => moved(&entry.tx, block),
-        Decision::Unconfirm => gone(&entry.tx),
+        Decision::Reanchor(block) => reanchored(&entry.tx, block),
+        Decision::Unconfirm => delete_purchase(&entry.tx),
         Decision::Refuse(_) => vec![forget_identifiers(&entry.tx)],
         Decision::Wait | Decision::Submit | Decision::Accept | Decision::Expire => vec![],
     })
@@ -43,9 +43,9 @@ fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, Database
     let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid).ok_or_else(broken)?;
     let Some(escrow) = escrow_in(utxos) else {
-        return Ok(vec![record(&entry.tx, block, Status::Settled)]);
+        return Ok(vec![insert(&entry.tx, block, Status::Settled)]);
     };
-    let mut statements = vec![record(&entry.tx, block, Status::from(escrow.datum.state))];
+    let mut statements = vec![insert(&entry.tx, block, Status::from(escrow.datum.state))];
     statements.extend(record_escrow(&entry.tx, block, &escrow));
     Ok(statements)
 }
@@ -67,14 +67,17 @@ fn forget_identifiers(tx: &TxHash) -> Statement {
     )
 }
 
-/// It is in another block now.
-fn moved(tx: &TxHash, block: &Inclusion) -> Vec<Statement> {
-    vec![statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", tx, block.time_ms), step_moved(tx, block)]
+/// The statements for a payment that is in another block now.
+fn reanchored(tx: &TxHash, block: &Inclusion) -> Vec<Statement> {
+    vec![
+        statement!("UPDATE purchases SET bought_at_ms = ?2 WHERE id = ?1", tx, block.time_ms),
+        reanchor_steps(tx, block),
+    ]
 }
 
 /// The statement that dates the steps of an entry anew: another block has it. A block that no tick saw may have had a lock
 /// together with its result.
-fn step_moved(tx: &TxHash, block: &Inclusion) -> Statement {
+fn reanchor_steps(tx: &TxHash, block: &Inclusion) -> Statement {
     statement!(
         "UPDATE escrow_steps SET height = ?2, at_ms = ?3 WHERE tx_id = ?1 \
          AND (SELECT block_hash FROM outbox WHERE tx_id = ?1) = ?4",
@@ -85,8 +88,8 @@ fn step_moved(tx: &TxHash, block: &Inclusion) -> Statement {
     )
 }
 
-/// It is in no block any more: no purchase until it is.
-fn gone(tx: &TxHash) -> Vec<Statement> {
+/// The statements that delete the purchase of a payment that no block has any more.
+fn delete_purchase(tx: &TxHash) -> Vec<Statement> {
     let of = |sql: &'static str| statement!(sql, tx);
     vec![
         of(
@@ -98,7 +101,7 @@ fn gone(tx: &TxHash) -> Vec<Statement> {
 }
 
 /// The statement that removes the steps that an action made which is in no block any more, and what came after them.
-fn unmade(tx: &TxHash) -> Statement {
+fn delete_steps(tx: &TxHash) -> Statement {
     statement!(
         "DELETE FROM escrow_steps WHERE (SELECT state FROM outbox WHERE tx_id = ?1) <> 'included' \
          AND (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id FROM escrow_steps own \
@@ -109,21 +112,21 @@ fn unmade(tx: &TxHash) -> Statement {
 }
 
 /// What an action does shows in the purchases that it acts on; one that was refused or expired is due again.
-fn action(tx: &TxHash, step: &Decision) -> Vec<Statement> {
-    if matches!(step, Decision::Wait | Decision::Submit) {
+fn action(tx: &TxHash, decision: &Decision) -> Vec<Statement> {
+    if matches!(decision, Decision::Wait | Decision::Submit) {
         return vec![];
     }
     let mut statements = vec![];
-    if let Decision::Reanchor(block) = step {
-        statements.push(step_moved(tx, block));
+    if let Decision::Reanchor(block) = decision {
+        statements.push(reanchor_steps(tx, block));
     }
-    if *step == Decision::Unconfirm {
-        statements.push(unmade(tx));
+    if *decision == Decision::Unconfirm {
+        statements.push(delete_steps(tx));
         statements.extend(escrows_follow_steps(ACTED_ON, &tx.to_string()));
     } else {
         statements.extend(purchases_follow(ACTED_ON, &tx.to_string()));
     }
-    if matches!(step, Decision::Refuse(_) | Decision::Expire) {
+    if matches!(decision, Decision::Refuse(_) | Decision::Expire) {
         statements.push(statement!(
             format!(
                 "UPDATE escrows SET next_at_ms = 0, failures = failures + ((SELECT state FROM outbox WHERE tx_id = ?1) = 'expired') \

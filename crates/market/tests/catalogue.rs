@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, Newest, NoRoom, Quota, Source, Stored},
+    catalogue::{self, Filter, Newest, Quota, QuotaExceeded, Source, Stored},
     contents::InDatabase,
     listing::NewListing,
 };
@@ -125,10 +125,10 @@ fn following_the_catalogue_shows_what_reading_it_anew_shows() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let mut known = block(Newest::read(&db)).unwrap();
     let mut follow = |what: &str| {
-        let followed = block(known.follow(&db)).unwrap();
-        assert_eq!(followed, block(Newest::read(&db)).unwrap(), "{what}");
-        let changed = followed.version() != known.version();
-        known = followed;
+        let updated = block(known.update(&db)).unwrap();
+        assert_eq!(updated, block(Newest::read(&db)).unwrap(), "{what}");
+        let changed = updated.version() != known.version();
+        known = updated;
         changed
     };
     let ids: Vec<ListingId> =
@@ -167,8 +167,8 @@ fn following_the_catalogue_reads_what_changed_alone() {
     // What nothing says has changed.
     block(db.run(statement!("UPDATE listings SET card = replace(card, 'about', 'of')"))).unwrap();
     put(&db, 50, &offer("n50", 1_000_000, &["instant"], None));
-    let followed = block(known.follow(&db)).unwrap().page().json;
-    assert!(followed.contains("about n0") && followed.contains("about n50") && !followed.contains("of n"));
+    let updated = block(known.update(&db)).unwrap().page().json;
+    assert!(updated.contains("about n0") && updated.contains("about n50") && !updated.contains("of n"));
 }
 
 #[test]
@@ -416,10 +416,10 @@ fn a_seller_takes_up_no_more_than_the_quota() {
     for number in 1..=3 {
         assert!(matches!(store(number, three), Stored::Listing { .. }));
     }
-    assert_eq!(store(4, three), Stored::NoRoom(NoRoom::Listings(3)));
+    assert_eq!(store(4, three), Stored::QuotaExceeded(QuotaExceeded::Listings(3)));
     assert!(matches!(store(3, three), Stored::Listing { .. }), "what is there is found");
     let full = Quota { listings: 10, bytes: 4 * bytes - 1, ..Quota::default() };
-    assert_eq!(store(4, full), Stored::NoRoom(NoRoom::Bytes(4 * bytes - 1)));
+    assert_eq!(store(4, full), Stored::QuotaExceeded(QuotaExceeded::Bytes(4 * bytes - 1)));
     assert!(matches!(store(4, Quota { bytes: 4 * bytes, ..full }), Stored::Listing { .. }));
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("4".into(), "4".into()));
 }
@@ -445,7 +445,7 @@ fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
     let listing = offer("mine", 1_000_000, &["instant"], None);
     let (contents, mine) = (InDatabase(&db), id(1));
     let stored = catalogue::store(&between, &contents, &mine, &listing, Source::default(), one, NOW);
-    assert_eq!(block(stored).unwrap(), Stored::NoRoom(NoRoom::Listings(1)));
+    assert_eq!(block(stored).unwrap(), Stored::QuotaExceeded(QuotaExceeded::Listings(1)));
     assert_eq!(titles(&all(&db).json), ["rival"]);
 }
 
@@ -468,7 +468,7 @@ fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_
     assert_eq!(taken(&db), one);
     assert!(matches!(store(2, NOW), Stored::Listing { .. }));
     let wait_s = (DAY - NOW % DAY) / 1_000;
-    assert_eq!(store(3, NOW), Stored::NoRoom(NoRoom::Today { bytes: 2 * one, wait_s }));
+    assert_eq!(store(3, NOW), Stored::QuotaExceeded(QuotaExceeded::Today { bytes: 2 * one, wait_s }));
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("2".into(), "2".into()));
     assert!(matches!(store(3, NOW + wait_s * 1_000), Stored::Listing { .. }), "the next day has room");
 }
@@ -517,7 +517,7 @@ fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other
     let between = Meanwhile(&db, std::cell::Cell::new(0), || {
         let late = offer("late", 1_000_000, &["instant"], None);
         let outcome = store(&db, 2, &late, None, last, NOW);
-        assert!(matches!(outcome, Stored::NoRoom(NoRoom::Today { .. })), "{outcome:?}");
+        assert!(matches!(outcome, Stored::QuotaExceeded(QuotaExceeded::Today { .. })), "{outcome:?}");
     });
     let (contents, mine) = (InDatabase(&between), offer("mine", 1_000_000, &["instant"], None));
     let stored = block(catalogue::store(&between, &contents, &id(1), &mine, Source::default(), last, NOW)).unwrap();
@@ -569,7 +569,7 @@ fn a_count_is_of_what_a_filter_names_on_all_its_pages() {
 
 #[test]
 fn a_seller_takes_a_listing_off_and_puts_it_back_and_never_what_an_operator_hid() {
-    use catalogue::take_off::{self, NotChanged, Wanted};
+    use catalogue::take_off::{self, NotChanged, SaleState};
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = put(&db, 1, &offer("aurora", 5_000_000, &["instant"], None));
     let (seller, other) = (SELLER.parse().unwrap(), OTHER.parse().unwrap());
@@ -581,23 +581,24 @@ fn a_seller_takes_a_listing_off_and_puts_it_back_and_never_what_an_operator_hid(
         block(db.run(statement!(format!("UPDATE listings SET hidden_at_ms = {to} WHERE id = ?1"), listing.as_str())))
             .unwrap();
     };
-    assert_eq!(change(&other, Wanted::OffSale), Err(NotChanged::NotYours));
+    assert_eq!(change(&other, SaleState::OffSale), Err(NotChanged::NotYours));
     assert!(shown());
     for _ in 0..2 {
-        assert_eq!(change(&seller, Wanted::OffSale), Ok(()));
+        assert_eq!(change(&seller, SaleState::OffSale), Ok(()));
         assert_eq!((shown(), bought(), off()), (false, Some(false), 1));
     }
-    assert_eq!(change(&other, Wanted::ForSale), Err(NotChanged::NotYours));
+    assert_eq!(change(&other, SaleState::ForSale), Err(NotChanged::NotYours));
     for _ in 0..2 {
-        assert_eq!(change(&seller, Wanted::ForSale), Ok(()));
+        assert_eq!(change(&seller, SaleState::ForSale), Ok(()));
         assert_eq!((shown(), bought(), off()), (true, Some(true), 0));
     }
     // Hidden by an operator, while for sale and while off sale, at another time and at the same.
-    for (first, hidden) in [(Wanted::ForSale, NOW + 2), (Wanted::OffSale, NOW + 2), (Wanted::OffSale, NOW + 1)] {
+    for (first, hidden) in [(SaleState::ForSale, NOW + 2), (SaleState::OffSale, NOW + 2), (SaleState::OffSale, NOW + 1)]
+    {
         operator("NULL");
         assert_eq!(change(&seller, first), Ok(()));
         operator(&hidden.to_string());
-        for wanted in [Wanted::OffSale, Wanted::ForSale] {
+        for wanted in [SaleState::OffSale, SaleState::ForSale] {
             assert_eq!(change(&seller, wanted), Err(NotChanged::Unknown), "{first:?}");
         }
         assert_eq!((shown(), bought(), off()), (false, None, 0), "{first:?}");

@@ -236,8 +236,8 @@ fn what_is_hidden_costs_nothing_and_stands_before_nothing() {
         let searched = block_on(discovery::search(&db, &question, Paid::Any, true, (100, 0))).unwrap().listings.len();
         let pages = ["sort=reputation", "q=hero", "q=hero&sort=popular", "q=hero&sort=reputation"];
         let found: Vec<usize> = pages.iter().map(|query| page(query).json.matches("honest").count()).collect();
-        let followed = block_on(known.follow(&db)).unwrap().page().json.matches("honest").count();
-        ((searched, found, followed), db.steps() - before)
+        let updated = block_on(known.update(&db)).unwrap().page().json.matches("honest").count();
+        ((searched, found, updated), db.steps() - before)
     };
     let (before, steps) = look(&known());
     assert_eq!(before, (100, vec![100; 4], 100));

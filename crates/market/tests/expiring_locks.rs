@@ -22,7 +22,7 @@ use market::{
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, Presented},
     contents::InDatabase,
-    results::Seller,
+    result_poster::Seller,
 };
 use serde_json::json;
 use sql::Database;

@@ -58,7 +58,7 @@ fn a_beginning_is_looked_for_as_far_as_the_index_has_it() {
         assert!(both(beginning), "{beginning}");
     }
     assert_eq!(page(&db, "documxent"), "[]");
-    let looks = |words: &str| Filter { words: Some(words.into()), ..Filter::default() }.looks();
+    let looks = |words: &str| Filter { words: Some(words.into()), ..Filter::default() }.index_scans();
     assert_eq!(looks("hero Hero, documents HERO documents"), 2, "what is said again is not looked for again");
     assert_eq!((looks(""), looks("a b c d e f g h i j k l m n")), (0, 12));
     assert_eq!(page(&db, "documentation hero").matches("\"lst_").count(), 1, "any but the last is a whole word");

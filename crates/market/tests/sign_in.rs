@@ -131,7 +131,7 @@ fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
         block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), StorageHeadroom::Short, NOON))
     };
     for place in 2..100 {
-        assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::NoRoom)));
+        assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::StorageFull)));
     }
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "1", "who is refused leaves nothing");
     assert_eq!(sign_in(1, 1, 101).unwrap().wallet_address, owner.wallet_address);

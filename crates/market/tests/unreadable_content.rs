@@ -26,7 +26,7 @@ use market::{
     catalogue::{self, ListingTerms},
     checkout::{Checkout, Paid, PayError, PaymentOption, Presented},
     contents::{Contents, ContentsError, InDatabase},
-    results::Seller,
+    result_poster::Seller,
     transitions::Transitions,
 };
 use outbox::{Outbox, Trust};

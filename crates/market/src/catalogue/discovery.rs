@@ -9,11 +9,11 @@ use super::{ListingTerms, MAX_QUERY, quoted, words};
 /// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
 /// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
-const RANKED: u32 = 2_000;
+const MAX_RANKED: u32 = 2_000;
 /// Listings in a row that are counted together.
 const BLOCK: u32 = 256;
 /// What a word counts for that one listing has; of more, each has its part.
-const WORTH: u32 = 1_000_000;
+const WORD_WEIGHT: u32 = 1_000_000;
 /// The parameter that is a question's first word.
 const FIRST_WORD: u32 = 4;
 
@@ -137,12 +137,12 @@ impl Question {
 
     /// Looks through the full-text index that it takes: one for each word.
     #[must_use]
-    pub const fn looks(&self) -> usize {
+    pub const fn index_scans(&self) -> usize {
         self.0.len()
     }
 }
 
-/// The listings for sale that have words of a question, of the newest [`RANKED`] that have any: those first that have the
+/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that have the
 /// rarest ones, or many. It does not matter how often a listing has a word: who sells may write it a thousand times, and the
 /// index would go through all of them for each word.
 ///
@@ -161,16 +161,16 @@ pub async fn search(
     let having = (FIRST_WORD..).zip(question).map(|(word, _)| {
         format!(
             "(SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text \
-             WHERE listings_text MATCH ?{word} ORDER BY rowid DESC LIMIT {RANKED}))"
+             WHERE listings_text MATCH ?{word} ORDER BY rowid DESC LIMIT {MAX_RANKED}))"
         )
     });
     let having = having.collect::<Vec<_>>().join(", ");
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "WITH asked (newest, each) AS MATERIALIZED (SELECT value, {WORTH} / json_array_length(value) \
+        "WITH asked (newest, each) AS MATERIALIZED (SELECT value, {WORD_WEIGHT} / json_array_length(value) \
            FROM json_each(json_array({having}))), \
          found AS MATERIALIZED (SELECT had.value AS which, sum(each) AS worth \
-           FROM asked CROSS JOIN json_each(asked.newest) AS had GROUP BY 1 ORDER BY 1 DESC LIMIT {RANKED}), \
+           FROM asked CROSS JOIN json_each(asked.newest) AS had GROUP BY 1 ORDER BY 1 DESC LIMIT {MAX_RANKED}), \
          picked AS MATERIALIZED (SELECT which, worth FROM found \
            CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
            ORDER BY worth DESC, which DESC LIMIT ?2 + 1 OFFSET ?3) \

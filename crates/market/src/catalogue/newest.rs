@@ -14,7 +14,7 @@ use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 use super::{CHUNK, FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
 
 /// Between listings of a chunk: no JSON text holds it.
-const MARK: char = '\u{1e}';
+const SEPARATOR: char = '\u{1e}';
 /// Changed listings that are read one by one: with more, all are read anew.
 const MAX_CHANGED: u32 = 200;
 
@@ -50,12 +50,12 @@ impl Newest {
     /// # Errors
     /// The database cannot be asked.
     pub async fn read(db: &impl Database) -> Result<Self, DatabaseError> {
-        let [state, chunks] = exactly(db.batch(vec![state(), whole()]).await?)?;
+        let [state, chunks] = exactly(db.batch(vec![state(), read_all()]).await?)?;
         let (mut listings, mut more) = (VecDeque::new(), false);
         for chunk in &chunks.rows {
             let (rest, chunk) = chunk.split_once(' ').ok_or_else(malformed)?;
             more = rest == "+";
-            for item in chunk.split(MARK) {
+            for item in chunk.split(SEPARATOR) {
                 listings.push_back(Kept::read(item)?);
             }
         }
@@ -66,7 +66,7 @@ impl Newest {
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn follow(&self, db: &impl Database) -> Result<Self, DatabaseError> {
+    pub async fn update(&self, db: &impl Database) -> Result<Self, DatabaseError> {
         let (Some(newest), Some(oldest)) = (self.listings.front(), self.listings.back()) else {
             return Self::read(db).await;
         };
@@ -157,7 +157,7 @@ fn item() -> String {
 
 /// Reads the newest listings in chunks, `- items`, or `+ items` in the last chunk where older ones are left. Where the last
 /// listing is, is found by the lengths of the cards alone: their JSON is made once.
-fn whole() -> Statement {
+fn read_all() -> Statement {
     let item = item();
     statement!(format!(
         "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \

@@ -1,4 +1,4 @@
-//! A page of listings, of which none costs more than looking at [`LOOKED`] of them, however many there are.
+//! A page of listings, of which none costs more than looking at [`MAX_SCANNED`] of them, however many there are.
 //!
 //! ```text
 //! nothing chosen that an index begins with   the order's own index, from the cursor on, up to the edge of what is looked at
@@ -10,7 +10,7 @@
 
 use sql::{Database, DatabaseError, Param, Statement};
 
-use super::{DeliveryMode, Filter, LISTING_JSON, LOOKED, MAX_PAGE, Page, Sort, quoted, words};
+use super::{DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort, quoted, words};
 
 /// What the row with the edge begins with, instead of a cursor.
 const EDGE: &str = "edge ";
@@ -23,7 +23,7 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(Page { json: "[]".into(), next: None });
     }
-    let limit = filter.most();
+    let limit = filter.page_size();
     let rows = db.run(filter.statement(limit)).await?.rows;
     let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
     let found = rows.iter().filter(|row| !row.starts_with(EDGE)).filter_map(|row| row.split_once(' '));
@@ -35,7 +35,7 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     Ok(Page { json, next: next.map(str::to_owned) })
 }
 
-/// How many listings a filter names on all its pages, counted among the newest [`LOOKED`] that can be on them.
+/// How many listings a filter names on all its pages, counted among the newest [`MAX_SCANNED`] that can be on them.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -43,13 +43,13 @@ pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseE
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(0);
     }
-    let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.counting();
+    let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.count_statement();
     Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
 }
 
 /// Letters of the longest beginnings that the index has: to find a longer one it would go through all words that begin so,
 /// and through where each of them is.
-const INDEXED: usize = 8;
+const PREFIX_LETTERS: usize = 8;
 
 /// Less than any key or number.
 const NONE: i64 = i64::MIN;
@@ -94,9 +94,9 @@ impl Order {
 
 /// SQL that is written together with its parameters.
 #[derive(Default)]
-struct Bound(Vec<Param>);
+struct Parameters(Vec<Param>);
 
-impl Bound {
+impl Parameters {
     /// The name of a new parameter.
     fn name(&mut self, value: impl Into<Param>) -> String {
         self.0.push(value.into());
@@ -107,13 +107,13 @@ impl Bound {
 impl Filter {
     /// Listings on a page of it at most.
     #[must_use]
-    pub fn most(&self) -> u32 {
+    pub fn page_size(&self) -> u32 {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
     /// Looks through the full-text index that a page of it takes: one for each word.
     #[must_use]
-    pub fn looks(&self) -> usize {
+    pub fn index_scans(&self) -> usize {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
@@ -121,7 +121,7 @@ impl Filter {
     fn match_text(&self) -> Option<String> {
         let mut words = words(self.words.as_deref()?);
         let last = words.last_mut()?;
-        if let Some((end, _)) = last.char_indices().nth(INDEXED) {
+        if let Some((end, _)) = last.char_indices().nth(PREFIX_LETTERS) {
             *last = last.get(..end)?;
         }
         let quoted: Vec<String> = words.into_iter().map(quoted).collect();
@@ -129,10 +129,10 @@ impl Filter {
     }
 
     fn statement(&self, limit: u32) -> Statement {
-        let mut bound = Bound::default();
+        let mut bound = Parameters::default();
         let picked = match self.candidates(&mut bound) {
-            Some(found) => self.sorted(&found, limit, &mut bound),
-            None => self.walked(limit, &mut bound),
+            Some(found) => self.sort_candidates(&found, limit, &mut bound),
+            None => self.scan_index(limit, &mut bound),
         };
         let sql = format!(
             "WITH {picked} SELECT '{EDGE}' || k || '.' || s FROM edge WHERE s > {NONE} UNION ALL \
@@ -143,16 +143,16 @@ impl Filter {
     }
 
     /// The statement that counts.
-    fn counting(&self) -> Statement {
-        let mut bound = Bound::default();
+    fn count_statement(&self) -> Statement {
+        let mut bound = Parameters::default();
         let found = self.candidates(&mut bound).unwrap_or_else(|| {
-            format!("SELECT seq FROM listings INDEXED BY listings_shown WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {LOOKED}")
+            format!("SELECT seq FROM listings INDEXED BY listings_shown WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_SCANNED}")
         });
         let sellers = match self.min_reputation.is_some() {
             true => "CROSS JOIN sellers ON address = seller_address",
             false => "",
         };
-        let wanted = self.wanted(&mut bound);
+        let wanted = self.conditions(&mut bound);
         let sql = format!(
             "WITH found (which) AS MATERIALIZED ({found}) SELECT CAST(count(*) AS TEXT) FROM found \
              CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} WHERE {wanted}"
@@ -161,36 +161,36 @@ impl Filter {
     }
 
     /// SQL that selects the few among which are all that can be on the page, where there is an index for it.
-    fn candidates(&self, bound: &mut Bound) -> Option<String> {
+    fn candidates(&self, bound: &mut Parameters) -> Option<String> {
         let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
-        let before = |column: &str, bound: &mut Bound| {
+        let before = |column: &str, bound: &mut Parameters| {
             newest.map(|cursor| format!(" AND {column} < {}", bound.name(cursor.seq))).unwrap_or_default()
         };
         if let Some(text) = self.match_text() {
             let (text, before) = (bound.name(text), before("rowid", bound));
             return Some(format!(
-                "SELECT rowid FROM listings_text WHERE listings_text MATCH {text}{before} ORDER BY rowid DESC LIMIT {LOOKED}"
+                "SELECT rowid FROM listings_text WHERE listings_text MATCH {text}{before} ORDER BY rowid DESC LIMIT {MAX_SCANNED}"
             ));
         }
         if let Some(seller) = self.seller {
             let (seller, before) = (bound.name(seller), before("seq", bound));
             return Some(format!(
                 "SELECT seq FROM listings INDEXED BY listings_by_seller WHERE seller_address = {seller} \
-                 AND hidden_at_ms IS NULL{before} ORDER BY seq DESC LIMIT {LOOKED}"
+                 AND hidden_at_ms IS NULL{before} ORDER BY seq DESC LIMIT {MAX_SCANNED}"
             ));
         }
-        let least = self.least(bound).filter(|_| self.sort != Sort::Reputation)?;
-        Some(format!("SELECT seq FROM {BY_SELLERS} WHERE {least} ORDER BY reputation DESC LIMIT {LOOKED}"))
+        let least = self.min_reputation_condition(bound).filter(|_| self.sort != Sort::Reputation)?;
+        Some(format!("SELECT seq FROM {BY_SELLERS} WHERE {least} ORDER BY reputation DESC LIMIT {MAX_SCANNED}"))
     }
 
     /// SQL: the seller's reputation suffices.
-    fn least(&self, bound: &mut Bound) -> Option<String> {
+    fn min_reputation_condition(&self, bound: &mut Parameters) -> Option<String> {
         let score = i64::from(self.min_reputation?);
         Some(format!("reputation >= {}", bound.name(score.saturating_mul(10_000))))
     }
 
     /// SQL: shown, and as the filter wants it.
-    fn wanted(&self, bound: &mut Bound) -> String {
+    fn conditions(&self, bound: &mut Parameters) -> String {
         let mut wanted = vec!["hidden_at_ms IS NULL".to_owned()];
         wanted.extend(self.category.map(|category| format!("category = {}", bound.name(category))));
         wanted.extend(self.mode.map(|mode| match mode {
@@ -199,12 +199,12 @@ impl Filter {
         }));
         wanted.extend(self.max_price.map(|price| format!("price_lovelace <= CAST({} AS INTEGER)", bound.name(price))));
         wanted.extend(self.seller.map(|seller| format!("seller_address = {}", bound.name(seller))));
-        wanted.extend(self.least(bound));
+        wanted.extend(self.min_reputation_condition(bound));
         wanted.join(" AND ")
     }
 
     /// SQL: behind the cursor. A cursor that names no listing has a number, which stands for its seller's newest.
-    fn behind(&self, bound: &mut Bound) -> String {
+    fn after_cursor(&self, bound: &mut Parameters) -> String {
         let Some(cursor) = self.cursor else { return "TRUE".into() };
         let seq = bound.name(cursor.seq);
         match self.sort {
@@ -224,9 +224,9 @@ impl Filter {
     }
 
     /// SQL that picks the page in its order, up to the edge.
-    fn walked(&self, limit: u32, bound: &mut Bound) -> String {
+    fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, from } = Order::of(self.sort);
-        let (behind, wanted) = (self.behind(bound), self.wanted(bound));
+        let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
         let within = match self.sort {
             Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
             Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => format!("({key}, place) >= (SELECT k, s FROM edge)"),
@@ -237,16 +237,16 @@ impl Filter {
         format!(
             "edge AS MATERIALIZED (SELECT coalesce(max(k), {NONE}) AS k, coalesce(max(n), {NONE}) AS n, \
                coalesce(max(s), {NONE}) AS s FROM (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
-                 WHERE hidden_at_ms IS NULL AND {behind} ORDER BY {by} LIMIT 1 OFFSET {LOOKED} - 1)), \
+                 WHERE hidden_at_ms IS NULL AND {behind} ORDER BY {by} LIMIT 1 OFFSET {MAX_SCANNED} - 1)), \
              picked AS MATERIALIZED (SELECT {key} AS k, {tied} AS n, seq AS s FROM {from} \
                WHERE {wanted} AND {behind} AND {within} ORDER BY {by} LIMIT {limit} + 1)"
         )
     }
 
     /// SQL that sorts what was found, and picks the page.
-    fn sorted(&self, found: &str, limit: u32, bound: &mut Bound) -> String {
+    fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, .. } = Order::of(self.sort);
-        let (behind, wanted) = (self.behind(bound), self.wanted(bound));
+        let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
         let sellers = match self.sort == Sort::Reputation || self.min_reputation.is_some() {
             true => "CROSS JOIN sellers ON address = seller_address",
             false => "",

@@ -24,12 +24,12 @@ pub struct Quota {
 }
 
 /// Part of a day's room that one network may take up; never less than a few listings of the greatest length.
-const NETWORKS_PART: u64 = 64;
-const NETWORKS_LEAST: u64 = 4 << 20;
+const NETWORK_FRACTION: u64 = 64;
+const NETWORK_MIN_BYTES: u64 = 4 << 20;
 
 impl Quota {
     fn of_network(&self) -> u64 {
-        (self.daily_bytes / NETWORKS_PART).max(NETWORKS_LEAST).min(self.daily_bytes)
+        (self.daily_bytes / NETWORK_FRACTION).max(NETWORK_MIN_BYTES).min(self.daily_bytes)
     }
 }
 
@@ -50,7 +50,7 @@ impl Default for Quota {
 
 /// Which quota a listing would exceed. The text says what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRoom {
+pub enum QuotaExceeded {
     /// Too many listings.
     #[error(
         "this seller has {0} listings, the most that one may have: sell from another address, or ask the operator for more"
@@ -87,7 +87,7 @@ pub enum Stored {
     /// This signature came before with other words around it.
     OfferChanged,
     /// All that may be taken up is.
-    NoRoom(NoRoom),
+    QuotaExceeded(QuotaExceeded),
 }
 
 /// A listing cannot be kept now. Never the user's fault.
@@ -129,27 +129,28 @@ pub async fn store(
     now_ms: u64,
 ) -> Result<Stored, StoreError> {
     let offer = Offer { id, listing, hash: listing.content_hash(), source, quota, now_ms };
-    let [made, room, taken] = exactly(db.batch(vec![offer.made(), offer.room(), offer.take()]).await?)?;
+    let [made, room, taken] =
+        exactly(db.batch(vec![offer.existing(), offer.quota_state(), offer.take_quota()]).await?)?;
     if let Some(stored) = offer.outcome(&made, &room) {
         return Ok(stored);
     }
     if taken.first().is_none() {
-        return Ok(Stored::NoRoom(offer.tomorrow()));
+        return Ok(Stored::QuotaExceeded(offer.tomorrow()));
     }
     contents.put(&offer.hash, &listing.content).await?;
-    let [_, made, room] = exactly(db.batch(vec![offer.insert(), offer.made(), offer.room()]).await?)?;
+    let [_, made, room] = exactly(db.batch(vec![offer.insert(), offer.existing(), offer.quota_state()]).await?)?;
     let missing = || DatabaseError("a listing with room for it was not kept".into());
     Ok(offer.outcome(&made, &room).ok_or_else(missing)?)
 }
 
 /// SQL: the number of the listing that an offer made, now or before.
-const MADE: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
+const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE proof_digest = ?2 AND offer_digest = ?6), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
 /// SQL: whether an offer may make a listing.
-const ROOM: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
+const QUOTA_STATE: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
     WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
     WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
     ELSE 'room' END";
@@ -214,22 +215,22 @@ impl Offer<'_> {
     }
 
     /// The statement that reads the listing that this offer made, now or before.
-    fn made(&self) -> Statement {
-        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {MADE}");
+    fn existing(&self) -> Statement {
+        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
         Statement { sql: sql.into(), params: self.conditions().into_iter().take(6).collect() }
     }
 
     /// The statement that reads why the offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
-    fn room(&self) -> Statement {
-        Statement { sql: format!("SELECT {ROOM}").into(), params: self.conditions() }
+    fn quota_state(&self) -> Statement {
+        Statement { sql: format!("SELECT {QUOTA_STATE}").into(), params: self.conditions() }
     }
 
     /// The statement that takes room of the day, all sellers' and the network's, where the offer is to make a listing: of
     /// two at once for the last of it, one has it. It returns rows if there was room.
-    fn take(&self) -> Statement {
+    fn take_quota(&self) -> Statement {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \
-             WHERE {ROOM} = 'room' AND {MADE} IS NULL \
+             WHERE {QUOTA_STATE} = 'room' AND {EXISTING} IS NULL \
                AND NOT EXISTS (SELECT 1 FROM json_each(?12) known LEFT JOIN daily_listing_usage \
                  ON day = ?10 AND network = known.value ->> 0 WHERE coalesce(bytes, 0) + ?11 > known.value ->> 1) \
              ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING 'taken'"
@@ -243,9 +244,9 @@ impl Offer<'_> {
         Statement { sql: sql.into(), params }
     }
 
-    const fn tomorrow(&self) -> NoRoom {
+    const fn tomorrow(&self) -> QuotaExceeded {
         let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
-        NoRoom::Today { bytes: self.quota.daily_bytes, wait_s }
+        QuotaExceeded::Today { bytes: self.quota.daily_bytes, wait_s }
     }
 
     fn outcome(&self, made: &Rows, room: &Rows) -> Option<Stored> {
@@ -254,8 +255,8 @@ impl Offer<'_> {
         }
         match room.first()? {
             "changed" => Some(Stored::OfferChanged),
-            "listings" => Some(Stored::NoRoom(NoRoom::Listings(self.quota.listings))),
-            "bytes" => Some(Stored::NoRoom(NoRoom::Bytes(self.quota.bytes))),
+            "listings" => Some(Stored::QuotaExceeded(QuotaExceeded::Listings(self.quota.listings))),
+            "bytes" => Some(Stored::QuotaExceeded(QuotaExceeded::Bytes(self.quota.bytes))),
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ const MAX_LISTED: u32 = 200;
 
 /// What a seller wants of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum SaleState {
     /// Shown and sold no more; buyers keep what they bought.
     OffSale,
     /// For sale again.
@@ -33,7 +33,7 @@ pub enum NotChanged {
     NotYours,
 }
 
-/// Makes a listing what its seller wants. Wanted twice, it stays so.
+/// Makes a listing what its seller wants. Asked twice, it stays so.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -41,19 +41,19 @@ pub async fn change(
     db: &impl Database,
     id: &ListingId,
     seller: &Address,
-    wanted: Wanted,
+    state: SaleState,
     now_ms: u64,
 ) -> Result<Result<(), NotChanged>, DatabaseError> {
     let seller = seller.to_string();
-    let update = match wanted {
-        Wanted::OffSale => statement!(
+    let update = match state {
+        SaleState::OffSale => statement!(
             "UPDATE listings SET hidden_at_ms = ?3, taken_off = 1 \
              WHERE id = ?1 AND seller_address = ?2 AND hidden_at_ms IS NULL",
             id.as_str(),
             seller.as_str(),
             now_ms
         ),
-        Wanted::ForSale => statement!(
+        SaleState::ForSale => statement!(
             "UPDATE listings SET hidden_at_ms = NULL, taken_off = 0 \
              WHERE id = ?1 AND seller_address = ?2 AND taken_off = 1",
             id.as_str(),

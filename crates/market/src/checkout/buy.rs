@@ -19,7 +19,7 @@ use x402_cardano::{
     method::{OfferError, Offered, PaymentMethod},
 };
 
-use super::{Checkout, EarlierPayments, Unavailable, ensure_releasable, no_content, settle::Driven};
+use super::{Checkout, EarlierPayments, Unavailable, content_missing, ensure_releasable, settle::PaymentOutcome};
 use crate::{
     account::Account,
     catalogue::ListingTerms,
@@ -44,7 +44,7 @@ const MAX_PAUSE_MS: Millis = 1_000;
 /// Tokens of a wallet that make its pauses longer by one of these: what a try computes grows with them.
 const TOKENS_PER_PAUSE: u64 = 256;
 /// Milliseconds of waiting for other payments of the wallet, all tries together.
-const PATIENCE_MS: Millis = 25_000;
+const MAX_WAIT_MS: Millis = 25_000;
 
 /// What is bought, and who pays.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +135,7 @@ pub enum BuyError {
 impl BuyError {
     /// Whether the same call may succeed soon: a payment is on its way, or others are in its way.
     #[must_use]
-    pub const fn passes(&self) -> bool {
+    pub const fn is_temporary(&self) -> bool {
         matches!(
             self,
             Self::Pending(_) | Self::NoResult(_) | Self::EarlierUnresolved(_) | Self::SamePurchase | Self::Busy
@@ -183,7 +183,7 @@ struct ChainView {
 }
 
 /// Earlier payments for the listing, and what the next one must spend so that a block can have only one of them.
-struct Replaced {
+struct Replacement {
     /// Recent failed payments of the wallet.
     excluded: usize,
     /// Other failed payments that the chain was asked about.
@@ -192,11 +192,11 @@ struct Replaced {
     inputs: Vec<Utxo>,
 }
 
-/// What one try came to.
-enum Tried {
-    Settled(Box<Entry>, Box<Driven>),
+/// The outcome of one attempt.
+enum AttemptOutcome {
+    Paid(Box<Entry>, Box<PaymentOutcome>),
     /// Another payment of the wallet was quicker.
-    Again,
+    Retry,
     /// An equal purchase was quicker, or is known by now.
     AlreadyBought,
 }
@@ -222,7 +222,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         let purchase = Purchase { checkout: self, order, method: option.map(|(_, method)| *method) };
         for _ in 0..MAX_ROUNDS {
-            if let Some(bought) = purchase.round().await? {
+            if let Some(bought) = purchase.try_once().await? {
                 return Ok(bought);
             }
         }
@@ -232,25 +232,25 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_, '_, D, C, V, Z, K> {
     /// Looks for the purchase, then makes it. `None` where an equal request was quicker: its payment is this one's too.
-    async fn round(&self) -> Result<Option<Bought>, BuyError> {
+    async fn try_once(&self) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, .. } = self.order;
         let (checkout, wallet, now) = (self.checkout, account.wallet_address, self.checkout.now);
         let slot = api_types::SLOTS.slot_at(checkout.clock).unwrap_or(0);
         let mut reads = vec![
             conditions(account, &terms.id, terms.price_lovelace, now),
             overdue(&wallet, slot),
-            payment::ended_lately(&wallet, &terms.id, now),
+            payment::given_up_recently(&wallet, &terms.id, now),
         ];
         reads.extend(snapshot(&wallet, slot, now));
         let [blocked, over, ended, sent, reserved, contested] = exactly(checkout.database.batch(reads).await?)?;
         let mut checked = 0;
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
-            Some(Blocked::Paying { tx }) => return self.go_on(&tx).await,
+            Some(Blocked::Paying { tx }) => return self.resume_payment(&tx).await,
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
                 let failed = payment::unresolved(&terms.id, &account.keys(), Some(&wallet), now);
-                match checkout.look_for_earlier(&checkout.database.run(failed).await?.all_json()?).await? {
+                match checkout.check_earlier_payments(&checkout.database.run(failed).await?.all_json()?).await? {
                     EarlierPayments::NotFound(count) => checked = count,
                     EarlierPayments::Found => return Ok(None),
                     EarlierPayments::Waiting(tx) => return Err(BuyError::Pending(tx)),
@@ -277,19 +277,21 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match checkout.outbox().earlier(ended, &known, &view.utxos, now).await? {
             Earlier::InBlock(tx) => Err(BuyError::Pending(tx)),
             Earlier::Unresolved(tx) => Err(BuyError::EarlierUnresolved(tx)),
-            Earlier::ReplacementInputs(inputs) => self.pay(&view, known, &Replaced { excluded, checked, inputs }).await,
+            Earlier::ReplacementInputs(inputs) => {
+                self.pay(&view, known, &Replacement { excluded, checked, inputs }).await
+            }
         }
     }
 
-    /// Goes on with a payment that is on its way. `None` where it was claimed for another listing meanwhile.
-    async fn go_on(&self, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
-        let record: Option<PaymentRecord> = self.checkout.database.run(payment::record(tx)).await?.first_json()?;
+    /// Resumes an unconfirmed payment. `None` where it was claimed for another listing meanwhile.
+    async fn resume_payment(&self, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
+        let record: Option<PaymentRecord> = self.checkout.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(mut record) = record else { return Ok(None) };
-        let driven = self.checkout.settle(&mut record.entry, self.order.terms, None, Trust::Payer).await?;
-        if driven.record.as_ref().is_some_and(|record| record.listing_id != self.order.terms.id) {
+        let outcome = self.checkout.settle(&mut record.entry, self.order.terms, None, Trust::Payer).await?;
+        if outcome.record.as_ref().is_some_and(|record| record.listing_id != self.order.terms.id) {
             return Ok(None);
         }
-        self.finish(&record.entry, driven).await.map(Some)
+        self.finish(&record.entry, outcome).await.map(Some)
     }
 
     fn method(&self) -> Result<&dyn PaymentMethod, BuyError> {
@@ -322,21 +324,21 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         &self,
         view: &ChainView,
         mut known: WalletSnapshot,
-        replaced: &Replaced,
+        replacement: &Replacement,
     ) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         let offered = self.offer(view)?;
         let tokens: usize = view.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
         let slower = u64::try_from(tokens).unwrap_or(u64::MAX) / TOKENS_PER_PAUSE;
         for attempt in 0..MAX_TRIES {
-            match self.attempt(view, &known, replaced, &offered, attempt).await? {
-                Tried::Settled(entry, driven) => return self.finish(&entry, *driven).await.map(Some),
-                Tried::AlreadyBought => return Ok(None),
-                Tried::Again => {}
+            match self.attempt(view, &known, replacement, &offered, attempt).await? {
+                AttemptOutcome::Paid(entry, outcome) => return self.finish(&entry, *outcome).await.map(Some),
+                AttemptOutcome::AlreadyBought => return Ok(None),
+                AttemptOutcome::Retry => {}
             }
             let pause = self.pause(attempt).saturating_mul(slower.saturating_add(1));
             waited = waited.saturating_add(pause);
-            if waited > PATIENCE_MS {
+            if waited > MAX_WAIT_MS {
                 break;
             }
             self.checkout.sleep.sleep(pause).await;
@@ -370,22 +372,22 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         &self,
         view: &ChainView,
         known: &WalletSnapshot,
-        replaced: &Replaced,
+        replacement: &Replacement,
         offered: &Offered,
         attempt: u32,
-    ) -> Result<Tried, BuyError> {
+    ) -> Result<AttemptOutcome, BuyError> {
         let Order { account, terms, mode, .. } = *self.order;
-        let without = replaced.inputs.as_slice();
+        let replaced_inputs = replacement.inputs.as_slice();
         // Another of the wallet's payments has taken it since, and may be refused: then it keeps nothing out.
-        if without.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
-            return Ok(Tried::AlreadyBought);
+        if replaced_inputs.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
+            return Ok(AttemptOutcome::AlreadyBought);
         }
-        let utxos = known.spendable(&[view.utxos.as_slice(), without].concat());
-        let built = match self.build(view, offered, &utxos, without.to_vec(), attempt) {
+        let utxos = known.spendable(&[view.utxos.as_slice(), replaced_inputs].concat());
+        let built = match self.build(view, offered, &utxos, replaced_inputs.to_vec(), attempt) {
             Ok(built) => built,
             // Change of a payment that is being sent right now will be spendable in a moment.
             Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {
-                return Ok(Tried::Again);
+                return Ok(AttemptOutcome::Retry);
             }
             Err(error) => return Err(error),
         };
@@ -393,19 +395,20 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let header = ContentHash::of(&built.cbor);
         let new =
             self.checkout.new_payment::<BuyError>((terms, mode, offered), &verified, header, Provenance::Ours).await?;
-        let new = NewPayment { account: Some(account), checked: replaced.checked, excluded: replaced.excluded, ..new };
+        let new =
+            NewPayment { account: Some(account), checked: replacement.checked, excluded: replacement.excluded, ..new };
         let mut entry = match new.claim(self.checkout.database, self.checkout.now).await? {
             Claim::New(entry) => entry,
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken => return Ok(Tried::Again),
-            Claim::Blocked(Blocked::ContentMissing) => return Err(no_content(&terms.content_hash).into()),
+            Claim::Known(_) | Claim::InputsTaken => return Ok(AttemptOutcome::Retry),
+            Claim::Blocked(Blocked::ContentMissing) => return Err(content_missing(&terms.content_hash).into()),
             Claim::Blocked(blocked) => match blocked.spend_refused() {
                 Some(why) => return Err(why.into()),
-                None => return Ok(Tried::AlreadyBought),
+                None => return Ok(AttemptOutcome::AlreadyBought),
             },
         };
-        let driven = self.checkout.settle(&mut entry, terms, Some(Some(known)), Trust::Payer).await?;
-        Ok(Tried::Settled(Box::new(entry), Box::new(driven)))
+        let outcome = self.checkout.settle(&mut entry, terms, Some(Some(known)), Trust::Payer).await?;
+        Ok(AttemptOutcome::Paid(Box::new(entry), Box::new(outcome)))
     }
 
     fn build(
@@ -413,7 +416,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         view: &ChainView,
         offered: &Offered,
         utxos: &[Utxo],
-        without: Vec<Utxo>,
+        replaced_inputs: Vec<Utxo>,
         attempt: u32,
     ) -> Result<BuiltTx, BuyError> {
         let (checkout, address) = (self.checkout, self.order.account.wallet_address);
@@ -425,7 +428,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let plan = TxPlan {
             outputs: vec![output.output],
             auxiliary_data: subject::auxiliary_data(self.order.terms.id.as_str()),
-            inputs: without,
+            inputs: replaced_inputs,
             validity: Validity { from: None, until },
             ..TxPlan::default()
         };
@@ -456,16 +459,16 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// The purchase and the content, once they may be released.
-    async fn finish(&self, entry: &Entry, driven: Driven) -> Result<Bought, BuyError> {
-        match driven.status {
+    async fn finish(&self, entry: &Entry, outcome: PaymentOutcome) -> Result<Bought, BuyError> {
+        match outcome.status {
             TxStatus::Confirmed { .. } => {}
             TxStatus::Pending { .. } => return Err(BuyError::Pending(entry.tx)),
             TxStatus::Refused(reason) => return Err(BuyError::Ledger(reason)),
             TxStatus::Expired => return Err(BuyError::Expired),
         }
         let gone = || DatabaseError(format!("the payment {} is gone", entry.tx));
-        ensure_releasable(&driven.record.ok_or_else(gone)?, self.checkout.clock)?;
-        let content = self.checkout.bought(&self.order.terms.content_hash, &entry.tx, driven.content).await?;
-        Ok(Bought { purchase: driven.purchase.ok_or_else(gone)?, content, already_owned: false })
+        ensure_releasable(&outcome.record.ok_or_else(gone)?, self.checkout.clock)?;
+        let content = self.checkout.bought(&self.order.terms.content_hash, &entry.tx, outcome.content).await?;
+        Ok(Bought { purchase: outcome.purchase.ok_or_else(gone)?, content, already_owned: false })
     }
 }

@@ -20,7 +20,9 @@ use x402_cardano::{
     },
 };
 
-use super::{Checkout, EarlierPayments, Unavailable, ensure_releasable, in_x402, no_content, settle::Driven};
+use super::{
+    Checkout, EarlierPayments, Unavailable, content_missing, ensure_releasable, settle::PaymentOutcome, x402_settlement,
+};
 use crate::{
     catalogue::ListingTerms,
     claim::{Blocked, Claim, Identifier, NewPayment},
@@ -34,10 +36,10 @@ use crate::{
 const MAX_ROUNDS: u32 = 3;
 
 /// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
-const LEAST_SLOTS: u64 = 30;
+const MIN_VALIDITY_SLOTS: u64 = 30;
 
 /// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
-const UNSEEN_MS: Millis = 5_000;
+const PUBLIC_CHECK_MS: Millis = 5_000;
 
 /// How long after its block a header without a secret is taken for its payer's, from their network: anyone there can make
 /// it again from what the chain shows. Later the payer signs. Longer than a client that is told to come back has to wait: for the
@@ -155,7 +157,7 @@ pub enum PayError {
     TooManyUnresolved,
     /// It would hardly be in a block in time.
     #[error(
-        "the payment is valid for less than {LEAST_SLOTS} seconds more: nothing was paid; build a new one, under new terms \
+        "the payment is valid for less than {MIN_VALIDITY_SLOTS} seconds more: nothing was paid; build a new one, under new terms \
          where those expire soon"
     )]
     ExpiresTooSoon,
@@ -201,13 +203,13 @@ impl PayError {
 
     /// Whether a payment is on its way.
     #[must_use]
-    pub const fn pends(&self) -> bool {
+    pub const fn is_pending(&self) -> bool {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
     }
 
     /// Whether it tells how a payment stands that was made before: its payer is told of a hidden listing's, too.
     #[must_use]
-    pub const fn tells_of_a_payment(&self) -> bool {
+    pub const fn reports_earlier_payment(&self) -> bool {
         matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
     }
 }
@@ -234,7 +236,7 @@ impl From<VerifyError> for PayError {
 }
 
 /// A payment and what it is held against.
-struct Attempt<'a> {
+struct PayRequest<'a> {
     terms: &'a ListingTerms,
     presented: &'a Presented<'a>,
     /// The address whose owner signed the request itself.
@@ -242,7 +244,7 @@ struct Attempt<'a> {
     now: Millis,
 }
 
-impl Attempt<'_> {
+impl PayRequest<'_> {
     /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
     /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
     /// identifier is never public, whether it was looked for or stands in the same header; and the payer may sign.
@@ -256,13 +258,13 @@ impl Attempt<'_> {
         }
         // One whose answer is not known yet goes on: how it was handed in is looked at before it delivers.
         if record.entry.provenance == Provenance::Foreign {
-            self.may_have(&record.entry, &record.payer)
+            self.ensure_entitled(&record.entry, &record.payer)
         } else {
             Ok(())
         }
     }
 
-    fn is_for_it(&self, record: &PaymentRecord) -> Result<(), PayError> {
+    fn ensure_same_listing(&self, record: &PaymentRecord) -> Result<(), PayError> {
         if record.listing_id == self.terms.id {
             return Ok(());
         }
@@ -275,7 +277,7 @@ impl Attempt<'_> {
 
     /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
     /// payer's signature tells them from a copier.
-    fn may_have(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
+    fn ensure_entitled(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
 
@@ -315,9 +317,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         presented: &Presented<'_>,
         proven: Option<Address>,
     ) -> Result<Paid, PayError> {
-        let attempt = Attempt { terms, presented, proven, now: self.now };
+        let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
-        let reads = vec![payment::record(presented.tx()), payment::identified(&terms.id, id)];
+        let reads = vec![payment::by_tx(presented.tx()), payment::identified(&terms.id, id)];
         let [known, identified] = exactly(self.database.batch(reads).await?)?;
         let identified: Option<Identified> = identified.first_json()?;
         if let (Some(own), Some(known)) = (&presented.identifier, &identified)
@@ -327,30 +329,30 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         let mut known: Option<PaymentRecord> = known.first_json()?;
         if let Some(answered) = identified.filter(|answered| answered.tx != *presented.tx()) {
-            known = self.database.run(payment::record(&answered.tx)).await?.first_json()?;
+            known = self.database.run(payment::by_tx(&answered.tx)).await?.first_json()?;
         }
         if let Some(mut record) = known {
-            if self.still_stands(&attempt, &mut record).await? {
-                return self.take_up(&attempt, record, identified.is_some()).await;
+            if self.is_resumable(&pay, &mut record).await? {
+                return self.resume_claimed(&pay, record, identified.is_some()).await;
             }
             // What a node refused once is for another listing by its payer's word alone.
             if record.listing_id != terms.id {
-                attempt.may_have(&record.entry, &record.payer)?;
+                pay.ensure_entitled(&record.entry, &record.payer)?;
             }
         }
-        self.pay_anew(&attempt).await
+        self.pay_anew(&pay).await
     }
 
     /// Whether to go on with a payment that was claimed before. One that the ledger refused is verified anew, unless a block
     /// has it after all, and its payer asks.
-    async fn still_stands(&self, attempt: &Attempt<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
-        let for_it = attempt.is_for_it(record).is_ok();
-        let payers = record.entry.provenance == Provenance::Ours || attempt.is_payer(&record.payer);
+    async fn is_resumable(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
+        let same_listing = pay.ensure_same_listing(record).is_ok();
+        let payers = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
         let entry = &mut record.entry;
-        let unbound = entry.state == EntryState::Claimed && entry.provenance == Provenance::Unknown && !for_it;
-        let may_stand = for_it && (payers || entry.kind.names_its_listing());
+        let unbound = entry.state == EntryState::Claimed && entry.provenance == Provenance::Unknown && !same_listing;
+        let may_stand = same_listing && (payers || entry.kind.names_its_listing());
         if unbound || entry.state == EntryState::Refused && may_stand {
-            let trust = if unbound { Trust::Unproven } else { attempt.trust(&record.payer) };
+            let trust = if unbound { Trust::Unproven } else { pay.trust(&record.payer) };
             self.outbox().refresh(entry, None, trust, self.now).await.map_err(Unavailable::from)?;
         }
         Ok(entry.state != EntryState::Refused)
@@ -358,51 +360,61 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// That the stored payment is still the one that this request went on with: one that was refused meanwhile may have
     /// been claimed anew.
-    fn is_as_it_was(&self, attempt: &Attempt<'_>, header: &ContentHash, driven: &Driven) -> Result<(), PayError> {
-        let Some(record) = &driven.record else { return Ok(()) };
-        attempt.is_for_it(record)?;
+    fn ensure_unchanged(
+        &self,
+        pay: &PayRequest<'_>,
+        header: &ContentHash,
+        outcome: &PaymentOutcome,
+    ) -> Result<(), PayError> {
+        let Some(record) = &outcome.record else { return Ok(()) };
+        pay.ensure_same_listing(record)?;
         if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        if record.header != *header && !attempt.is_payer(&record.payer) {
+        if record.header != *header && !pay.is_payer(&record.payer) {
             return Err(NotSettled::Duplicate.into());
         }
-        attempt.may_have(&record.entry, &record.payer)?;
+        pay.ensure_entitled(&record.entry, &record.payer)?;
         Ok(ensure_releasable(record, self.clock)?)
     }
 
     /// Goes on with a payment that was claimed before, where the request may.
-    async fn take_up(&self, attempt: &Attempt<'_>, record: PaymentRecord, identified: bool) -> Result<Paid, PayError> {
-        attempt.is_for_it(&record)?;
-        attempt.may_resume(&record, identified)?;
-        self.resume(attempt, record).await
+    async fn resume_claimed(
+        &self,
+        pay: &PayRequest<'_>,
+        record: PaymentRecord,
+        identified: bool,
+    ) -> Result<Paid, PayError> {
+        pay.ensure_same_listing(&record)?;
+        pay.may_resume(&record, identified)?;
+        self.resume(pay, record).await
     }
 
-    async fn resume(&self, attempt: &Attempt<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
-        attempt.is_for_it(&record)?;
+    async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
+        pay.ensure_same_listing(&record)?;
         if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        self.deliver(attempt, &mut record.entry, (&record.payer, &record.header), None).await
+        self.deliver(pay, &mut record.entry, (&record.payer, &record.header), None).await
     }
 
     /// Settles a payment, claimed by this header, and delivers. `first`: it was claimed just now, and is to be submitted.
     async fn deliver(
         &self,
-        attempt: &Attempt<'_>,
+        pay: &PayRequest<'_>,
         entry: &mut Entry,
         (payer, header): (&Address, &ContentHash),
         first: Option<Option<&WalletSnapshot>>,
     ) -> Result<Paid, PayError> {
-        let driven = self.settle(entry, attempt.terms, first, attempt.trust(payer)).await?;
-        self.is_as_it_was(attempt, header, &driven)?;
-        if first.is_none() && matches!(driven.status, TxStatus::Refused(_)) {
-            attempt.may_have(entry, payer)?;
+        let outcome = self.settle(entry, pay.terms, first, pay.trust(payer)).await?;
+        self.ensure_unchanged(pay, header, &outcome)?;
+        if first.is_none() && matches!(outcome.status, TxStatus::Refused(_)) {
+            pay.ensure_entitled(entry, payer)?;
         }
-        let settlement = answer(in_x402(driven.status), &entry.tx, payer)?;
+        let settlement = answer(x402_settlement(outcome.status), &entry.tx, payer)?;
         // An instant payment is marked with its inclusion.
-        let is_marked = driven.record.is_some_and(|record| record.delivered);
-        let content = self.bought(&attempt.terms.content_hash, &entry.tx, driven.content).await?;
+        let is_marked = outcome.record.is_some_and(|record| record.delivered);
+        let content = self.bought(&pay.terms.content_hash, &entry.tx, outcome.content).await?;
         // Last: a client that is told to come back must find the payment as it was.
         if !is_marked && !(self.hung_up)() {
             self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
@@ -410,8 +422,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Paid { content, settlement })
     }
 
-    async fn verified(&self, attempt: &Attempt<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
-        let Attempt { terms, presented, .. } = attempt;
+    async fn verified(&self, pay: &PayRequest<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
+        let PayRequest { terms, presented, .. } = pay;
         let methods: Vec<_> = self.options.iter().map(|(_, method)| *method).collect();
         let payload = PaymentPayload::from_header(presented.text).map_err(Refusal::from)?;
         let (method, offered) = recognise(&methods, &terms.sale(), &payload.accepted)?;
@@ -428,31 +440,31 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     fn expires_too_soon(&self, verified: &VerifiedPayment) -> bool {
         let now = api_types::SLOTS.slot_at(self.clock).unwrap_or(u64::MAX);
-        verified.valid_until < now.saturating_add(LEAST_SLOTS)
+        verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
     /// What we know of a transaction that is public, where we handed it in ourselves: an equal request was quicker.
-    async fn handed_in(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
-        let record: Option<PaymentRecord> = self.database.run(payment::record(tx)).await?.first_json()?;
+    async fn own_submission(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
+        let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         Ok(record.filter(|record| record.entry.state != EntryState::Refused))
     }
 
-    async fn pay_anew(&self, attempt: &Attempt<'_>) -> Result<Paid, PayError> {
-        let (mode, offered, verified) = self.verified(attempt).await?;
+    async fn pay_anew(&self, pay: &PayRequest<'_>) -> Result<Paid, PayError> {
+        let (mode, offered, verified) = self.verified(pay).await?;
         let payer = verified.payer;
         if verified.public {
-            if let Some(record) = self.handed_in(&verified.tx_id).await? {
-                return self.take_up(attempt, record, false).await;
+            if let Some(record) = self.own_submission(&verified.tx_id).await? {
+                return self.resume_claimed(pay, record, false).await;
             }
-            if !attempt.is_payer(&payer) {
+            if !pay.is_payer(&payer) {
                 return Err(PayError::Public);
             }
         } else if self.expires_too_soon(&verified) {
             return Err(PayError::ExpiresTooSoon);
         }
-        let Attempt { terms, presented, .. } = attempt;
+        let PayRequest { terms, presented, .. } = pay;
         let sold = (*terms, mode, &offered);
-        let new = self.new_payment(sold, &verified, presented.header, attempt.provenance(&payer)).await;
+        let new = self.new_payment(sold, &verified, presented.header, pay.provenance(&payer)).await;
         let mut new: NewPayment<'_> = new.map_err(|error: PayError| error)?;
         new.identifier.clone_from(&presented.identifier);
         for _ in 0..MAX_ROUNDS {
@@ -460,12 +472,12 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 Claim::New(mut entry) => {
                     // A node refuses what it has: what its payer submitted before only waits for a block.
                     let first = (!verified.public).then_some(None);
-                    return self.deliver(attempt, &mut entry, (&payer, &presented.header), first).await;
+                    return self.deliver(pay, &mut entry, (&payer, &presented.header), first).await;
                 }
-                Claim::Known(record) => return self.take_up(attempt, *record, false).await,
+                Claim::Known(record) => return self.resume_claimed(pay, *record, false).await,
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
                 Claim::Blocked(blocked) => {
-                    if let Some(paid) = self.blocked(attempt, &mut new, blocked).await? {
+                    if let Some(paid) = self.blocked(pay, &mut new, blocked).await? {
                         return Ok(paid);
                     }
                 }
@@ -477,18 +489,18 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// What a claim leads to that this condition blocks. `None` where another try may do.
     async fn blocked(
         &self,
-        attempt: &Attempt<'_>,
+        pay: &PayRequest<'_>,
         new: &mut NewPayment<'_>,
         blocked: Blocked,
     ) -> Result<Option<Paid>, PayError> {
         match blocked {
-            Blocked::Owned { purchase } => self.already_owned(attempt, new, &purchase).await,
+            Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
-            Blocked::Paying { tx } => self.already_paying(attempt, new, &tx).await,
+            Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
                 let failed = payment::unresolved(new.listing_id, &[*new.payer.payment_key()], None, self.now);
                 let failed = self.database.run(failed).await?.all_json()?;
-                match self.look_for_earlier(&failed).await? {
+                match self.check_earlier_payments(&failed).await? {
                     EarlierPayments::NotFound(checked) => new.checked = checked,
                     EarlierPayments::Found => {}
                     EarlierPayments::Waiting(tx) => {
@@ -505,39 +517,39 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             | Blocked::Restoring
             | Blocked::SignedOut
             | Blocked::OverPerPayment { .. }
-            | Blocked::OverBudget { .. } => Err(no_content(&attempt.terms.content_hash).into()),
+            | Blocked::OverBudget { .. } => Err(content_missing(&pay.terms.content_hash).into()),
         }
     }
 
     /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile.
     async fn already_owned(
         &self,
-        attempt: &Attempt<'_>,
+        pay: &PayRequest<'_>,
         new: &NewPayment<'_>,
         purchase: &TxHash,
     ) -> Result<Option<Paid>, PayError> {
-        self.must_be_unseen(attempt, &new.payer).await?;
-        let record = self.database.run(payment::record(purchase)).await?.first_json::<PaymentRecord>()?;
+        self.ensure_not_public(pay, &new.payer).await?;
+        let record = self.database.run(payment::by_tx(purchase)).await?.first_json::<PaymentRecord>()?;
         let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
         let Some(owned) = owned else { return Ok(None) };
-        attempt.is_for_it(&owned)?;
+        pay.ensure_same_listing(&owned)?;
         new.name(self.database, purchase, self.now).await?;
         let settlement = self.owned(&owned, &new.payer).await?;
-        Ok(Some(Paid { content: self.bought(&attempt.terms.content_hash, purchase, None).await?, settlement }))
+        Ok(Some(Paid { content: self.bought(&pay.terms.content_hash, purchase, None).await?, settlement }))
     }
 
     /// The content of a payment of the payer's that is on its way; `None` where that failed meanwhile.
     async fn already_paying(
         &self,
-        attempt: &Attempt<'_>,
+        pay: &PayRequest<'_>,
         new: &NewPayment<'_>,
         other: &TxHash,
     ) -> Result<Option<Paid>, PayError> {
-        self.must_be_unseen(attempt, &new.payer).await?;
+        self.ensure_not_public(pay, &new.payer).await?;
         new.name(self.database, other, self.now).await?;
-        let record = self.database.run(payment::record(other)).await?.first_json::<PaymentRecord>()?;
+        let record = self.database.run(payment::by_tx(other)).await?.first_json::<PaymentRecord>()?;
         let Some(record) = record else { return Ok(None) };
-        match self.resume(attempt, record).await {
+        match self.resume(pay, record).await {
             Err(PayError::NotSettled(Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired), _)) => {
                 Ok(None)
             }
@@ -547,12 +559,12 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// That neither mempool nor block shows this transaction a moment later either. It is not submitted, so no node says that it
     /// had it before, and a provider's index may lag.
-    async fn must_be_unseen(&self, attempt: &Attempt<'_>, payer: &Address) -> Result<(), PayError> {
-        if attempt.is_payer(payer) {
+    async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
+        if pay.is_payer(payer) {
             return Ok(());
         }
-        self.sleep.sleep(UNSEEN_MS).await;
-        let tx = attempt.presented.tx();
+        self.sleep.sleep(PUBLIC_CHECK_MS).await;
+        let tx = pay.presented.tx();
         let seen = async { Ok(self.chain.in_mempool(tx).await? || self.chain.inclusion_of(tx).await?.is_some()) };
         let seen: Result<bool, ChainError> = seen.await;
         if seen.map_err(Unavailable::from)? { Err(PayError::Public) } else { Ok(()) }

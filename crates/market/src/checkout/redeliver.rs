@@ -74,21 +74,21 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let [owned, paid] = exactly(self.database.batch(reads).await?)?;
         let mut found: Option<PaymentRecord> = owned.first_json()?;
         if found.is_none()
-            && let (Some(included), _) = self.find_among(&paid.all_json()?).await?
+            && let (Some(included), _) = self.find_included(&paid.all_json()?).await?
         {
-            found = self.database.run(payment::record(&included)).await?.first_json()?;
+            found = self.database.run(payment::by_tx(&included)).await?.first_json()?;
         }
         // A payment that was refused once may have been claimed for another listing meanwhile.
-        let is_for_it = |record: &PaymentRecord| record.listing_id == terms.id;
-        let Some(mut record) = found.filter(is_for_it) else { return Ok(None) };
+        let is_same_listing = |record: &PaymentRecord| record.listing_id == terms.id;
+        let Some(mut record) = found.filter(is_same_listing) else { return Ok(None) };
         if record.release(self.clock) != Release::Now {
-            let driven = self.settle(&mut record.entry, terms, None, Trust::Payer).await?;
-            record = driven.record.unwrap_or(record);
+            let outcome = self.settle(&mut record.entry, terms, None, Trust::Payer).await?;
+            record = outcome.record.unwrap_or(record);
         }
-        if !is_for_it(&record) {
+        if !is_same_listing(&record) {
             return Ok(None);
         }
-        let content = self.again(&record, &terms.content_hash).await?;
+        let content = self.content_again(&record, &terms.content_hash).await?;
         Ok(Some(Redelivered { purchase: record.entry.tx, content }))
     }
 
@@ -102,7 +102,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         id: &TxHash,
         with_content: bool,
     ) -> Result<OwnPurchase, NotRead> {
-        let reads = vec![payment::record_of(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id)];
+        let reads = vec![payment::of_buyers(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id)];
         let [record, shown, hash] = exactly(self.database.batch(reads).await?)?;
         let record: PaymentRecord = record.first_json()?.ok_or(NotRead::Unknown)?;
         let missing = || DatabaseError(format!("{} has no content", record.listing_id));
@@ -112,14 +112,14 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             (false, _) => return Err(NotRead::Failed),
             (true, false) => None,
             (true, true) if record.is_refunded() => return Err(NotRead::Refunded),
-            (true, true) => Some(self.again(&record, &content_hash).await?),
+            (true, true) => Some(self.content_again(&record, &content_hash).await?),
         };
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
     /// Content that was bought before. It needs as many confirmations as the first time, for a buyer who proves to have paid
     /// a moment ago has no more to show than the payment.
-    async fn again(&self, record: &PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
+    async fn content_again(&self, record: &PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         ensure_releasable(record, self.clock)?;
         if self.confirmations > 0 && self.confirmations_of(record).await?.1 < self.confirmations {
             return Err(Unavailable::Unconfirmed(record.entry.tx));

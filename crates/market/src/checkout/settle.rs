@@ -27,15 +27,15 @@ use crate::{
     payment::{self, PaymentRecord},
     purchase,
     release::Release,
-    results::{self, ResultPoster},
+    result_poster::{self, ResultPoster},
     transitions::Transitions,
 };
 
 /// After as many looks for a result alone the lock is looked for, too: the buyer may have taken another step first.
-const LOOKS_FOR_RESULT: usize = 3;
+const RESULT_POLLS: usize = 3;
 
 /// How a payment stands after this request drove it.
-pub(super) struct Driven {
+pub(super) struct PaymentOutcome {
     pub status: TxStatus,
     /// The payment as stored, where a block has it.
     pub record: Option<PaymentRecord>,
@@ -45,16 +45,16 @@ pub(super) struct Driven {
     pub content: Option<String>,
 }
 
-impl Driven {
+impl PaymentOutcome {
     /// One that no block has.
-    const fn unsettled(status: TxStatus) -> Self {
+    const fn not_in_block(status: TxStatus) -> Self {
         Self { status, record: None, purchase: None, content: None }
     }
 }
 
 /// What the inclusion of a payment brings along in its batch: the purchase, that the content is delivered, and the
 /// purchase and the content to answer with.
-struct AtInclusion<'a> {
+struct InclusionHook<'a> {
     trust: Trust,
     delivers: bool,
     content: Option<&'a Statement>,
@@ -62,15 +62,15 @@ struct AtInclusion<'a> {
     now: Millis,
 }
 
-impl TransitionHook for AtInclusion<'_> {
-    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        let mut statements = Transitions.statements(entry, step)?;
-        if matches!(step, Decision::Include(_)) {
+impl TransitionHook for InclusionHook<'_> {
+    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+        let mut statements = Transitions.statements(entry, decision)?;
+        if matches!(decision, Decision::Include(_)) {
             let may_have = self.trust == Trust::Payer || entry.provenance == outbox::Provenance::Ours;
             if self.delivers && may_have {
                 statements.push(payment::mark_delivered_with(&entry.tx, self.content_hash, self.now));
             }
-            statements.extend([payment::record(&entry.tx), purchase::read(&entry.tx)]);
+            statements.extend([payment::by_tx(&entry.tx), purchase::read(&entry.tx)]);
             statements.extend(self.content.filter(|_| may_have).cloned());
         }
         Ok(statements)
@@ -78,11 +78,11 @@ impl TransitionHook for AtInclusion<'_> {
 }
 
 /// What the inclusion of a result brings along in its batch: its steps.
-struct WithSteps(Vec<Statement>);
+struct ResultHook(Vec<Statement>);
 
-impl TransitionHook for WithSteps {
-    fn statements(&self, entry: &Entry, step: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        Ok([Transitions.statements(entry, step)?, self.0.clone()].concat())
+impl TransitionHook for ResultHook {
+    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+        Ok([Transitions.statements(entry, decision)?, self.0.clone()].concat())
     }
 }
 
@@ -108,13 +108,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         terms: &ListingTerms,
         first: Option<Option<&WalletSnapshot>>,
         trust: Trust,
-    ) -> Result<Driven, Unavailable> {
+    ) -> Result<PaymentOutcome, Unavailable> {
         if entry.kind == outbox::Kind::Lock {
             return self.settle_lock(entry, terms, first, trust).await;
         }
         let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
         let delivers = first.is_some() && self.confirmations == 0 && content.is_some() && !(self.hung_up)();
-        let hook = AtInclusion {
+        let hook = InclusionHook {
             trust,
             delivers,
             content: content.as_ref(),
@@ -126,23 +126,23 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let WaitOutcome { status, hook_answers } =
             outbox.wait_for_block(entry, first, &policy, trust, self.now).await?;
         if !matches!(status, TxStatus::Confirmed { .. }) {
-            return Ok(Driven::unsettled(status));
+            return Ok(PaymentOutcome::not_in_block(status));
         }
         let read = |rows: &Rows| rows.first_json::<PaymentRecord>().ok().flatten();
         let Some(at) = hook_answers.iter().position(|rows| read(rows).is_some()) else {
             // A block had it before, or another request wrote it down.
-            return self.driven(&entry.tx, status).await;
+            return self.stored_outcome(&entry.tx, status).await;
         };
         let text = |index: usize| hook_answers.get(index).and_then(Rows::first).map(str::to_owned);
         let record = hook_answers.get(at).and_then(read);
-        Ok(Driven { status, record, purchase: text(at.saturating_add(1)), content: text(at.saturating_add(2)) })
+        Ok(PaymentOutcome { status, record, purchase: text(at.saturating_add(1)), content: text(at.saturating_add(2)) })
     }
 
     /// What is stored of a payment that a block has.
-    async fn driven(&self, tx: &TxHash, status: TxStatus) -> Result<Driven, Unavailable> {
-        let [record, purchase] = exactly(self.database.batch(vec![payment::record(tx), purchase::read(tx)]).await?)?;
+    async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
+        let [record, purchase] = exactly(self.database.batch(vec![payment::by_tx(tx), purchase::read(tx)]).await?)?;
         let purchase = purchase.rows.into_iter().next();
-        Ok(Driven { status, record: record.first_json()?, purchase, content: None })
+        Ok(PaymentOutcome { status, record: record.first_json()?, purchase, content: None })
     }
 
     async fn settle_lock(
@@ -151,19 +151,19 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         terms: &ListingTerms,
         first: Option<Option<&WalletSnapshot>>,
         trust: Trust,
-    ) -> Result<Driven, Unavailable> {
+    ) -> Result<PaymentOutcome, Unavailable> {
         if let Some(wallet) = first
             && let Some(reason) = self.outbox().submit_first(lock, wallet, self.now).await?
             && lock.state == EntryState::Refused
         {
-            return Ok(Driven::unsettled(TxStatus::Refused(reason)));
+            return Ok(PaymentOutcome::not_in_block(TxStatus::Refused(reason)));
         }
         if first.is_none() && lock.state == EntryState::Included && self.confirmations == 0 {
             let status = lock.block.map_or(TxStatus::Expired, |block| TxStatus::Confirmed { block, confirmations: 0 });
-            let driven = self.driven(&lock.tx, status).await?;
+            let outcome = self.stored_outcome(&lock.tx, status).await?;
             let may_end = |record: &PaymentRecord| matches!(record.release(self.clock), Release::Now | Release::Never);
-            if driven.record.as_ref().is_some_and(may_end) {
-                return Ok(driven);
+            if outcome.record.as_ref().is_some_and(may_end) {
+                return Ok(outcome);
             }
         }
         let content = self.bought(&terms.content_hash, &lock.tx, None).await?;
@@ -171,19 +171,19 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match first {
             Some(_) => None,
-            None => Entry::first(&self.database.run(results::under_way(&lock.tx)).await?)?,
+            None => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
         };
         let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };
         if let Some(status) = self.drive_lock(&mut run, first.is_none()).await? {
-            return Ok(Driven::unsettled(status));
+            return Ok(PaymentOutcome::not_in_block(status));
         }
         let confirmations = run.confirmations;
         let (submitted, included) = (run.lock.state == EntryState::Submitted, run.lock.state == EntryState::Included);
         match run.lock.block.filter(|_| included) {
-            None => Ok(Driven::unsettled(TxStatus::Pending { block: None, submitted })),
+            None => Ok(PaymentOutcome::not_in_block(TxStatus::Pending { block: None, submitted })),
             Some(block) => {
-                let driven = self.driven(&run.lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
-                Ok(Driven { content, ..driven })
+                let outcome = self.stored_outcome(&run.lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
+                Ok(PaymentOutcome { content, ..outcome })
             }
         }
     }
@@ -202,8 +202,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             if self.result_is_confirmed(run).await? {
                 break;
             }
-            if run.result.is_none() || is_last || index % LOOKS_FOR_RESULT == LOOKS_FOR_RESULT.saturating_sub(1) {
-                let end = self.look_for_lock(run, *wait == 0 || is_last).await?;
+            if run.result.is_none() || is_last || index % RESULT_POLLS == RESULT_POLLS.saturating_sub(1) {
+                let end = self.poll_lock(run, *wait == 0 || is_last).await?;
                 if end.is_some() {
                     return Ok(end);
                 }
@@ -266,13 +266,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let tip = Tip { hash, height, slot, time_ms };
         let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None, now };
         let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
-        let hook = WithSteps(steps.statements.concat());
+        let hook = ResultHook(steps.statements.concat());
         Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block), now).await?;
         Ok(())
     }
 
     /// Looks for the lock alone. How it ended, where it did.
-    async fn look_for_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<TxStatus>, Unavailable> {
+    async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<TxStatus>, Unavailable> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
         match self.outbox().refresh(run.lock, tip.as_ref(), run.trust, run.now).await {
             Ok(Decision::Refuse(reason)) => return Ok(Some(TxStatus::Refused(reason))),

@@ -101,7 +101,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),
-            Task::Split => self.wallet.is_none() && !self.view.looks_at_wallet,
+            Task::Split => self.wallet.is_none() && !self.view.checks_wallet,
             Task::Pay(_) | Task::Act(_) => false,
         }
     }

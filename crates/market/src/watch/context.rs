@@ -29,7 +29,7 @@ pub(super) struct View {
     /// The seller of record, if we act as such.
     pub seller: Option<Address>,
     /// Whether the platform's wallet is read though nothing is to be paid: its outputs may be too few.
-    pub looks_at_wallet: bool,
+    pub checks_wallet: bool,
 }
 
 impl View {

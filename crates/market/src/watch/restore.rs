@@ -31,7 +31,7 @@ use crate::{
     claim::NewPayment,
     contents::Contents,
     listing::DeliveryMode,
-    results::acts_on,
+    result_poster::link_purchases,
     subject,
     transitions::Transitions,
 };
@@ -193,7 +193,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 collateral: vec![],
                 guard: None,
             };
-            let acts = acts_on(&draft, &[purchase]);
+            let acts = link_purchases(&draft, &[purchase]);
             return Ok(self.included(draft, acts, &block)?);
         }
         let Ok(listing) = subject.parse() else { return Ok(vec![]) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use cardano::{Address, TxRef, chain::Utxo, params::ProtocolParameters, tx::build::Wallet};
 use outbox::WalletSnapshot;
 
-use crate::platform::PAYS_ALONE;
+use crate::platform::MIN_FUNDS;
 
 /// So many outputs are not gathered, however small: results go at once with one of each.
 const FEW: usize = 30;
@@ -85,5 +85,5 @@ pub(super) fn is_named(reason: &str, utxo: &Utxo) -> bool {
 
 /// A datum costs nothing to spend, a script less than what the output must hold for it.
 fn is_dust(utxo: &Utxo) -> bool {
-    utxo.value.assets.is_empty() && utxo.value.lovelace < PAYS_ALONE
+    utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }

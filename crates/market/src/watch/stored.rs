@@ -119,8 +119,8 @@ impl Stored {
     }
 
     /// Whether a tick that sees a block of this height as the newest looks at the platform's wallet in any case.
-    pub fn looks_at_wallet(&self, tip: u64) -> bool {
-        platform::is_looked_at(self.newest.map(|newest| newest.height), tip)
+    pub fn checks_wallet(&self, tip: u64) -> bool {
+        platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }
 
     /// The statement that goes back to the end of this block, if it was read further; it answers if no other tick went back

@@ -29,7 +29,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
             rollbacks: stored.rollbacks,
             read_to: stored.read_to(),
             seller: ports.keys.seller().filter(|_| ports.sells).map(SigningKey::enterprise_address),
-            looks_at_wallet: stored.looks_at_wallet(tip.height),
+            checks_wallet: stored.checks_wallet(tip.height),
         };
         let mut tick = Self { ports, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
         if let Some(synced) = tick.sync(stored).await? {
@@ -55,7 +55,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         let Some(deployment) = self.ports.deployment else { return Ok(()) };
         let found = self.backfill(deployment, next, unread).await?;
         if found || restored {
-            self.view.looks_at_wallet = false;
+            self.view.checks_wallet = false;
             self.plan_and_act(deployment).await?;
         }
         Ok(())

@@ -23,7 +23,7 @@ use market::{
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
-    results::{PostError, ResultPoster, Seller},
+    result_poster::{PostError, ResultPoster, Seller},
     watch::{ArbiterClient, Dispute, Keys, Report, ServiceWallet, TickError, Watch},
 };
 use outbox::{Decision, Entry, Provenance};

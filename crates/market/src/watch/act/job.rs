@@ -20,7 +20,7 @@ use sql::Database;
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
-    results::purpose,
+    result_poster::purpose,
     watch::{
         ArbiterClient, Keys, Ledger, TickError, context::Tick, decide::NextStep, due, plan::Judged,
         seller_wallet::SellerWallet,

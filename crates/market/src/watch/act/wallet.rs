@@ -9,7 +9,7 @@ use sql::{Database, exactly};
 use crate::{
     contents::Contents,
     platform::{free_outputs, pays_alone},
-    results::acts_on,
+    result_poster::link_purchases,
     watch::{
         ArbiterClient, Keys, Ledger, TickError,
         context::Tick,
@@ -79,7 +79,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             names => format!("{} of {}", draft.kind.name(), names.join(", ")),
         };
         let [entry, reserve] = write_down(draft, self.ports.now);
-        let written = self.ports.database.batch(vec![entry, reserve, acts_on(draft, purchases)]).await?;
+        let written = self.ports.database.batch(vec![entry, reserve, link_purchases(draft, purchases)]).await?;
         let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
             self.report.notes.push(format!("{what} is being done already"));
             return Ok(None);

@@ -136,7 +136,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
         let reads = vec![
             statement!("SELECT json_quote(utxo) FROM escrows WHERE purchase_id = ?1 AND utxo IS NOT NULL", lock.tx),
-            under_way(&lock.tx),
+            live_result(&lock.tx),
         ];
         let [output, under_way] = exactly(self.database.batch(reads).await?)?;
         let output: Option<TxRef> = output.first_json()?;
@@ -210,7 +210,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let purpose = purpose(&escrow.utxo.reference);
         let draft = Draft::built(Kind::Result, purpose, self.seller.key.enterprise_address(), built);
         let [entry, reserve] = write_down(&draft, self.now);
-        let statements = vec![entry, reserve, acts_on(&draft, &[lock.tx])];
+        let statements = vec![entry, reserve, link_purchases(&draft, &[lock.tx])];
         let [written, _, _] = exactly(self.database.batch(statements).await?)?;
         Entry::first(&written)
     }
@@ -231,7 +231,7 @@ pub(crate) fn purpose(escrow: &TxRef) -> String {
 
 /// The statement that reads the open or confirmed result of a lock.
 #[must_use]
-pub(crate) fn under_way(lock: &TxHash) -> Statement {
+pub(crate) fn live_result(lock: &TxHash) -> Statement {
     statement!(
         format!(
             "SELECT {} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
@@ -245,7 +245,7 @@ pub(crate) fn under_way(lock: &TxHash) -> Statement {
 
 /// The statement that notes for which purchases an entry acts, if it was written for this purpose: another request may
 /// have written the same transaction for another purchase.
-pub(crate) fn acts_on(draft: &Draft, purchases: &[TxHash]) -> Statement {
+pub(crate) fn link_purchases(draft: &Draft, purchases: &[TxHash]) -> Statement {
     statement!(
         "INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT o.tx_id, j.value FROM outbox o, json_each(?3) j \
          WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' ON CONFLICT DO NOTHING",
