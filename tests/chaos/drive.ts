@@ -20,6 +20,11 @@ const HANDS = 3;
 /** Purchases at once. */
 const BUYERS = 8;
 
+/** Whether the arbiter settled it since then. A payout may spend what a settlement made. Where that is gone for good, the next
+ * payout waits until no provider can be behind any more, which is longer than this test. */
+const settledSince = (story: Story | undefined, since: number): boolean =>
+  story?.steps.at(-1)?.state === "Disputed" && (story.end?.at ?? 0) >= since;
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Drive {
@@ -213,8 +218,8 @@ export class Drive {
       };
     }
     // Whether it is fair is asked beforehand, while the provider answers.
-    if (!this.#random.chance(0.15) || !(await this.#mayRollBack(blocks))) return undefined;
     const keep = this.#random.chance(0.5);
+    if (!this.#random.chance(0.15) || !(await this.#mayRollBack(blocks, keep))) return undefined;
     return async () => {
       this.figures["rollbacks in the middle of a tick"] += 1;
       await this.#rollBack(blocks, keep);
@@ -255,13 +260,17 @@ export class Drive {
 
   /** Undoes blocks, unless that took a party's last chance to act. */
   async rollback(blocks: number, keep: boolean): Promise<void> {
-    if (await this.#mayRollBack(blocks)) await this.#rollBack(blocks, keep);
+    if (await this.#mayRollBack(blocks, keep)) await this.#rollBack(blocks, keep);
   }
 
-  async #mayRollBack(blocks: number): Promise<boolean> {
+  async #mayRollBack(blocks: number, keep: boolean): Promise<boolean> {
     const { height } = await this.world.ledger.tip();
     const oldest = json<{ time: number }>(await send(`${this.world.ledger.blockfrost}/blocks/${height - blocks + 1}`));
-    return this.#fair(oldest.time * 1000, await this.now());
+    const stories = await Promise.all(this.bought.map(({ id = "" }) => this.story(id)));
+    const since = oldest.time * 1000;
+    return (
+      this.#fair(stories, since, await this.now()) && (keep || !stories.some((story) => settledSince(story, since)))
+    );
   }
 
   async #rollBack(blocks: number, keep: boolean): Promise<void> {
@@ -274,8 +283,7 @@ export class Drive {
     if (this.#random.chance(0.8)) await this.world.ledger.block(blocks + this.#random.below(2));
   }
 
-  async #fair(since: number, now: number): Promise<boolean> {
-    const stories = await Promise.all(this.bought.map(({ id = "" }) => this.story(id)));
+  #fair(stories: readonly (Story | undefined)[], since: number, now: number): boolean {
     return stories.every((story) =>
       (story?.steps ?? []).every(({ at, state, deadlines }, index) => {
         if (at < since) return true;

@@ -935,6 +935,33 @@ fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_aga
 }
 
 #[test]
+fn a_payout_whose_input_a_rollback_removed_for_good_is_made_again_after_the_longest_lag_of_a_provider() {
+    let (sales, lock) = settled();
+    let wallet = sales.platform.seller.enterprise_address().to_string();
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.lose(|utxo| utxo.address == wallet);
+    sales.settles(&lock);
+    let before = sales.ledger.blocks.borrow().len();
+    sales.fund(30);
+    assert_eq!(acted(&sales.ticks(2), "payout"), 1);
+    sales.ledger.mine();
+    assert_eq!(paid_to_creator(&sales), 1);
+    let gone = sales.ledger.blocks.borrow().len() - before;
+    sales.ledger.roll_back(gone, 0);
+    sales.fund(50);
+    sales.settles(&lock);
+    sales.ticks(60);
+    assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 0));
+    // Nothing that is left keeps the first one out of a block, and a provider may be behind by an hour.
+    let late = sales.now() + outbox::MAX_LATE_MS;
+    while sales.now() < late {
+        sales.ledger.mine();
+    }
+    sales.ticks(4);
+    assert_eq!(paid_to_creator(&sales), 1);
+}
+
+#[test]
 fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_collected_after_it() {
     let (sales, lock) = settled();
     sales.ledger.mine();
