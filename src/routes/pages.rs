@@ -9,7 +9,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, Page, take_off},
-    chain_state, purchase, sales,
+    chain_state, purchase, receipt, sales,
 };
 use pages::{
     POLICY, accept,
@@ -162,8 +162,10 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     app.limit_client(Counted::Read, request).await?;
     let (database, settings) = (app.database(), app.settings()?);
-    let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
+    let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
+    let [found, cost, time] = exactly(database.batch(asked).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
+    let receipt = cost.first_json()?.ok_or(PurchaseError::Unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => take_off::bought(&database, &listing).await?,
         Err(_) => None,
@@ -175,6 +177,7 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         purchase: &purchase,
         listing: listing.as_ref(),
         for_sale,
+        receipt,
         now,
         explorer: &settings.explorer_url,
     };
@@ -209,6 +212,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         listings: read(&view.listings)?,
         figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
+        explorer: app.settings()?.explorer_url.clone(),
     };
     fresh(app, request, ::pages::account::page(&account, app.now_ms()))
 }
