@@ -12,10 +12,7 @@ use agents::{
         revision::Headers,
         tools::{OwnerTools, Tool},
     },
-    oauth::{
-        Scope,
-        grant::{self, Caller},
-    },
+    oauth::grant::{self, Caller},
 };
 use cardano::json;
 use edge::serve::{Request, Response};
@@ -129,7 +126,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Err(error) => return write(error.into()),
     };
     if let Visitor::Agent(caller) = &visitor
-        && caller.scope == Scope::Read
+        && !caller.scope.may_spend()
         && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
     {
         let text = "the owner let this agent search and look only: to buy, it asks for the scope mcp and the owner connects it again";
