@@ -99,14 +99,14 @@ impl Counted {
     const fn described(self) -> (Class, &'static str, &'static str) {
         match self {
             Self::Session => (Class::Read, "session", "requests with a session"),
-            Self::Account => (Class::Read, "account", "looks at this account"),
+            Self::Account => (Class::Read, "account", "requests for this account"),
             Self::Read => (Class::Read, "read", "reads"),
             Self::Search => (Class::Read, "search", "searches and pages"),
             Self::Offer => (Class::Write, "offer", "offers"),
             Self::Verdict => (Class::Write, "verdict", "verdicts"),
             Self::Draft => (Class::Write, "draft", "drafts"),
             Self::Challenge => (Class::Auth, "challenge", "challenges"),
-            Self::SignIn => (Class::Auth, "sign-in", "answers to challenges"),
+            Self::SignIn => (Class::Auth, "sign-in", "sign-in attempts"),
             Self::Register => (Class::Auth, "register", "registrations"),
             Self::Consent => (Class::Auth, "consent", "consent pages"),
             Self::Token => (Class::Auth, "token", "requests for tokens"),
@@ -188,7 +188,7 @@ impl Weight {
 
     /// Waits for room for it; refused where there is none for ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
-        let crowded = TooMany { what: "long answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
+        let crowded = TooMany { what: "large answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
         Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_refusal_says_of_what_there_was_too_much_and_when_to_come_back() {
         let refused = TooMany::of(Counted::SignIn);
-        let told = "too many answers to challenges, more than 600 in 60 seconds: try again in 60 seconds";
+        let told = "too many sign-in attempts, more than 600 in 60 seconds: try again in 60 seconds";
         assert_eq!(refused.to_string(), told);
     }
 }

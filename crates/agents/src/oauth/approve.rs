@@ -63,15 +63,14 @@ pub enum ApprovalError {
     #[error("{0}")]
     Invalid(String),
     /// 401.
-    #[error("the wallet's signature did not check out: {0}")]
+    #[error("the wallet's signature is not valid: {0}")]
     Signature(#[from] Cip8Error),
     /// 401.
-    #[error("no live challenge for this wallet and this request: connect the wallet again")]
+    #[error("the challenge expired or was used: connect the wallet again")]
     NoChallenge,
     /// 503, for so many seconds.
     #[error(
-        "your network has connected {MAX_APPROVED_A_DAY} agents today, the most that one may: connect this one after 00:00 \
-         UTC, or from another network"
+        "{MAX_APPROVED_A_DAY} agents were connected from your network today, the most for one network: connect this one after 00:00 UTC, or from another network"
     )]
     NoMoreToday {
         /// Until the next day.
@@ -81,7 +80,7 @@ pub enum ApprovalError {
     #[error("the service cannot answer just now: try again in some seconds")]
     Database(#[from] DatabaseError),
     /// 503, with the cause for our log.
-    #[error("challenges cannot be kept at the moment: try again in some seconds")]
+    #[error("sign-in is not available now: try again in some seconds")]
     Challenges(#[from] ChallengesError),
 }
 
