@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore reconcile clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -117,8 +117,8 @@ backup: setup ## both databases into files: make backup TO=folder; LOCAL=.state/
 restore: setup ## from these files into empty databases: make restore FROM=folder
 	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node scripts/backup.ts restore
 
-reconcile: setup ## after Time Travel: have the watcher read the chain first, as make restore does by itself
-	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/backup.ts reconcile
+mark-restored: setup ## after Time Travel: mark the database as restored, as make restore does by itself
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/backup.ts mark-restored
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

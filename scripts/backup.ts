@@ -2,7 +2,7 @@
 //
 //   make backup [ENV=preview] [TO=folder]        the account's; LOCAL=.state/dev: those of a local stack
 //   make restore FROM=folder [ENV=...] [LOCAL=...]
-//   make reconcile [ENV=...] [LOCAL=...]         after Time Travel
+//   make mark-restored [ENV=...] [LOCAL=...]     after Time Travel
 //
 // A restored database of the service is marked (`backup/restored.sql`): nothing is paid from it before the watcher has read
 // from the chain what happened since the backup.
@@ -97,7 +97,7 @@ function tried(db: DatabaseSync, text: string): void {
 const RESTORED = join(root, "scripts/backup/restored.sql");
 const MARKED: ReadonlySet<string> = new Set(["restored", "unread_wallets", "sessions"]);
 
-/** Marks the service's database as restored. The arbiter's needs no mark: the ledger takes each settlement once. */
+/** Marks the service's database as restored. The arbiter's needs no mark: the ledger takes each award once. */
 export async function mark(place: Place): Promise<void> {
   await place.target.wrangler(place.worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", RESTORED);
 }
@@ -147,7 +147,7 @@ async function run(): Promise<void> {
   const [what] = process.argv.slice(2);
   const target = new Target(environmentOf(ENV || undefined), DEPLOY_ROOT ?? root);
   const places = KEPT.map((worker): Place => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
-  if (what === "reconcile") {
+  if (what === "mark-restored") {
     for (const place of places.filter(({ worker }) => worker.role === "api")) await mark(place);
     console.log("The watcher reads the chain since the backup, from seven minutes from now on: see make status.");
     return;

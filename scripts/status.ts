@@ -63,7 +63,7 @@ const count = (number: number): string => number.toLocaleString("en");
 const DUE: Readonly<Record<string, string>> = {
   FundsLocked: "a result",
   RefundRequested: "a result",
-  Disputed: "the arbiter's settlement",
+  Disputed: "the arbiter's award",
 };
 
 /** The lines that are printed. */

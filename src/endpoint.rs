@@ -1,7 +1,7 @@
 //! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
 //!
-//! Each row is an endpoint. Where two rows share a path, each says after `of` which methods the path takes in all:
-//! `Listings GET of GET_POST "/listings"`.
+//! Each row is an endpoint with one method, so that each method has a handler of its own. Where two rows share a path, each
+//! says after `of` which methods the path takes in all: `Listings GET of GET_POST "/listings"`.
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
@@ -64,14 +64,16 @@ macro_rules! endpoints {
 }
 
 endpoints! {
-    Unlock(id) GET_POST "/listings/{id}/unlock";
+    Unlock(id) GET of GET_POST "/listings/{id}/unlock";
+    UnlockByPost(id) POST of GET_POST "/listings/{id}/unlock";
     Listings GET of GET_POST "/listings";
     CreateListing POST of GET_POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
     Picture(id) GET "/listings/{id}/picture.png";
     Relist(id) POST "/listings/{id}/relist";
-    Listing(id) GET_DELETE "/listings/{id}";
+    Listing(id) GET of GET_DELETE "/listings/{id}";
+    TakeOff(id) DELETE of GET_DELETE "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
     Verification(id) POST "/purchases/{id}/verification";
@@ -201,6 +203,8 @@ mod tests {
     #[test]
     fn a_path_allows_what_its_rows_take_and_hides_no_other() {
         for (template, methods) in ROUTES {
+            let own = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
+            assert_eq!(own.count(), 1, "{template}: each method is a row of its own, with a handler");
             let path = template.replace(['{', '}'], "");
             let rows = ROUTES.iter().filter(|(other, _)| named(other, &path).is_some());
             let rows: Vec<&(&str, &str)> = rows.collect();

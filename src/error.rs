@@ -35,7 +35,7 @@ pub enum ApiError {
     NotOperator,
     /// The database has room only for what is paid for.
     #[error(
-        "the service has no room for new listings, accounts and agents at the moment: what is listed can be bought, and who has an account can sign in"
+        "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an account, still work"
     )]
     StorageFull,
     /// A body that cannot be read.

@@ -26,6 +26,7 @@ use edge::{
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
 use market::catalogue::take_off::SaleState;
+use routes::pages::Page;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
@@ -48,15 +49,14 @@ async fn answer(app: App, request: Request) -> Response {
     // By its own name: the runtime's enum takes each method that it does not know for GET.
     let method = request.method().to_owned();
     let resolved = endpoint::resolve(&method, request.path());
-    let varies = match &resolved {
-        Resolved::Route(endpoint) => routes::pages::varies(endpoint, &method),
-        Resolved::Unknown => true,
-        Resolved::Preflight(_) | Resolved::WrongMethod(_) | Resolved::Moved(_) => false,
+    let page = match &resolved {
+        Resolved::Route(endpoint) => Page::at(endpoint),
+        _ => None,
     };
+    let varies = page.as_ref().is_some_and(Page::is_beside) || matches!(resolved, Resolved::Unknown);
     // Where there is only a page, every client gets it.
-    let alone = matches!(&resolved, Resolved::Route(Endpoint::Home | Endpoint::Sell));
-    let page = alone || varies && routes::pages::wanted(&request);
-    let reader = page.then(|| request.headers_only());
+    let shown = if varies { routes::pages::wanted(&request) } else { page.is_some() };
+    let reader = shown.then(|| request.headers_only());
     app.line().note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line().note("route", endpoint.template());
@@ -66,8 +66,10 @@ async fn answer(app: App, request: Request) -> Response {
         Resolved::Moved(without) => respond::moved(&request, without).map_err(ApiError::from),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
-        Resolved::Route(endpoint) if page => routes::pages::show(&app, &endpoint, &request).await,
-        Resolved::Route(endpoint) => dispatch(&app, endpoint, request).await,
+        Resolved::Route(endpoint) => match Page::at(&endpoint).filter(|_| shown) {
+            Some(page) => routes::pages::show(&app, &page, &request).await,
+            None => dispatch(&app, endpoint, request).await,
+        },
     };
     let mut response = match answer {
         Ok(response) => response,
@@ -97,12 +99,10 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::OperatorStatus => routes::status::show(app, &request).await,
         Endpoint::CreateListing => routes::listings::create(app, request).await,
         Endpoint::Listings => routes::listings::list(app, &request).await,
-        Endpoint::Listing(id) if request.method() == "DELETE" => {
-            routes::take_off::change(app, &id, SaleState::OffSale, &request).await
-        }
+        Endpoint::TakeOff(id) => routes::take_off::change(app, &id, SaleState::OffSale, &request).await,
         Endpoint::Relist(id) => routes::take_off::change(app, &id, SaleState::ForSale, &request).await,
         Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
-        Endpoint::Unlock(id) => routes::unlock::show(app, &id, &request).await,
+        Endpoint::Unlock(id) | Endpoint::UnlockByPost(id) => routes::unlock::show(app, &id, &request).await,
         Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
         Endpoint::Picture(id) => routes::pages::picture(app, &id, &request).await,
         Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,

@@ -22,17 +22,6 @@ use crate::error::{ApiError, Refused};
 
 pub use edge::client::client;
 
-/// A rate, shared by actions of one kind. Each action of each client counts on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    Read,
-    Write,
-    Auth,
-    Payment,
-    Provider,
-    Agent,
-}
-
 /// A class's rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
@@ -44,28 +33,42 @@ pub struct Limit {
     period_s: u32,
 }
 
-impl Class {
-    #[cfg(test)]
-    const ALL: [Self; 6] = [Self::Read, Self::Write, Self::Auth, Self::Payment, Self::Provider, Self::Agent];
+macro_rules! classes {
+    ($($(#[$covers:meta])* $class:ident $binding:literal $most:literal in $period:expr;)+) => {
+        /// A rate, shared by actions of one kind. Each action of each client counts on its own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Class {
+            $($(#[$covers])* $class,)+
+        }
 
-    /// The table of all limits.
-    const fn limit(self) -> Limit {
-        let (binding, most, period_s) = match self {
-            // Requests with a session, and reads that reach the database: by client, or account.
-            Self::Read => ("READ", 3_000, 60),
-            // Offers, verdicts and drafts, by client.
-            Self::Write => ("WRITE", 300, 60),
-            // Challenges, their answers, and the steps of OAuth: by client.
-            Self::Auth => ("AUTH", 600, 60),
-            // Payments and proofs by client; purchases and withdrawals by account.
-            Self::Payment => ("PAYMENT", 1_200, 60),
-            // Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
-            Self::Provider => ("PROVIDER", 100, PROVIDER_SECONDS),
-            // Messages and tool calls, by agent; tool calls without an owner, by client.
-            Self::Agent => ("AGENT", 600, 60),
-        };
-        Limit { binding, most, period_s }
-    }
+        impl Class {
+            #[cfg(test)]
+            const ALL: &'static [Self] = &[$(Self::$class),+];
+
+            const fn limit(self) -> Limit {
+                let (binding, most, period_s) = match self {
+                    $(Self::$class => ($binding, $most, $period),)+
+                };
+                Limit { binding, most, period_s }
+            }
+        }
+    };
+}
+
+// The table of all limits: binding, how many, in how many seconds.
+classes! {
+    /// Requests with a session, and reads that reach the database: by client, or account.
+    Read "READ" 3_000 in 60;
+    /// Offers, verdicts and drafts, by client.
+    Write "WRITE" 300 in 60;
+    /// Challenges, their answers, and the steps of OAuth: by client.
+    Auth "AUTH" 600 in 60;
+    /// Payments and proofs by client; purchases and withdrawals by account.
+    Payment "PAYMENT" 1_200 in 60;
+    /// Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
+    Provider "PROVIDER" 100 in PROVIDER_SECONDS;
+    /// Messages and tool calls, by agent; tool calls without an owner, by client.
+    Agent "AGENT" 600 in 60;
 }
 
 /// What is counted.
@@ -96,14 +99,14 @@ impl Counted {
     const fn described(self) -> (Class, &'static str, &'static str) {
         match self {
             Self::Session => (Class::Read, "session", "requests with a session"),
-            Self::Account => (Class::Read, "account", "looks at this account"),
+            Self::Account => (Class::Read, "account", "requests for this account"),
             Self::Read => (Class::Read, "read", "reads"),
             Self::Search => (Class::Read, "search", "searches and pages"),
             Self::Offer => (Class::Write, "offer", "offers"),
             Self::Verdict => (Class::Write, "verdict", "verdicts"),
             Self::Draft => (Class::Write, "draft", "drafts"),
             Self::Challenge => (Class::Auth, "challenge", "challenges"),
-            Self::SignIn => (Class::Auth, "sign-in", "answers to challenges"),
+            Self::SignIn => (Class::Auth, "sign-in", "sign-in attempts"),
             Self::Register => (Class::Auth, "register", "registrations"),
             Self::Consent => (Class::Auth, "consent", "consent pages"),
             Self::Token => (Class::Auth, "token", "requests for tokens"),
@@ -185,7 +188,7 @@ impl Weight {
 
     /// Waits for room for it; refused where there is none for ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
-        let crowded = TooMany { what: "long answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
+        let crowded = TooMany { what: "large answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
         Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
     }
 }
@@ -225,12 +228,16 @@ mod tests {
 
     #[test]
     fn the_bindings_are_those_of_the_table() {
+        assert!(
+            Class::ALL.len() <= 6,
+            "the limits are brakes: more of them are harder to tell apart than to do without"
+        );
         let file = include_str!("../wrangler.toml");
         let (live, preview) = file.split_once("[env.preview]").expect("a preview environment");
         let mut ids = std::collections::BTreeSet::new();
         for (config, begin) in [(live, "[[ratelimits]]"), (preview, "{ name = ")] {
             assert_eq!(config.matches("namespace_id = ").count(), Class::ALL.len());
-            for Limit { binding, most, period_s } in Class::ALL.map(Class::limit) {
+            for Limit { binding, most, period_s } in Class::ALL.iter().map(|class| class.limit()) {
                 let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{binding}\"")));
                 let simple = format!("simple = {{ limit = {most}, period = {period_s} }}");
                 assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{binding}");
@@ -243,7 +250,7 @@ mod tests {
     #[test]
     fn a_refusal_says_of_what_there_was_too_much_and_when_to_come_back() {
         let refused = TooMany::of(Counted::SignIn);
-        let told = "too many answers to challenges, more than 600 in 60 seconds: try again in 60 seconds";
+        let told = "too many sign-in attempts, more than 600 in 60 seconds: try again in 60 seconds";
         assert_eq!(refused.to_string(), told);
     }
 }

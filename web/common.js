@@ -297,16 +297,26 @@ export function connectChosen() {
 
 /**
  * A row for each wallet that is found, in #payers, before what is there: the one that was chosen last is chosen again.
- * @param {() => void} changed Called whenever another one may be chosen.
+ * @param {() => void} [changed] Called whenever another one may be chosen.
+ * @param {Promise<unknown>} [known] When it is known whether the Surety balance can pay: it is proposed first, and nothing is
+ *   before, so that what is chosen does not change under the reader's hand.
  */
-export function offerRows(changed) {
+export function offerRows(changed = () => {}, known = Promise.resolve()) {
+  const propose = async () => {
+    await known;
+    const enabled = (within = "") => document.querySelector(`${within} [name=payer]:enabled`);
+    const first = enabled("#balance-row") ?? enabled();
+    if (first && !chosen() && [null, BALANCE].includes(stored("payer"))) Object.assign(first, { checked: true });
+    changed();
+  };
   element("payers")?.addEventListener("change", () => {
     stored("payer", chosen());
     changed();
   });
+  propose();
   find("payers", (wallet, parent) => {
     const { name } = wallet;
-    const checked = stored("payer") === name || (!stored("payer") && !chosen());
+    const checked = stored("payer") === name;
     rows.set(name, wallet);
     const row = createElement("label", { className: "option" });
     const words = createElement("span", {});
@@ -317,7 +327,7 @@ export function offerRows(changed) {
       ...iconOf(wallet),
     );
     parent.insertBefore(row, parent.querySelector("#balance-row"));
-    changed();
+    propose();
   });
 }
 

@@ -11,6 +11,7 @@ import {
   bytesOf,
   chosen,
   connectChosen,
+  createElement,
   element,
   exact,
   fail,
@@ -105,8 +106,7 @@ async function deliver(content, purchase) {
   stage(3);
   show("delivered");
   if ((await sha256(content)) === hash) setStatus("Delivered and verified: exactly the listed text.");
-  else
-    showError(new Problem("This is not the text that was listed. Open your purchase: protected ones can be disputed."));
+  else showError(new Problem("This is not the listed text. Open your purchase: protected ones can be disputed."));
 }
 
 /** @param {string} words Why it is shown again, and what that takes. */
@@ -151,7 +151,7 @@ async function settle(payment) {
   try {
     for (;;) {
       if (!own && began - Number(payment.split(" ")[2]) > ORDER_MS)
-        ended(true, "You ordered this a while ago. Your account shows how the order ended.");
+        ended(true, "You ordered this a while ago: your account shows how it ended.");
       const answer = await (own ? present(own) : spend(payment)).catch(() => null);
       const text = await exact(answer).catch(() => null);
       if (!answer || text == null) {
@@ -267,10 +267,9 @@ async function payWithWallet(mode) {
     });
     const declared = draft.payment.extensions[COMMITMENT]?.info;
     if (declared && declared.commitment.parts[0]?.digest !== bound)
-      fail(`This page's payments go to another address than the service's: open ${draft.payment.resource.url}`);
+      fail(`Payments are made at the service's own address: open ${draft.payment.resource.url}`);
     const metadata = declared ? `d90103a100a1190192a2617066687474703a3161685820${commitment}` : "f6";
-    if (!draft.transaction.endsWith(`f5${metadata}`))
-      fail("The service drafted another transaction than this page asked for. Nothing was signed.");
+    if (!draft.transaction.endsWith(`f5${metadata}`)) fail("The service drafted something else. Nothing was signed.");
     const transaction = base64(bytesOf(await signed(wallet, draft)));
     // A name of its own lets the same request through again, even after it was answered.
     const extensions = {
@@ -331,17 +330,12 @@ async function offerBalance() {
     [Number(price) >= Number(balance), "not enough for this", "Add funds"],
   ];
   const [why] = reasons.filter(([is]) => is);
-  const row = element("balance-row").querySelector("input");
-  if (row) {
-    row.disabled = Boolean(why);
-    row.checked = !why && (stored("payer") ?? BALANCE) === BALANCE;
-  }
+  element("balance-row").querySelector("input")?.toggleAttribute("disabled", Boolean(why));
   const funds = element("funds");
   funds.textContent = why
     ? `${tada(balance)} · ${why[1]}. `
     : `${tada(balance)} · ${tada(most)} per purchase, ${tada(left)} left today`;
-  if (why) funds.append(Object.assign(document.createElement("a"), { href: "/me", textContent: why[2] }));
-  tellPrice();
+  if (why) funds.append(createElement("a", { href: "/me", textContent: why[2] }));
   if (boughtIn(purchases) && !element("choose").hidden)
     offerAgain("It is in your purchases. Showing it again is free.");
 }
@@ -362,7 +356,6 @@ element("choose").addEventListener("submit", (event) => {
 for (const again of ["again", "show-again"])
   element(again).addEventListener("click", () => withBusy(() => {}, showAgain));
 element("other").addEventListener("click", () => show("choose"));
-offerRows(tellPrice);
-if (session()) offerBalance().catch(() => {});
+offerRows(tellPrice, session() ? offerBalance().catch(() => {}) : undefined);
 const payment = unfinished();
 if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) withBusy(() => payment, settle);

@@ -91,7 +91,7 @@ async function show(content) {
       );
   } else {
     checked.className = "wrong";
-    checked.textContent = "This is not the text that was listed. You can dispute it below.";
+    checked.textContent = "This is not the listed text. You can dispute it below.";
     element("wrong")?.setAttribute("open", "");
   }
   element("reading").addEventListener("click", ({ currentTarget }) => {
@@ -120,7 +120,7 @@ async function showToWallet() {
   if (!proof) fail(`${wallet.name} did not pay for this. The buyer is ${buyer}.`);
   const answer = await request(`/listings/${listing}/unlock`, { headers: { accept: "text/plain", ...proof } });
   const text = await exact(answer);
-  if (!answer.ok) fail("The text cannot be shown just now. Try again in a minute.");
+  if (!answer.ok) fail("The text cannot be shown now. Try again in a minute.");
   await show(text);
   setStatus("");
   element("goods").focus();
@@ -164,7 +164,7 @@ function choice({ action, words, timing, opens, closes }) {
 async function offer() {
   /** @type {{ state: string, actions: Offer[] }} */
   const { state, actions } = await ask(`${path}/action-draft`, {});
-  if (state !== status) return setStatus("The network has news. This page refreshes in a moment.");
+  if (state !== status) return setStatus("News from the network: this page refreshes.");
   // The seller in the escrow is this service.
   const own = actions.filter(({ by, timing }) => by === "buyer" && timing !== "over");
   element("actions").replaceChildren(...own.map(choice));
@@ -216,7 +216,7 @@ if (receipt) {
   link?.setAttribute("href", URL.createObjectURL(new Blob([json], { type: "application/json" })));
   reveal("signed-receipt");
 }
-offerRows(() => {});
+offerRows();
 if (location.hash === "#judge") element("wrong")?.setAttribute("open", "");
 if (element("closed")) {
   element("open").addEventListener("click", () => withBusy(() => {}, showToWallet));

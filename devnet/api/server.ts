@@ -81,8 +81,25 @@ export async function serverOf(context: Context): Promise<FastifyInstance> {
     },
     { prefix: BASE },
   );
-  await app.register(async (control) => controlRoutes(control, context), { prefix: "/control" });
+  await app.register(
+    async (control) => {
+      control.addHook("onRequest", async ({ headers: { host, origin } }) => {
+        if (isLocal(`http://${host}`) && isLocal(origin)) return;
+        throw new ApiError(403, "this ledger is controlled from this machine alone, and by pages that it serves");
+      });
+      controlRoutes(control, context);
+    },
+    { prefix: "/control" },
+  );
   return app;
+}
+
+/**
+ * Whether an address is of this machine, as its own programs name it; so is none at all. Pages of other sites, under their
+ * own name or under one that they let lead here, are not.
+ */
+function isLocal(origin: string | undefined): boolean {
+  return origin === undefined || ["localhost", "127.0.0.1", "[::1]"].includes(URL.parse(origin)?.hostname ?? "");
 }
 
 function statusOf(error: unknown): number {

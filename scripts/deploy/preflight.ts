@@ -26,7 +26,7 @@ const ADA = 1_000_000n;
 /** What the platform's wallet (`SELLER_SECRET`) must hold: about 25 tADA for the script's output; fees; collateral. */
 const SELLER_BEFORE_ESCROW = 50n * ADA;
 const SELLER = 10n * ADA;
-/** Fees of the arbiter's settlements. */
+/** Fees of the arbiter's awards. */
 const ARBITER = 5n * ADA;
 /** Preprod's, in its genesis. */
 const NETWORK_MAGIC = 1;

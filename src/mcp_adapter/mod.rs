@@ -71,7 +71,7 @@ mod tests {
     fn a_tool_that_is_called_too_often_says_so_and_when_to_come_back() {
         let text = told(TooMany::of(Counted::Buy)).to_string();
         let told = "Rate limited: too many purchases of this account, more than 1200 in 60 seconds: try again in 60 seconds. \
-                    Nothing is lost.";
+                    Nothing was paid by this call.";
         assert_eq!(text, told);
         let crowded = super::told(edge::http::BodyError::OutOfMemory).to_string();
         assert!(crowded.starts_with("Rate limited") && crowded.contains("in 5 seconds"), "{crowded}");

@@ -35,10 +35,10 @@ pub enum SignInError {
     #[error("{0}: {1}")]
     Address(&'static str, AddressError),
     /// Not the owner's signature of the challenge.
-    #[error("the wallet's signature did not check out: {0}")]
+    #[error("the wallet's signature is not valid: {0}")]
     Signature(#[from] Cip8Error),
     /// Answered before, expired, or never given.
-    #[error("no live challenge for this address: ask for a new one (POST /auth/challenge)")]
+    #[error("the challenge expired or was used: ask for a new one (POST /auth/challenge)")]
     NoChallenge,
 }
 

@@ -65,7 +65,7 @@ pub enum DraftingError {
     #[error(transparent)]
     NotDrafted(DraftError),
     /// Nothing is sold protected here, so nothing is locked.
-    #[error("no purchase is protected here: nothing is locked")]
+    #[error("protected purchases are not configured here: there is no escrow")]
     NoContract,
     /// Not an action.
     #[error(

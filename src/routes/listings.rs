@@ -49,7 +49,7 @@ pub enum ListingError {
     #[error("only its seller may take this listing off sale or put it back")]
     NotYours,
     /// A signature that was used with other words around it.
-    #[error("this signature already made a listing with other words: sign the changed offer anew")]
+    #[error("this signature already made another listing: sign the changed offer anew")]
     OfferChanged,
     /// The seller's quota, or the day's.
     #[error(transparent)]

@@ -12,10 +12,7 @@ use agents::{
         revision::Headers,
         tools::{OwnerTools, Tool},
     },
-    oauth::{
-        Scope,
-        grant::{self, Caller},
-    },
+    oauth::grant::{self, Caller},
 };
 use cardano::json;
 use edge::serve::{Request, Response};
@@ -129,10 +126,10 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         Err(error) => return write(error.into()),
     };
     if let Visitor::Agent(caller) = &visitor
-        && caller.scope == Scope::Read
+        && !caller.scope.may_spend()
         && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
     {
-        let text = "the owner let this agent search and look only: to buy, it asks for the scope mcp and the owner connects it again";
+        let text = "the owner allowed this agent to read only; nothing was paid: to buy, ask for the scope mcp, and have the owner connect the agent again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
         let mut response = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) })?;
         response.headers_mut().set("www-authenticate", app.authority(&request)?.insufficient_scope())?;
@@ -197,8 +194,11 @@ fn reject_foreign_origin(app: &App, request: &Request) -> Result<Option<Response
     if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
         return Ok(None);
     }
-    let error =
-        RpcError::new(403, RpcCode::InvalidRequest, "this service has another name: see its address in /llms.txt");
+    let error = RpcError::new(
+        403,
+        RpcCode::InvalidRequest,
+        "a page of another site may not call this service: use the address in /llms.txt",
+    );
     write(error.into()).map(Some)
 }
 

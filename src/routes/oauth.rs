@@ -47,7 +47,7 @@ pub enum AgentError {
     #[error("{0}: is required")]
     Missing(&'static str),
     /// The account has no such agent.
-    #[error("no such agent of yours")]
+    #[error("this account has no such agent")]
     UnknownAgent,
 }
 

@@ -8,8 +8,8 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, Page, take_off},
-    chain_state, purchase, sales,
+    catalogue::{self, Filter, take_off},
+    chain_state, purchase, receipt, sales,
 };
 use pages::{
     POLICY, accept,
@@ -34,13 +34,39 @@ use crate::{
     session::PresentedToken,
 };
 
-/// Whether what is answered at this endpoint depends on `Accept`.
-pub fn varies(endpoint: &Endpoint, method: &str) -> bool {
-    let page = matches!(
-        endpoint,
-        Endpoint::Me | Endpoint::Listing(_) | Endpoint::Unlock(_) | Endpoint::Creator(_) | Endpoint::Purchase(_)
-    );
-    page && matches!(method, "GET" | "HEAD")
+/// What browsers are shown at an endpoint: this enum, [`Page::at`] and [`show`] name every page.
+pub enum Page<'a> {
+    Home,
+    Sell,
+    Me,
+    Listing(&'a str),
+    Unlock(&'a str),
+    Creator(&'a str),
+    Purchase(&'a str),
+}
+
+impl<'a> Page<'a> {
+    /// The page at an endpoint.
+    pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
+        match endpoint {
+            Endpoint::Home => Some(Self::Home),
+            Endpoint::Sell => Some(Self::Sell),
+            Endpoint::Me => Some(Self::Me),
+            Endpoint::Listing(id) => Some(Self::Listing(id)),
+            Endpoint::Unlock(id) => Some(Self::Unlock(id)),
+            Endpoint::Creator(address) => Some(Self::Creator(address)),
+            Endpoint::Purchase(id) => Some(Self::Purchase(id)),
+            _ => None,
+        }
+    }
+
+    /// Whether programs get something else there: what is answered then depends on `Accept`.
+    pub const fn is_beside(&self) -> bool {
+        match self {
+            Self::Home | Self::Sell => false,
+            Self::Me | Self::Listing(_) | Self::Unlock(_) | Self::Creator(_) | Self::Purchase(_) => true,
+        }
+    }
 }
 
 /// Whether a browser asks. A client that pays, or proves a payment, is a program.
@@ -52,17 +78,16 @@ pub fn wanted(request: &Request) -> bool {
     accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
 }
 
-/// The page at an endpoint that has one.
-pub async fn show(app: &App, endpoint: &Endpoint, request: &Request) -> Result<Response, ApiError> {
-    match endpoint {
-        Endpoint::Home => home(app, request).await,
-        Endpoint::Listing(id) => listing(app, id, request).await,
-        Endpoint::Unlock(id) => paywall(app, id, request).await,
-        Endpoint::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
-        Endpoint::Me => account(app, request).await,
-        Endpoint::Creator(address) => creator(app, address, request).await,
-        Endpoint::Purchase(id) => purchase(app, id, request).await,
-        _ => Err(ApiError::NoSuchPath),
+/// A page.
+pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Response, ApiError> {
+    match page {
+        Page::Home => home(app, request).await,
+        Page::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
+        Page::Me => account(app, request).await,
+        Page::Listing(id) => listing(app, id, request).await,
+        Page::Unlock(id) => paywall(app, id, request).await,
+        Page::Creator(address) => creator(app, address, request).await,
+        Page::Purchase(id) => purchase(app, id, request).await,
     }
 }
 
@@ -116,7 +141,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     filter.limit = Some(home::PAGE);
     let _place = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
     let database = app.database();
-    let Page { json, next } = catalogue::page(&database, &filter).await?;
+    let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
     let found = home::Found { listings: &listings, total, next: next.as_deref() };
@@ -152,7 +177,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let _place = app.limit_search(Weight::Short, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
-    let Page { json, next } = catalogue::page(&database, &filter).await?;
+    let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
     kept(app, request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
@@ -162,8 +187,10 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     app.limit_client(Counted::Read, request).await?;
     let (database, settings) = (app.database(), app.settings()?);
-    let [found, time] = exactly(database.batch(vec![purchase::read(&id), chain_state::read_time()]).await?)?;
+    let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
+    let [found, cost, time] = exactly(database.batch(asked).await?)?;
     let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
+    let receipt = cost.first_json()?.ok_or(PurchaseError::Unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => take_off::bought(&database, &listing).await?,
         Err(_) => None,
@@ -175,6 +202,7 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         purchase: &purchase,
         listing: listing.as_ref(),
         for_sale,
+        receipt,
         now,
         explorer: &settings.explorer_url,
     };
@@ -209,6 +237,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         listings: read(&view.listings)?,
         figures,
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
+        explorer: app.settings()?.explorer_url.clone(),
     };
     fresh(app, request, ::pages::account::page(&account, app.now_ms()))
 }

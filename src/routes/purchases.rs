@@ -56,11 +56,11 @@ pub enum PurchaseError {
     NotThePayer,
     /// Neither a proof nor a session.
     #[error(
-        "sign the verdict with the payer's wallet (X-Service-Proof); for what a service wallet bought, be signed in"
+        "sign the verdict with the payer's wallet (X-Service-Proof), or sign in to the account whose Surety balance paid"
     )]
     NoProof,
     /// Another account's.
-    #[error("only the account whose service wallet paid may judge the purchase")]
+    #[error("only the account whose Surety balance paid may judge the purchase")]
     NotYours,
 }
 

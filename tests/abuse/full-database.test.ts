@@ -50,7 +50,7 @@ describe("a database with little room", { timeout: 120_000 }, () => {
       if (answer.status !== 201) refused = answer;
     }
     assert.ok(refused, "every offer is kept");
-    assert.match(errorOf(refused, 503), /no room for new listings, accounts and agents/);
+    assert.match(errorOf(refused, 503), /storage is full: no new listings, accounts or agents/);
     assert.equal(refused.headers.get("retry-after"), "3600");
     const session = { authorization: `Bearer ${week.token}` };
     errorOf(await post(`${world.api}/listings`, offerOf(seller), session), 503);

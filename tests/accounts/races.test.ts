@@ -80,7 +80,10 @@ describe("races", () => {
     const bought = answers.filter(({ status }) => status === 200);
     assert.ok(bought.length >= 3 && bought.length <= 4, JSON.stringify(counts(answers)));
     for (const answer of answers.filter(({ status }) => status !== 200))
-      assert.match(errorOf(answer, 400), /not enough tADA in the service wallet: send at least [\d.]+ tADA more/);
+      assert.match(
+        errorOf(answer, 400),
+        /not enough tADA in the Surety balance; nothing was paid: send at least [\d.]+ tADA more/,
+      );
     await balanced(world, account);
   });
 
@@ -108,7 +111,7 @@ describe("races", () => {
     console.log(`one challenge, 50 answers at once: ${JSON.stringify(counts(answers))}`);
     assert.equal(opened.length, 1);
     for (const other of answers.filter(({ status }) => status !== 200))
-      assert.match(errorOf(other, 401), /no live challenge/);
+      assert.match(errorOf(other, 401), /the challenge expired or was used/);
     assert.equal(world.rows("SELECT 1 FROM sessions WHERE owner = ?", wallet.address).length, 1);
     const account = new Account(world.api, json<SignedIn>(opened[0] as Answer));
     assert.equal((await account.me()).owner, wallet.address);

@@ -146,7 +146,7 @@ describe("challenges", () => {
     const wallet = world.person("once");
     const answer = await answerOf(wallet, await challenge(world.api, wallet.address));
     json<SignedIn>(await verify(world.api, answer));
-    assert.match(errorOf(await verify(world.api, answer), 401), /no live challenge/);
+    assert.match(errorOf(await verify(world.api, answer), 401), /the challenge expired or was used/);
   });
 
   it("can be answered once, even in two layouts of which one signs a hash", async () => {
@@ -156,7 +156,7 @@ describe("challenges", () => {
     assert.ok(hashed);
     json<SignedIn>(await verify(world.api, await answerOf(wallet, asked)));
     const again = { owner: wallet.address, ...(await hashed(wallet.keys, wallet.kind, asked.digest)) };
-    assert.match(errorOf(await verify(world.api, again), 401), /no live challenge/);
+    assert.match(errorOf(await verify(world.api, again), 401), /the challenge expired or was used/);
   });
 
   it("a stranger's for my address, answered or not, leaves mine alone", async () => {
@@ -164,7 +164,7 @@ describe("challenges", () => {
     const mine = await challenge(world.api, me.address);
     const theirs = await challenge(world.api, me.address);
     const forged = { ...(await answerOf(stranger, theirs)), owner: me.address };
-    assert.match(errorOf(await verify(world.api, forged), 401), /did not check out/);
+    assert.match(errorOf(await verify(world.api, forged), 401), /signature is not valid/);
     const forMine = { ...(await answerOf(stranger, mine)), owner: me.address };
     errorOf(await verify(world.api, forMine), 401);
     json<SignedIn>(await verify(world.api, await answerOf(me, mine)));
@@ -174,9 +174,9 @@ describe("challenges", () => {
     const [me, other] = [world.person("me"), world.person("other")];
     const asked = await challenge(world.api, me.address);
     const asOther = { ...(await answerOf(other, asked)), owner: other.address };
-    assert.match(errorOf(await verify(world.api, asOther), 401), /no live challenge/);
+    assert.match(errorOf(await verify(world.api, asOther), 401), /the challenge expired or was used/);
     const never = await answerOf(me, { digest: signinDigest(me.address, "a nonce of my own") });
-    assert.match(errorOf(await verify(world.api, never), 401), /no live challenge/);
+    assert.match(errorOf(await verify(world.api, never), 401), /the challenge expired or was used/);
     json<SignedIn>(await verify(world.api, await answerOf(me, asked)));
   });
 
@@ -193,7 +193,7 @@ describe("challenges", () => {
       for (const broken of ["00", "zz", answer[name].slice(2), `${answer[name]}00`])
         errorOf(await verify(world.api, { ...answer, [name]: broken }), 401);
     const flipped = answer.signature.slice(0, -2) + (answer.signature.endsWith("00") ? "01" : "00");
-    assert.match(errorOf(await verify(world.api, { ...answer, signature: flipped }), 401), /did not check out/);
+    assert.match(errorOf(await verify(world.api, { ...answer, signature: flipped }), 401), /signature is not valid/);
     json<SignedIn>(await verify(world.api, answer));
   });
 
@@ -207,7 +207,7 @@ describe("challenges", () => {
       rewrite(world, entry, (text) => text.replace(/"expiresAt":\d+/, `"expiresAt":${time}`));
     until(Date.now() - 1);
     const answer = await answerOf(wallet, asked);
-    assert.match(errorOf(await verify(world.api, answer), 401), /no live challenge/);
+    assert.match(errorOf(await verify(world.api, answer), 401), /the challenge expired or was used/);
     until(Date.now() + MINUTE);
     json<SignedIn>(await verify(world.api, answer));
   });
@@ -226,7 +226,7 @@ describe("challenges", () => {
     const accept = refuseWrites(world);
     try {
       const refused = await post(`${world.api}/auth/challenge`, { address: wallet.address });
-      assert.match(errorOf(refused, 503), /challenges cannot be kept/);
+      assert.match(errorOf(refused, 503), /sign-in is not available/);
       assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
     } finally {
       accept();

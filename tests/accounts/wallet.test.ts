@@ -328,12 +328,9 @@ describe("POST /me/wallet/withdraw", () => {
 
   it("nothing to withdraw says the balance", async () => {
     const { account } = await owner();
-    assert.match(errorOf(await account.withdraw(), 400), /nothing to withdraw: the service wallet holds 0 tADA/);
+    assert.match(errorOf(await account.withdraw(), 400), /nothing to withdraw: the Surety balance is 0 tADA/);
     await world.ledger.faucet(account.address, 2_345_678n);
-    assert.match(
-      errorOf(await account.withdraw(), 400),
-      /nothing to withdraw: the service wallet holds 2\.345678 tADA/,
-    );
+    assert.match(errorOf(await account.withdraw(), 400), /nothing to withdraw: the Surety balance is 2\.345678 tADA/);
   });
 
   it("asked for again before a block, is the same withdrawal; afterwards there is nothing left", async () => {

@@ -71,7 +71,7 @@ export async function approve(api: string, request: string, wallet: Wallet, limi
 export const token = (api: string, form: Record<string, string>): Promise<Answer> =>
   send(`${api}/oauth/token`, { method: "POST", body: new URLSearchParams(form) });
 
-/** A whole sign-in: the tokens, and the agent wallet's address. */
+/** A whole sign-in: the tokens, and the Surety balance's address. */
 export async function signInAgent(api: string, wallet: Wallet, limits: Limits) {
   const client = await register(api);
   const { url, verifier, state } = start(api, client);

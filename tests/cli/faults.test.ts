@@ -184,7 +184,7 @@ describe("an error says what to do", () => {
     await fails(["--blockfrost", `${unused}/api/v0`, "wallet", "show"], 3, /provider does not answer.* `make dev`/);
     await fails(["--blockfrost", `${unused}/api/v0`, "fund"], 3, /ledger does not answer .*: start it with `make dev`/);
     proxy.instead = () => ({ status: 503, error: "busy" });
-    await fails(["browse"], 3, /come later: busy/);
+    await fails(["browse"], 3, /the service is busy: busy/);
     proxy.instead = () => ({ status: 301, error: "" });
     await fails(["browse"], 1, /redirects/);
   });

@@ -50,7 +50,7 @@ test("a stranger sells, browses, buys both ways, proves, asks for a refund and s
 
 test("the alias in Cargo's configuration is the client", () => {
   const config = readFileSync(join(root, ".cargo/config.toml"), "utf8");
-  assert.match(config, /^surety = "run --quiet --package surety-cli --"$/m);
+  assert.match(config, /^surety = "run --quiet --package cargo-surety --"$/m);
 });
 
 test("every command says what it is for", async () => {

@@ -27,7 +27,7 @@ export interface World {
   stop(): Promise<void>;
 }
 
-const BUYER_LOVELACE = 50_000_000n;
+export const BUYER_LOVELACE = 50_000_000n;
 
 /** Seconds between blocks, for tests that only wait for the next one. */
 export const SOON = 0.25;

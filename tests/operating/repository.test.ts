@@ -22,7 +22,72 @@ const tracked = (...patterns: string[]): string[] =>
     .split("\n")
     .filter(Boolean);
 
+const string = (maxLength: number, pattern = "") => ({
+  type: "string",
+  minLength: 1,
+  maxLength,
+  ...(pattern && { pattern }),
+});
+const closed = (properties: Record<string, object>, required = Object.keys(properties)) => ({
+  type: "object",
+  properties,
+  required,
+  additionalProperties: false,
+});
+
+// The dev container specification's schema (devContainer.base.schema.json), as far as the file goes.
+const CONTAINER = closed({
+  name: { type: "string" },
+  build: closed({ dockerfile: { const: "Dockerfile" } }),
+  hostRequirements: closed({
+    cpus: { type: "integer", minimum: 1 },
+    memory: string(10, "^\\d+([tgmk]b)?$"),
+    storage: string(10, "^\\d+([tgmk]b)?$"),
+  }),
+  forwardPorts: { type: "array", items: { type: "integer", minimum: 0, maximum: 65_535 } },
+  postCreateCommand: { type: "string" },
+  customizations: { type: "object" },
+});
+
 describe("the repository", () => {
+  it("has what people look for, each file with something in it", () => {
+    const files = new Set(tracked());
+    for (const file of [
+      "README.md",
+      "CONTRIBUTING.md",
+      "SECURITY.md",
+      "CHANGELOG.md",
+      "LICENSE-APACHE",
+      "LICENSE-MIT",
+      ".editorconfig",
+      ".gitattributes",
+      ".nvmrc",
+      "rust-toolchain.toml",
+      ".github/CODEOWNERS",
+      ".github/PULL_REQUEST_TEMPLATE.md",
+      ".github/dependabot.yml",
+      ".devcontainer/Dockerfile",
+      "src/openapi/openapi.json",
+    ]) {
+      assert.ok(files.has(file) && text(file).trim(), file);
+    }
+    for (const form of ["bug", "feature"]) {
+      // What GitHub's issue forms must have.
+      for (const key of [/^name: \S/m, /^description: \S/m, /^body:\n/m])
+        assert.match(text(`.github/ISSUE_TEMPLATE/${form}.yml`), key);
+    }
+    const weekly = text(".github/workflows/weekly.yml");
+    for (const part of [/schedule:\n\s+- cron: "/, /run: make fuzz\n/, /run: make audit\n\s+env:\n\s+AUDIT: strict/])
+      assert.match(weekly, part);
+  });
+
+  it("has a dev container of the form that its specification names, which runs the demo", () => {
+    const validate = new Ajv({ strict: false }).compile(CONTAINER);
+    const container: unknown = JSON.parse(text(".devcontainer/devcontainer.json"));
+    assert.ok(validate(container), JSON.stringify(validate.errors));
+    assert.match(`${Reflect.get(container as object, "postCreateCommand")}`, /^make demo\b/);
+  });
+
   it("runs commands of the Makefile in its workflows, the two of the README on Linux and macOS", () => {
     const targets = new Set([...text("Makefile").matchAll(/^([a-z0-9-]+):/gm)].map(([, name]) => name));
     for (const file of readdirSync(join(root, ".github/workflows"))) {
@@ -38,7 +103,6 @@ describe("the repository", () => {
     for (const part of ["os: [ubuntu-latest, macos-latest]", "run: make demo", "run: make test"]) {
       assert.ok(ci.includes(part), part);
     }
-    assert.match(text(".devcontainer/devcontainer.json"), /"postCreateCommand": "make demo\b/);
   });
 
   it("names each folder with a lock file to Dependabot", () => {
@@ -67,18 +131,6 @@ describe("the repository", () => {
 });
 
 // The registry's schema of 2025-12-11 (server.schema.json), as far as the entry goes; nothing beside it is let through.
-const string = (maxLength: number, pattern = "") => ({
-  type: "string",
-  minLength: 1,
-  maxLength,
-  ...(pattern && { pattern }),
-});
-const closed = (properties: Record<string, object>, required = Object.keys(properties)) => ({
-  type: "object",
-  properties,
-  required,
-  additionalProperties: false,
-});
 const SERVER = closed({
   $schema: { const: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json" },
   name: { ...string(200, "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"), minLength: 3 },

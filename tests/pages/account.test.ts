@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { open } from "../accounts/account.ts";
 import { signInAgent } from "../agents/sign-in.ts";
 import { startBrowser } from "../helpers/browser.ts";
@@ -24,6 +24,13 @@ after(async () => {
   await world.stop();
 });
 
+/** Presses Tab until a control has the focus. */
+async function tabTo(page: Page, control: Locator): Promise<void> {
+  const has = () => control.evaluate((it) => it === document.activeElement);
+  for (let n = 0; n < 60 && !(await has()); n += 1) await page.keyboard.press("Tab");
+  assert.ok(await has(), `${control} is not reached`);
+}
+
 const signIn = (page: Page) => page.getByRole("button", { name: "Sign in with Test wallet" });
 
 describe("the page to sell", () => {
@@ -37,6 +44,10 @@ describe("the page to sell", () => {
     await page.getByLabel("The prompt itself").fill(prompt);
     await page.getByLabel("Price").fill("6.5");
     await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
+    const card = page.getByRole("complementary", { name: "Preview" });
+    await card.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
+    await card.getByText("6.5 tADA").waitFor();
+    await card.getByText("A gradient that drifts.").waitFor();
     await assertAccessible(page);
     await keepPictures(page, "sell");
     await page.getByRole("button", { name: "List with Test wallet" }).click();
@@ -106,6 +117,12 @@ describe("the account's page", () => {
     await keepPictures(page, "sign-in");
     await signIn(page).click();
     await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    await page.getByText("Withdraw", { exact: true }).click();
+    await page.getByText("Nothing to withdraw").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Withdraw to my wallet" }).isEnabled(), false);
+    const faucet = page.getByRole("link", { name: "Get test ADA from the Cardano faucet" });
+    assert.match((await faucet.getAttribute("href")) ?? "", /faucet$/);
+    await page.getByText("0 tADA of 30 tADA spent today").waitFor();
     await page.getByLabel("Most per purchase").fill("7");
     await page.getByLabel("Most per day").fill("9");
     await page.getByRole("button", { name: "Change limits" }).click();
@@ -139,11 +156,60 @@ describe("the account's page", () => {
     await page.getByText("Exactly the text that was listed").waitFor();
     await page.goBack();
     await page.getByRole("button", { name: /^Remove/ }).click();
-    await page.getByText("Agent removed.").waitFor();
+    await page.locator("section", { hasText: "Agents" }).getByText("Agent removed.").waitFor();
     await page.getByText("No agent may spend from your balance").waitFor();
     await page.getByText("Withdraw", { exact: true }).click();
     await page.getByRole("button", { name: "Withdraw to my wallet" }).click();
     await page.getByText("are on their way to your wallet").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("finds among many purchases the one that is looked for, with how it stands", async () => {
+    const [wallet, seller] = [world.person("owner"), world.person("seller")];
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 30_000_000n);
+    for (const title of ["Aurora", "Brook", "Cliff", "Dune", "Estuary", "Fjord"])
+      await account.buy((await list(world.api, seller, { title: `${title} hero`, priceLovelace: "2000000" })).id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    const rows = page.locator("#purchases li").filter({ visible: true });
+    await rows.nth(5).waitFor();
+    await page.getByLabel("Search your purchases").fill("fjord");
+    await rows.nth(1).waitFor({ state: "detached" });
+    assert.match((await rows.first().textContent()) ?? "", /Fjord hero.*Paid/);
+    await page.getByText("12 tADA of 30 tADA spent today").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("is used with the keyboard alone: signed in to, a prompt listed, taken off sale, and the focus is where it was", async () => {
+    const { page, errors } = await visit(world, browser, "/me", { wallet: world.person("owner") });
+    const press = async (control: Locator) => {
+      await tabTo(page, control);
+      await page.keyboard.press("Enter");
+    };
+    await signIn(page).waitFor();
+    await press(signIn(page));
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    await press(page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: "Sell" }));
+    await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
+    for (const [field, words] of [
+      ["Title", "Lagoon hero"],
+      ["What it builds", "Still water."],
+      ["The prompt itself", "Still water, please."],
+      ["Price", "6"],
+    ] as const) {
+      await tabTo(page, page.getByLabel(field, { exact: false }).first());
+      await page.keyboard.type(words);
+    }
+    await press(page.getByRole("button", { name: "List with Test wallet" }));
+    await page.getByRole("heading", { name: "Lagoon hero", level: 1 }).waitFor();
+    await press(page.getByRole("link", { name: /^Account/ }));
+    const off = page.getByRole("button", { name: "Take off sale: Lagoon hero" });
+    await off.waitFor();
+    await press(off);
+    await page.getByText("Off sale. Buyers keep what they bought.").waitFor();
     assertQuiet(errors);
     await page.close();
   });
@@ -157,6 +223,11 @@ describe("the account's page", () => {
     await signIn(page).click();
     const sale = page.locator("#sales tbody tr");
     await sale.filter({ hasText: "Kelp hero" }).filter({ hasText: "3 tADA" }).waitFor();
+    const payout = await sale.locator("a.hash").getAttribute("href");
+    assert.match(payout ?? "", /\/[0-9a-f]{64}$/);
+    assert.equal((await send(payout ?? "")).status, 200, "the payout's transaction is shown");
+    const month = new Date().toISOString().slice(0, 7);
+    await page.getByText(`${month}: 1 sale, 3 tADA`).waitFor();
     const [csv] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download as CSV" }).click(),

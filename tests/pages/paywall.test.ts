@@ -169,6 +169,42 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
+  it("shows where a payment is, with its transaction, and may be left meanwhile; the wallet is chosen the next time", async () => {
+    const [listing, wallet] = [await offered(world), await world.buyer()];
+    const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
+    let go = () => {};
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    await page.route("**/unlock", async (route) => {
+      if (route.request().headers()["payment-signature"]) await held;
+      return route.continue();
+    });
+    const row = page.locator(".option", { hasText: "Test wallet" });
+    await row.getByRole("radio").check();
+    assert.match((await row.locator("img").getAttribute("src")) ?? "", /^data:image/, "by the wallet's own sign");
+    await pay(page).click();
+    const stages = page.locator(".stages > li");
+    await stages.and(page.locator("[aria-current=step]")).filter({ hasText: "Confirming on the network" }).waitFor();
+    assert.equal(await page.locator("#choose").isVisible(), false, "the steps stand in place of the form");
+    assert.match((await stages.first().getAttribute("class")) ?? "", /done/);
+    await page.getByText(/Elapsed: [1-9]\d* s/).waitFor();
+    await page.getByText("You may close this page").waitFor();
+    const shown = page.getByRole("link", { name: "See the transaction" });
+    const href = (await shown.getAttribute("href")) ?? "";
+    await assertAccessible(page);
+    await keepPictures(page, "paywall-confirming");
+    go();
+    await delivered(page);
+    assert.equal(href, `${world.ledger.blockfrost}/txs/${(await purchaseOn(page)).id}`);
+    assert.deepEqual(await stages.evaluateAll((all) => all.map((it) => it.className)), ["done", "done", "done"]);
+    const another = await offered(world);
+    await page.goto(`${world.api}/listings/${another.id}/unlock`);
+    await pay(page).waitFor();
+    assert.equal(await row.getByRole("radio").isChecked(), true);
+    await page.close();
+  });
+
   it("pays once when the answer is lost between submission and delivery, and delivers by itself", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });

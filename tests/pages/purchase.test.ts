@@ -5,12 +5,12 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { open } from "../accounts/account.ts";
-import { lockUnposted } from "../escrow/sale.ts";
+import { balance, lockUnposted } from "../escrow/sale.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
 import { assertAccessible, keepPictures } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
-import { startWorld, type World } from "../helpers/world.ts";
+import { BUYER_LOVELACE, startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
 
@@ -94,6 +94,13 @@ async function judge(page: Page, found: string): Promise<void> {
   await page.getByRole("button", { name: found }).click();
 }
 
+/** An amount on the receipt, in lovelace. */
+async function receipt(page: Page, name: string): Promise<bigint> {
+  const line = page.getByRole("complementary", { name: "Receipt" }).locator(".line").filter({ hasText: name });
+  const [tada = ""] = /[\d.]+/.exec((await line.textContent()) ?? "") ?? [];
+  return BigInt(Math.round(Number(tada) * 1e6));
+}
+
 const headline = (page: Page, words: string) => page.locator("#next").filter({ hasText: words }).waitFor();
 
 describe("a purchase's page", () => {
@@ -102,6 +109,10 @@ describe("a purchase's page", () => {
     await world.tick();
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
     await headline(page, "Waiting for the proof of delivery");
+    const left = BUYER_LOVELACE - (await balance(world, buyer.address));
+    const [paid, fee] = [await receipt(page, "Total paid"), await receipt(page, "Network fee")];
+    assert.deepEqual([paid, fee], [left, left - 6_000_000n], "the receipt says what left the wallet");
+    assert.equal(await receipt(page, "Held by the contract"), 6_000_000n);
     await openWrong(page);
     await page.getByRole("button", { name: "Ask for a refund" }).waitFor();
     await assertAccessible(page);
@@ -116,6 +127,7 @@ describe("a purchase's page", () => {
     assert.ok((await world.ledger.tip()).height > before.height);
     await headline(page, "All done");
     await page.getByText("The buyer has the money back").waitFor();
+    assert.equal(await receipt(page, "Paid back"), 6_000_000n);
     assert.equal(await page.locator("main").getByRole("button").count(), 0, "nothing can be done any more");
     await assertAccessible(page);
     await keepPictures(page, "purchase-refunded");

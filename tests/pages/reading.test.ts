@@ -112,6 +112,16 @@ describe("the pages that are read", () => {
     await page.close();
   });
 
+  it("give a link away: one click copies a listing's", async () => {
+    const listing = await offered();
+    const { page } = await open(`/listings/${listing.id}`, { permissions: ["clipboard-read", "clipboard-write"] });
+    const copy = page.getByRole("button", { name: "Copy link" });
+    await copy.click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `${world.api}/listings/${listing.id}`);
+    await page.close();
+  });
+
   it("tell other sites what a link to them shows", async () => {
     const listing = await offered({ title: "Aurora", previewMedia: "https://example.com/a.gif" });
     const { page } = await open(`/listings/${listing.id}`);

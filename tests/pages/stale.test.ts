@@ -24,7 +24,7 @@ after(async () => {
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const pay = (page: Page) => page.getByRole("button", { name: /from your Surety balance/ });
 const goTo = (page: Page, listing: { id: string }) => page.goto(`${world.api}/listings/${listing.id}/unlock`);
-const toldToLook = (page: Page) => page.getByText("Your account shows how the order ended").waitFor();
+const toldToLook = (page: Page) => page.getByText("your account shows how it ended").waitFor();
 
 async function signedIn(lovelace = 50_000_000n): Promise<Opened & { account: Account }> {
   const wallet = world.person("owner");

@@ -1,5 +1,8 @@
 // The wallet that pages on a local ledger bring along: a purchase in it needs nothing else installed. No public shop has it.
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text as readText } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { startBrowser } from "../helpers/browser.ts";
@@ -21,6 +24,27 @@ after(async () => {
 
 const READER = { headers: { accept: "text/html" } };
 const begin = (page: Page) => page.getByRole("button", { name: "Sign in with the test wallet and 100 tADA" });
+
+/** The test wallet's script, in a page. */
+const SCRIPT = /\/assets\/test-wallet\.[0-9a-f]{12}\.js/;
+
+/** An answer to a request that names a host as a browser does that was led here by a name of another's. */
+async function under(host: string, url: string): Promise<{ status: number; text: string; policy: string }> {
+  const { port } = new URL(url);
+  const name = host.includes(":") ? host : `${host}:${port}`;
+  const asked = request(url, { headers: { host: name, accept: "text/html" }, agent: false });
+  asked.end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  const policy = String(answer.headers["content-security-policy"]);
+  return { status: answer.statusCode ?? 0, text: await readText(answer), policy };
+}
+
+/** The first page under a host, the wallet's script that it names, and that script as asked for under the host. */
+async function served(host: string, known?: string) {
+  const page = await under(host, `${world.api}/`);
+  const script = known ?? SCRIPT.exec(page.text)?.[0] ?? "";
+  return { page, script, asset: await under(host, `${world.api}${script}`) };
+}
 
 /** A page as a developer's browser has it, without any wallet installed. */
 async function open(path: string): Promise<{ page: Page; errors: string[] }> {
@@ -70,11 +94,60 @@ describe("the test wallet", () => {
     await page.close();
   });
 
+  it("is served to a page of this machine alone: under another Host there is neither the wallet nor its script", async () => {
+    const { script } = await served("127.0.0.1");
+    assert.match(script, SCRIPT);
+    for (const host of ["shop.example", "127.0.0.1.shop.example", "localhost.shop.example:80", "10.0.0.1"]) {
+      const { page, asset } = await served(host, script);
+      assert.deepEqual([page.status, asset.status], [200, 404], host);
+      assert.doesNotMatch(page.text, /test-wallet|data-ledger/, host);
+      assert.match(page.policy, /connect-src 'self';/, host);
+    }
+  });
+
+  it("is of no use to a page of another origin: it is in no frame there, and the ledger gives such pages nothing", async () => {
+    const [{ script }, page] = [await served("127.0.0.1"), await browser.newPage()];
+    page.setDefaultTimeout(PATIENCE_MS);
+    const html = `<iframe src="${world.api}/me"></iframe>`;
+    await page.route("http://shop.example/**", (route) => route.fulfill({ contentType: "text/html", body: html }));
+    await page.goto("http://shop.example/");
+    const framed = page.frames().filter((frame) => frame !== page.mainFrame());
+    assert.deepEqual(
+      await Promise.all(framed.map((frame) => frame.getByRole("button").count())),
+      framed.map(() => 0),
+    );
+    const told = await page.evaluate(
+      async ([ledger, api, script]) => {
+        const isRefused = (path: string, init?: RequestInit) =>
+          fetch(path, init).then(
+            ({ status }) => status === 403,
+            () => true,
+          );
+        await import(`${api}${script}`).catch(() => {});
+        const body = JSON.stringify({ address: "addr_test1", lovelace: "1" });
+        return {
+          faucet: await isRefused(`${ledger}/control/faucet`, { method: "POST", body }),
+          time: await isRefused(`${ledger}/control/advance`, { method: "POST", body: "{}" }),
+          keys: Object.keys(localStorage),
+        };
+      },
+      [world.ledger.url, world.api, script] as const,
+    );
+    assert.deepEqual(told, { faucet: true, time: true, keys: [] }, "by the ledger, or by the browser before it");
+    await page.close();
+    const control = `${world.ledger.url}/control/`;
+    for (const site of ["shop.example", "127.0.0.1.shop.example"]) {
+      assert.equal((await under(site, control)).status, 403, site);
+      for (const origin of [`http://${site}`, "null"])
+        assert.equal((await send(control, { headers: { origin } })).status, 403, origin);
+    }
+    assert.equal((await send(control, { headers: { origin: world.api } })).status, 200, "its own shop's pages");
+  });
+
   it("is in no page of a shop that is not on a local ledger, and is not served there", async () => {
-    const wallet = /\/assets\/test-wallet\.[0-9a-f]{12}\.js/;
     const listing = await offered(world);
     const paths = ["/", "/sell", "/me", "/nowhere", `/listings/${listing.id}`, `/listings/${listing.id}/unlock`];
-    const [found] = (await send(`${world.api}/`, READER)).text.match(wallet) ?? [];
+    const [found] = (await send(`${world.api}/`, READER)).text.match(SCRIPT) ?? [];
     assert.equal((await send(`${world.api}${found}`)).status, 200);
     world.stack.apiVars.LOCAL_LEDGER = "off";
     await world.stack.killWorkers();

@@ -5,7 +5,7 @@ use cardano::{Address, ContentHash, Lovelace, TxHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{DeliveryMode, Listing, Purchase, SellerReputation, text::Millis};
+use crate::{DeliveryMode, Listing, Purchase, Scope, SellerReputation, text::Millis};
 
 /// The most that an account may allow per purchase, in ADA.
 pub const MAX_PER_PAYMENT_ADA: u32 = 100;
@@ -211,8 +211,8 @@ pub struct Agent {
     pub client_name: String,
     /// Where the code went.
     pub redirect_uri: String,
-    /// `mcp`, or `mcp:read`: it cannot buy.
-    pub scope: String,
+    /// What its owner allowed it.
+    pub scope: Scope,
     /// POSIX ms.
     #[serde(with = "Millis")]
     pub created_at: u64,

@@ -33,13 +33,13 @@ pub struct DisputedListing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ResolveResult {
-    /// A node took the settlement, or the chain has it.
+    /// A node took the award, or the chain has it.
     Paid {
         /// Why.
         verdict: Finding,
         /// Who gets how much.
         payout: Split,
-        /// The settlement.
+        /// The transaction that pays the award.
         tx: TxHash,
     },
     /// Decided, and to be paid once the arbiters' window opens.

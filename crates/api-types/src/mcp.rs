@@ -205,7 +205,7 @@ pub struct PurchaseStatus {
 pub struct WalletView {
     /// The wallet that signed in, or "demo".
     pub owner: String,
-    /// The agent wallet: send preprod tADA here to fund it.
+    /// The address of the Surety balance: send preprod tADA here to fund it.
     pub address: String,
     /// What it holds.
     pub balance_lovelace: Lovelace,

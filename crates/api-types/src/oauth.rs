@@ -11,13 +11,100 @@ pub const MAX_REDIRECT_URIS: usize = 32;
 /// Characters of a client's name.
 pub const MAX_CLIENT_NAME: usize = 100;
 
+macro_rules! scopes {
+    ($($(#[$may:meta])* $scope:ident $name:literal;)+) => {
+        /// What an agent may do (RFC 6749 section 3.3): most first, each more than the next.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        pub enum Scope {
+            $($(#[$may])* #[serde(rename = $name)] $scope,)+
+        }
+
+        impl Scope {
+            /// Every scope.
+            pub const EVERY: &'static [Self] = &[$(Self::$scope),+];
+
+            /// Its name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$scope => $name,)+
+                }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// Everything that the tools do.
+    All "mcp";
+    /// Search, look, and see what was bought: nothing that moves money.
+    Read "mcp:read";
+}
+
+impl Scope {
+    /// Whether an agent with it may move money.
+    #[must_use]
+    pub const fn may_spend(self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Read => false,
+        }
+    }
+
+    /// What a list of scopes asks for. Names that we do not have (`openid`, `offline_access`, a client's own) are left out;
+    /// where ours are not among them, everything is asked for, as by no list at all. The consent page and the answer say it.
+    #[must_use]
+    pub fn asked(list: &str) -> Self {
+        let named = |scope: &&Self| list.split(' ').any(|one| one == scope.as_str());
+        Self::EVERY.iter().find(named).copied().unwrap_or(Self::All)
+    }
+}
+
+/// The codes of RFC 6749 (sections 4.1.2.1, 5.2), RFC 7591 (section 3.2.2) and RFC 8707 (section 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// A parameter is missing, repeated, too long or malformed.
+    InvalidRequest,
+    /// Unknown client, or one that did not prove who it is.
+    InvalidClient,
+    /// The code or refresh token is unknown, over, used, revoked, or another client's.
+    InvalidGrant,
+    /// Not a grant that we offer.
+    UnsupportedGrantType,
+    /// Not `code`.
+    UnsupportedResponseType,
+    /// A resource that is not ours.
+    InvalidTarget,
+    /// A redirect URI that may not be registered.
+    InvalidRedirectUri,
+    /// Something else that may not be registered.
+    InvalidClientMetadata,
+    /// Ours to repair; nothing was decided.
+    TemporarilyUnavailable,
+}
+
+impl ErrorCode {
+    /// The HTTP status of an answer with this code.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::InvalidClient => 401,
+            Self::TemporarilyUnavailable => 503,
+            _ => 400,
+        }
+    }
+}
+
 /// OAuth's form of an error (RFC 6749, 5.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OAuthError {
-    /// The code.
-    pub error: String,
-    /// In words.
+    /// For programs.
+    pub error: ErrorCode,
+    /// For people. Never repeats what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }
@@ -47,7 +134,7 @@ pub struct Registered {
     pub redirect_uris: Vec<String>,
     pub grant_types: Vec<String>,
     pub response_types: Vec<String>,
-    pub scope: String,
+    pub scope: Scope,
     pub token_endpoint_auth_method: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
@@ -106,9 +193,9 @@ pub struct Approval {
     /// An account that has limits keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,
-    /// `mcp`, or `mcp:read` for less than was asked.
+    /// For less than was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<String>,
+    pub scope: Option<Scope>,
 }
 
 /// An agent that was let in.
@@ -166,8 +253,8 @@ pub struct Tokens {
     pub expires_in: u64,
     /// For the next ones.
     pub refresh_token: String,
-    /// What the agent may do.
-    pub scope: String,
+    /// What the owner allowed, whatever was asked for.
+    pub scope: Scope,
 }
 
 impl std::fmt::Debug for Tokens {

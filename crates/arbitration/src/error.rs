@@ -21,7 +21,7 @@ pub enum ResolveError {
     #[error("ref names an escrow that no purchase locked")]
     NeverLocked,
     /// What it holds cannot be paid out as decided.
-    #[error("the escrow holds less than the buyer's collateral: it cannot be settled")]
+    #[error("the escrow holds less than the buyer's collateral: it cannot be divided")]
     Unpayable,
     /// The way back to the lock is long; the next request goes on where this one stopped.
     #[error("still tracing the escrow back to its lock: ask again")]

@@ -1,8 +1,11 @@
-//! Shelley addresses on a test network (CIP-19): the one codec between text, bytes and credentials.
+//! Shelley addresses (CIP-19): the one codec between text, bytes and credentials.
 //!
 //! ```text
-//! bech32 <──> bytes <──> PaymentAddress ──a key, not a script──> Address
+//! bech32 <──network──> bytes <──network──> PaymentAddress ──a key, not a script──> Address
 //! ```
+//!
+//! An address is its credentials; the network is in its text and bytes alone. Without a network named, those are of a test
+//! network, and an address of mainnet is refused.
 
 use std::{fmt, str::FromStr};
 
@@ -13,12 +16,10 @@ use crate::{
     network::Network,
 };
 
-/// The id of the networks whose addresses these types are: preprod, preview, and every other test network.
+/// The id in addresses where no network is named: of preprod, preview, and every other test network.
 pub const NETWORK_ID: u8 = Network::Preprod.id();
 /// The longest text that can be an address: hex of a base address, with room for bech32's prefix.
 const MAX_ADDRESS_TEXT: usize = 128;
-const TESTNET_HRP: Hrp = Hrp::parse_unchecked(Network::Preprod.address_prefix());
-const MAINNET_HRP: Hrp = Hrp::parse_unchecked(Network::Mainnet.address_prefix());
 /// CIP-19, header type 8: the head of a list of two.
 const BYRON: u8 = 8;
 /// [`BYRON`] with its length written in two bytes, which the ledger takes.
@@ -33,10 +34,11 @@ pub enum Credential {
     Script(ScriptHash),
 }
 
-/// A Shelley payment address on a test network, base or enterprise, with keys or scripts as credentials (CIP-19, header
-/// types 0 to 3, 6 and 7). Pointer, Byron, stake and mainnet addresses are not of this type.
+/// A Shelley payment address, base or enterprise, with keys or scripts as credentials (CIP-19, header types 0 to 3, 6 and
+/// 7). Pointer, Byron and stake addresses are not of this type.
 ///
-/// Text: bech32 `addr_test1...`.
+/// Text: bech32 `addr_test1...`; of mainnet, `addr1...`, where [`parse_on`](Self::parse_on) and
+/// [`text_on`](Self::text_on) name it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentAddress {
     /// Who spends from it.
@@ -60,9 +62,12 @@ pub enum AddressError {
     /// Neither bech32 nor hex, or of the wrong length.
     #[error("not a Cardano address: expected bech32 starting with addr_test1")]
     Malformed,
-    /// An address of mainnet.
+    /// An address of mainnet, where one of a test network is asked for.
     #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
     WrongNetwork,
+    /// An address of a test network, where one of mainnet is asked for.
+    #[error("not a mainnet address: this address is for a test network; switch the wallet to mainnet")]
+    TestNetwork,
     /// The payment credential is a script, which cannot sign.
     #[error("not an address with a payment key: script addresses cannot sign")]
     Script,
@@ -124,27 +129,48 @@ impl PaymentAddress {
         Address::try_from(*self).ok()
     }
 
-    /// The raw bytes: a header, the hash of the payment credential, that of the stake credential.
+    /// The raw bytes on a test network: a header, the hash of the payment credential, that of the stake credential.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.bytes_on(Network::Preprod)
+    }
+
+    /// The raw bytes on this network.
+    #[must_use]
+    pub fn bytes_on(&self, network: Network) -> Vec<u8> {
         const ENTERPRISE: u8 = 6;
         let stake = self.stake.map_or(ENTERPRISE, |stake| u8::from(stake.is_script()) << 1);
         let mut bytes = Vec::with_capacity(57);
-        bytes.push((stake | u8::from(self.payment.is_script())) << 4);
+        bytes.push((stake | u8::from(self.payment.is_script())) << 4 | network.id());
         bytes.extend_from_slice(self.payment.hash());
         bytes.extend(self.stake.iter().flat_map(Credential::hash));
         bytes
     }
 
-    /// The address with these raw bytes.
+    /// The text on this network: bech32.
+    #[must_use]
+    pub fn text_on(&self, network: Network) -> String {
+        bech32_of(network, &self.bytes_on(network)).unwrap_or_default()
+    }
+
+    /// The address on a test network with these raw bytes.
     ///
     /// # Errors
     /// Each way in which the bytes are not such an address; never [`AddressError::Script`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, AddressError> {
+        Self::from_bytes_on(Network::Preprod, bytes)
+    }
+
+    /// The address on this network with these raw bytes.
+    ///
+    /// # Errors
+    /// As [`PaymentAddress::from_bytes`].
+    pub fn from_bytes_on(network: Network, bytes: &[u8]) -> Result<Self, AddressError> {
         let (&header, rest) = bytes.split_first().ok_or(AddressError::Malformed)?;
         let kind = header >> 4;
         match (kind, header & 0x0f) {
-            (0..=3 | 6 | 7, 0) => {}
+            (0..=3 | 6 | 7, id) if id == network.id() => {}
+            (0..=3 | 6 | 7, 0) => return Err(AddressError::TestNetwork),
             (0..=3 | 6 | 7, 1) => return Err(AddressError::WrongNetwork),
             (4 | 5 | BYRON | 14 | 15, _) => return Err(AddressError::Unsupported),
             _ => return Err(AddressError::Malformed),
@@ -157,6 +183,25 @@ impl PaymentAddress {
             }
         };
         Ok(Self { payment: Credential::read(kind & 1 != 0, payment)?, stake })
+    }
+
+    /// The address on this network with this text.
+    ///
+    /// # Errors
+    /// As [`PaymentAddress::from_bytes`].
+    pub fn parse_on(network: Network, text: &str) -> Result<Self, AddressError> {
+        if text.len() > MAX_ADDRESS_TEXT {
+            return Err(AddressError::Malformed);
+        }
+        let checked = CheckedHrpstring::new::<Bech32>(text).map_err(|_| AddressError::Malformed)?;
+        match checked.hrp().as_str() {
+            prefix if prefix == network.address_prefix() => {}
+            "addr" => return Err(AddressError::WrongNetwork),
+            "addr_test" => return Err(AddressError::TestNetwork),
+            "stake" | "stake_test" => return Err(AddressError::Unsupported),
+            _ => return Err(AddressError::Malformed),
+        }
+        Self::from_bytes_on(network, &checked.byte_iter().collect::<Vec<u8>>())
     }
 }
 
@@ -225,11 +270,16 @@ pub fn text_of(address: &[u8]) -> String {
     let header = address.first().filter(|_| address.len() <= MAX_ADDRESS);
     let usual = match header.map(|header| (header >> 4, header & 0x0f)) {
         Some((BYRON | BYRON_WIDE, _)) => Some(bs58::encode(address).into_string()),
-        Some((_, 0)) => bech32::encode::<Bech32>(TESTNET_HRP, address).ok(),
-        Some((_, 1)) => bech32::encode::<Bech32>(MAINNET_HRP, address).ok(),
+        Some((_, 0)) => bech32_of(Network::Preprod, address),
+        Some((_, 1)) => bech32_of(Network::Mainnet, address),
         _ => None,
     };
     usual.unwrap_or_else(|| hex::encode(address))
+}
+
+/// Of any bytes: `None` for more than bech32 takes, which no address has.
+fn bech32_of(network: Network, address: &[u8]) -> Option<String> {
+    bech32::encode::<Bech32>(Hrp::parse_unchecked(network.address_prefix()), address).ok()
 }
 
 impl From<Address> for PaymentAddress {
@@ -253,17 +303,7 @@ impl FromStr for PaymentAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        if text.len() > MAX_ADDRESS_TEXT {
-            return Err(AddressError::Malformed);
-        }
-        let checked = CheckedHrpstring::new::<Bech32>(text).map_err(|_| AddressError::Malformed)?;
-        match checked.hrp().as_str() {
-            "addr_test" => {}
-            "addr" => return Err(AddressError::WrongNetwork),
-            "stake" | "stake_test" => return Err(AddressError::Unsupported),
-            _ => return Err(AddressError::Malformed),
-        }
-        Self::from_bytes(&checked.byte_iter().collect::<Vec<u8>>())
+        Self::parse_on(Network::Preprod, text)
     }
 }
 
@@ -277,7 +317,7 @@ impl FromStr for Address {
 
 impl fmt::Display for PaymentAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        bech32::encode_to_fmt::<Bech32, _>(f, TESTNET_HRP, &self.to_bytes()).map_err(|_| fmt::Error)
+        f.write_str(&self.text_on(Network::Preprod))
     }
 }
 

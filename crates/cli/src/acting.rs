@@ -203,7 +203,7 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     let body = Some(json!({ "verification": verdict }));
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, ..Ask::default() };
     let told: Value = shop.service.json("POST", &format!("/purchases/{id}/verification"), ask)?;
-    shop.tell.result(&told, &format!("said of {id}: {verdict}"))
+    shop.tell.result(&told, &format!("verdict on {id}: {verdict}"))
 }
 
 /// Does one thing with a protected purchase's escrow.
@@ -221,7 +221,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
                 if !again || !moves(shop, &escrow)? {
                     return Err(advised(failure, &id));
                 }
-                shop.tell.progress("the escrow went on meanwhile: once more");
+                shop.tell.progress("another transaction spent the escrow meanwhile: trying again");
             }
             Ok(tx) => {
                 let words = format!("{}, in transaction {tx}", done(what));

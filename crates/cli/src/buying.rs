@@ -72,7 +72,7 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     let (key, address) = signer(shop)?;
     let _locked = shop.home.lock()?;
     if let Some(pending) = Pending::kept(shop, id)? {
-        shop.tell.progress(&format!("going on with the payment {} of before", pending.tx));
+        shop.tell.progress(&format!("resuming the earlier payment {}", pending.tx));
         return settle(shop, &key, &pending, arguments.out.as_ref());
     }
     let (listing, _) = shop.service.listing(id)?;

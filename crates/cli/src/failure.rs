@@ -15,7 +15,7 @@ pub enum Failure {
     /// Nothing was asked that can be done: an argument, or a wallet that is not there.
     #[error("{0}")]
     Usage(String),
-    /// No answer, or one that says to come later.
+    /// No answer, or one that says to try again later.
     #[error("{0}")]
     Unreachable(String),
     /// The outcome is not known yet.

@@ -181,7 +181,7 @@ impl Answer {
     pub fn failure(&self) -> Failure {
         let words = self.words();
         match self.status {
-            429 | 500.. => Failure::Unreachable(format!("the service says to come later: {words}")),
+            429 | 500.. => Failure::Unreachable(format!("the service is busy: {words}")),
             401 => Failure::Refused(format!("{words}: `surety sign-in` signs in")),
             300..=399 => {
                 Failure::Refused("the service is elsewhere (it redirects): name its address with --api".into())

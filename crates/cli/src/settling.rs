@@ -129,7 +129,7 @@ pub fn settle(shop: &Shop, key: &SigningKey, pending: &Pending, out: Option<&Pat
             Ok(answer) => {
                 last = answer.words();
                 match refusal(&answer).as_deref() {
-                    Some("settlement_pending") => shop.tell.progress("on its way, in no block yet"),
+                    Some("settlement_pending") => shop.tell.progress("submitted, in no block yet"),
                     // The network had it before the service: the payer has to say that it is theirs.
                     Some("payment_public") if !public => public = true,
                     _ if matches!(answer.failure(), Failure::Unreachable(_)) => {}

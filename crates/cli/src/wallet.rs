@@ -106,7 +106,7 @@ pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -
     let told: Value = serde_json::from_str(&text).unwrap_or_default();
     if answer.status() != 200 {
         let why = told.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-        return Err(Failure::Refused(format!("the faucet says no: {}", crate::tell::plain(why))));
+        return Err(Failure::Refused(format!("the faucet refused: {}", crate::tell::plain(why))));
     }
     let words = format!("{} sent to {address}", lovelace.display_tada());
     shop.tell.result(&json!({ "address": address, "lovelace": lovelace, "txHash": told.get("txHash") }), &words)

@@ -206,9 +206,7 @@ impl Fault {
             Self::Contents(_) => {
                 ErrorAnswer::unavailable("the store of contents does not answer; try again in a few seconds")
             }
-            Self::Challenges(_) => {
-                ErrorAnswer::unavailable("challenges cannot be kept at the moment; try again in a few seconds")
-            }
+            Self::Challenges(_) => ErrorAnswer::unavailable("sign-in is not available now: try again in a few seconds"),
             // Names the setting, never its value.
             Self::Setting(error) => ErrorAnswer::internal(format!("the service is not configured: {error}")),
             Self::Random(_) | Self::Runtime(_) | Self::Inconsistent(_) => {

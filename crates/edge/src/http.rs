@@ -31,7 +31,7 @@ pub enum BodyError {
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
     /// The isolate holds as much as it may, of this client's or of all clients'.
-    #[error("too much is sent, or waits, at once: try again in {RETRY_MEMORY_SECONDS} seconds")]
+    #[error("the service is busy with other requests: try again in {RETRY_MEMORY_SECONDS} seconds")]
     OutOfMemory,
 }
 

@@ -16,7 +16,7 @@ pub const MAX_PROTECTED_HEADERS: usize = 256;
 const SIGNATURE_BYTES: usize = 64;
 
 impl AdminSignature {
-    /// Signs a settlement for an address of the arbiter's key.
+    /// Signs an award for an address of the arbiter's key.
     ///
     /// # Errors
     /// [`Cip8Error::OtherKey`] where the address is of another key.
@@ -39,14 +39,14 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Whether the contract refuses every settlement with this among its signatures: for its headers' length, or because
+    /// Whether the contract refuses every award with this among its signatures: for its headers' length, or because
     /// an arbiter's signature of another size than Ed25519's ends the script.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
 
-    /// Whether the contract takes this for a signature of the settlement: over its digest, or over the digest's
+    /// Whether the contract takes this for a signature of the award: over its digest, or over the digest's
     /// BLAKE2b-224 as hardware wallets sign.
     pub async fn signs(&self, port: &impl VerifyEd25519, intent: &DisputeWithdrawal) -> bool {
         let (Ok(key), Ok(signature)) =
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_signs_one_settlement_only() {
+    fn a_signature_signs_one_award_only() {
         let signature = signed_by(1);
         assert!(block_on(signature.signs(&Native, &intent())));
         let other = DisputeWithdrawal { own_ref: TxRef { index: 1, ..intent().own_ref }, ..intent() };
@@ -184,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn overlong_headers_spoil_a_settlement() {
+    fn overlong_headers_spoil_an_award() {
         let long = AdminSignature { protected_headers: vec![0; MAX_PROTECTED_HEADERS + 1], ..signed_by(4) };
         assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), long]));
     }
 
     #[test]
-    fn an_arbiters_signature_of_another_size_spoils_a_settlement_and_a_strangers_does_not() {
+    fn an_arbiters_signature_of_another_size_spoils_an_award_and_a_strangers_does_not() {
         let short = |seed| AdminSignature { signature: vec![0; 63], ..signed_by(seed) };
         assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), short(2)]));
         assert!(enough(&admins(1, &[1, 2]), &[signed_by(1), short(4)]));

@@ -29,7 +29,7 @@ pub enum ParameterError {
     #[error("a deployment needs at least one arbiter key and a threshold of at least 1")]
     Empty,
     /// More signatures needed than keys there are.
-    #[error("the threshold exceeds the number of arbiter keys: no dispute could ever be settled")]
+    #[error("the threshold exceeds the number of arbiter keys: no dispute could ever be resolved")]
     Unreachable,
     /// More keys than the contract can check.
     #[error("a deployment has at most 64 arbiter keys")]

@@ -11,7 +11,7 @@ use crate::{
     redeemer::AssetValue,
 };
 
-/// A settlement: the least that each party gets of one output. The output's name is part of it, so a signature can
+/// An award: the least that each party gets of one output. The output's name is part of it, so a signature can
 /// settle nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisputeWithdrawal {
@@ -50,7 +50,7 @@ impl Split {
 }
 
 impl DisputeWithdrawal {
-    /// The settlement of an output that holds lovelace only.
+    /// The award of an output that holds lovelace only.
     #[must_use]
     pub fn new(own_ref: TxRef, split: Split) -> Self {
         Self {

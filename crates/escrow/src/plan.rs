@@ -88,7 +88,7 @@ pub enum PlanError {
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
     /// What the arbiters signed is about another output.
-    #[error("the settlement is about another output")]
+    #[error("the award is about another output")]
     OtherOutput,
     /// More is paid out than the escrow holds.
     #[error("more is paid out than the escrow holds")]

@@ -25,9 +25,9 @@ pub enum Spent {
 /// How an escrow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The seller was paid, or got more of a settlement.
+    /// The seller was paid, or got more of an award.
     Withdrawn,
-    /// The buyer was paid, or got more of a settlement.
+    /// The buyer was paid, or got more of an award.
     Refunded,
     /// Neither was.
     Closed,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settlement_counts_for_who_got_more_in_tagged_outputs() {
+    fn an_award_counts_for_who_got_more_in_tagged_outputs() {
         let disputed = escrow(State::Disputed);
         let tag = || Some(to_cbor(&output_reference(&disputed.utxo.reference)));
         let other_tag = Some(to_cbor(&output_reference(&TxRef { index: 9, ..disputed.utxo.reference })));

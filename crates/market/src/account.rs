@@ -133,7 +133,7 @@ pub const MAX_SESSIONS_UNPAID: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum NotSignedIn {
     /// The challenge was answered before.
-    #[error("the challenge was answered before")]
+    #[error("this challenge was answered before: ask for a new one")]
     Answered,
     /// The database has no room for another account.
     #[error("there is no room for a new account")]

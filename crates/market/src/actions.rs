@@ -79,7 +79,7 @@ pub enum NoEscrow {
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
     /// It goes on and on, or its block is gone.
-    #[error("this purchase's escrow cannot be followed at the moment: try again in a minute")]
+    #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
     /// The database cannot be asked.
     #[error(transparent)]

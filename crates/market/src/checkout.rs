@@ -108,7 +108,7 @@ pub enum Unavailable {
     Contents(#[from] ContentsError),
     /// A purchase is in a block, with fewer newer ones than are waited for.
     #[error(
-        "the payment {0} is in a block, and newer ones are waited for: try again in a minute; nothing is paid twice"
+        "the payment {0} is in a block and waits for more confirmations: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
     /// No block has a lock's result yet.
@@ -123,12 +123,13 @@ pub enum Unavailable {
     ChainBehind,
     /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
     #[error(
-        "this service was restored from a backup and reads from the chain what this wallet bought since; nothing was paid; \
-         try again in a minute"
+        "the service was restored from a backup and still reads this wallet's purchases from the chain; nothing was paid; try again in a minute"
     )]
     Restoring,
     /// No result of a lock was posted in time.
-    #[error("no result of {0} was posted in time: the content is not delivered; take the money back")]
+    #[error(
+        "the seller posted no result for {0} in time, so its content is not delivered: take the money back on the purchase's page"
+    )]
     Refundable(TxHash),
 }
 

@@ -54,7 +54,7 @@ pub enum ProofError {
     #[error("X-Service-Proof is signed by another address than {0}")]
     OtherAddress(Address),
     /// The signature is not one of this text by this address.
-    #[error("the signature in X-Service-Proof did not check out: {0}")]
+    #[error("the signature in X-Service-Proof is not valid: {0}")]
     Signature(#[from] Cip8Error),
 }
 

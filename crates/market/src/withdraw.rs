@@ -42,19 +42,19 @@ pub enum WithdrawError {
     #[error("this account has no wallet of its own to withdraw to")]
     NoOwner,
     /// Too little.
-    #[error("nothing to withdraw: the service wallet holds {} and about 2 tADA stay for fees", balance.display_tada())]
+    #[error("nothing to withdraw: the Surety balance is {}, and about 2 tADA stay for fees", balance.display_tada())]
     Nothing {
         /// What it holds.
         balance: Lovelace,
     },
     /// Other payments took inputs first, again and again.
-    #[error("the wallet is busy with other payments: try again in a few seconds")]
+    #[error("the wallet is busy with payments; nothing was sent: try again in a few seconds")]
     Busy,
     /// It could not be built.
-    #[error("the withdrawal failed: {0}")]
+    #[error("the withdrawal failed; nothing was sent: {0}")]
     Build(BuildError),
     /// The ledger said no.
-    #[error("the withdrawal failed: the ledger refused the transaction, nothing was sent: {0}")]
+    #[error("the ledger refused the withdrawal; nothing was sent: {0}")]
     Ledger(String),
     /// The database cannot be asked.
     #[error(transparent)]

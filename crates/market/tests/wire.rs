@@ -11,11 +11,17 @@ use market::{
     catalogue::{self, Filter, Newest, Quota, Source},
     contents::InDatabase,
     listing,
-    purchase::{self, Verification},
+    purchase::{self, Status, Verification},
+    receipt::{self, Receipt},
 };
 use serde_json::json;
+use sql::Database;
 
-use crate::support::{NOON, block, person, sales::Sales, sign_up, token};
+use crate::support::{
+    NOON, block, person,
+    sales::{Sales, run},
+    sign_up, token,
+};
 
 /// A listing with everything that an offer may have, whose sale ended well and was judged.
 struct Sold {
@@ -104,6 +110,22 @@ fn a_purchase_has_every_field_wherever_it_is_shown() {
         assert!(bought.remove("title").is_some() && bought.remove("priceLovelace").is_some());
     }
     check::complete::<Vec<Purchase>>(&[&serde_json::json!(page).to_string()]).unwrap();
+}
+
+#[test]
+fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_the_price_alone() {
+    let Sold { sales, lock, .. } = sold();
+    // As of a payment that was taken for refused, and whose bytes were not kept.
+    run(&sales, "UPDATE outbox SET cbor = ''");
+    let receipt: Receipt = block(sales.db.run(receipt::read(&lock))).unwrap().first_json().unwrap().unwrap();
+    assert_eq!(receipt.locked.unwrap(), receipt.price.checked_add(receipt.collateral()).unwrap());
+    assert_eq!(receipt.returned(Status::Withdrawn), Some(receipt.collateral()));
+    assert_eq!(receipt.returned(Status::Refunded), receipt.locked);
+    assert_eq!((receipt.returned(Status::Disputed), receipt.paid()), (None, None), "no fee is known");
+    let known = Receipt { fee: Lovelace::new(170_000), ..receipt };
+    assert_eq!(known.paid(), receipt.locked.unwrap().checked_add(Lovelace::new(170_000).unwrap()));
+    let instant = Receipt { locked: None, ..known };
+    assert_eq!((instant.collateral(), instant.returned(Status::Settled)), (Lovelace::ZERO, None));
 }
 
 #[test]

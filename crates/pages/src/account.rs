@@ -52,6 +52,8 @@ pub struct Account {
     pub figures: Seller,
     /// Who may spend.
     pub agents: Vec<Agent>,
+    /// Where transactions are shown: an address to which an id is appended.
+    pub explorer: String,
 }
 
 /// What a listing is called.

@@ -1,6 +1,10 @@
 //! `/purchases/{id}`: what was bought, how it is protected, what can be done, and the receipt.
 
-use market::purchase::{Status, Verification};
+use cardano::Lovelace;
+use market::{
+    purchase::{Status, Verification},
+    receipt::Receipt,
+};
 use maud::{Markup, html};
 
 use crate::{
@@ -24,6 +28,8 @@ pub struct Shown<'a> {
     pub listing: Option<&'a Listing>,
     /// Whether it still is for sale.
     pub for_sale: bool,
+    /// What it cost.
+    pub receipt: Receipt,
     /// The clock of escrow matters, POSIX ms.
     pub now: u64,
     /// Where transactions are shown: an address to which an id is appended.
@@ -176,15 +182,25 @@ impl Shown<'_> {
         }
     }
 
+    /// What it cost: every amount, and what came back.
     fn receipt(&self) -> Markup {
-        let purchase = self.purchase;
+        let (purchase, receipt) = (self.purchase, self.receipt);
+        let line = |words: &str, amount: Lovelace| html! { div.line.soft { span { (words) } (tada(amount)) } };
+        let collateral = Some(receipt.collateral()).filter(|amount| *amount > Lovelace::ZERO);
         html! {
             aside.box.stack.sticky aria-labelledby="receipt" {
                 h2 #receipt { "Receipt" }
                 div {
-                    @if let Some(listing) = self.listing {
-                        div.line { span { "Price" } (tada(listing.price_lovelace)) }
+                    div.line { span { "Price" } (tada(receipt.price)) }
+                    @if let Some(collateral) = collateral { (line("Collateral (comes back)", collateral)) }
+                    @if let Some(fee) = receipt.fee { (line("Network fee", fee)) }
+                    @if let Some(paid) = receipt.paid() { div.line.total { span { "Total paid" } (tada(paid)) } }
+                    @if let Some(locked) = receipt.locked.filter(|_| self.is_open()) { (line("Held by the contract", locked)) }
+                    @if let Some(back) = receipt.returned(purchase.status).filter(|back| *back > Lovelace::ZERO) {
+                        div.line.good { span { "Paid back" } (tada(back)) }
                     }
+                }
+                div {
                     div.line.soft { span { "Protection" } span { (if purchase.escrow.is_some() { "Protected" } else { "Instant" }) } }
                     @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
                     div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (purchase.status.words()) } }

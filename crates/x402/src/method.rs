@@ -147,7 +147,7 @@ pub enum OfferError {
     /// A price of nothing.
     #[error("a price of nothing cannot be paid")]
     Free,
-    /// A network whose addresses are not read and written here: mainnet.
+    /// A network whose transactions are not read and built here: mainnet.
     #[error("nothing is sold on {0}: only on test networks")]
     Network(&'static str),
     /// Less than [`MIN_PROTECTED_PRICE`].

@@ -116,7 +116,7 @@ fn definition(of: Tool) -> Value {
         Tool::BuyListing => tool::<BuyListing>(
             of,
             "Buy a listing",
-            "SPENDS the listing's price from the owner's agent wallet, within the owner's limits, and returns the content. \
+            "SPENDS the listing's price from the owner's Surety balance, within the owner's limits, and returns the content. \
              mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
              prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
              Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or on its way is never paid \
@@ -139,15 +139,15 @@ fn definition(of: Tool) -> Value {
         Tool::MyWallet => tool::<NoArguments>(
             of,
             "My wallet",
-            "The agent wallet: canSpendNow (tADA for one more purchase, after fees and what is on its way), leftToday, its \
-             address to fund, balance and limits. Free. Call it before buying something expensive.",
+            "The owner's Surety balance: canSpendNow (tADA for one more purchase, after fees and unconfirmed payments), \
+             leftToday, the address to fund it, and the limits. Free. Call it before buying something expensive.",
             Some(schema::<WalletView>(false)),
         ),
         Tool::WithdrawToOwner => tool::<NoArguments>(
             of,
             "Withdraw to the owner",
-            "SENDS everything in the agent wallet, but about 2 tADA kept for fees, back to the wallet of the owner who \
-             signed in. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
+            "SENDS the owner's Surety balance, but about 2 tADA kept for fees, to the wallet that the owner signed in \
+             with. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
             Some(schema::<Withdrawal>(false)),
         ),
         // No output schema: clients hold `structuredContent` against it also where it is PaymentRequired.

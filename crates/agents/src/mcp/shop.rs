@@ -157,8 +157,7 @@ pub enum ShopError {
     },
     /// Too little in the wallet.
     #[error(
-        "Not bought: the wallet holds too little. Ask the owner to send at least {} more (preprod tADA) to {address}, then \
-         try again.", .missing.display_tada()
+        "Not bought: the owner's Surety balance is too low. Ask the owner to send at least {} more (preprod tADA) to {address}, then try again.", .missing.display_tada()
     )]
     TooLittle {
         /// How much more is needed.
@@ -176,7 +175,7 @@ pub enum ShopError {
     DemoWallet,
     /// Too little to send.
     #[error(
-        "There is nothing to withdraw: the wallet holds {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
+        "There is nothing to withdraw: the Surety balance is {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
         if *.pending { ", and a purchase is on its way: its change can be withdrawn once it is in a block, in about a minute" } else { "" }
     )]
     NothingToWithdraw {
@@ -189,12 +188,12 @@ pub enum ShopError {
     #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
     PaymentFailed,
     /// Too many calls. The text says of what, and when to come back.
-    #[error("Rate limited: {0}. Nothing is lost.")]
+    #[error("Rate limited: {0}. Nothing was paid by this call.")]
     RateLimited(String),
     /// Something else is in the way; the text says what.
     #[error("Not done: {0}.")]
     NotDone(String),
     /// Not now; nothing is known to be wrong. The text is for our log alone.
-    #[error("The shop cannot answer just now. Nothing is lost: try the same call again in some seconds.")]
+    #[error("The service cannot answer now. Make the same call again in some seconds: nothing is paid twice.")]
     Unavailable(String),
 }

@@ -400,7 +400,7 @@ fn refusals_of_the_shop_say_what_to_do_next() {
         (ShopError::OverDailyBudget { price: Lovelace::from_ada(9), left: Lovelace::from_ada(1) }, "midnight"),
         (ShopError::TooLittle { missing: Lovelace::from_ada(7), address: "addr_test1q".into() }, "addr_test1q"),
         (ShopError::RateLimited("too many purchases: try again in 60 seconds".into()), "in 60 seconds"),
-        (ShopError::Unavailable("D1 said no".into()), "try the same call again"),
+        (ShopError::Unavailable("D1 said no".into()), "Make the same call again"),
     ];
     for (refusal, hint) in refusals {
         let stall = Stall { refusal: Some(refusal), ..Stall::default() };

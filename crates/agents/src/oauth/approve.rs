@@ -9,6 +9,7 @@
 //! of it hangs on the consent request's id not being there yet, so of many answers one counts, and on the share that one
 //! network has of a day's: answers cost nothing where a wallet is made up for them, and what they leave stays for long.
 
+use api_types::{ConnectChallenge, Connected};
 use cardano::{
     Address, ContentHash, Lovelace,
     address::AddressError,
@@ -24,7 +25,7 @@ use market::{
     limits::{DAY_MS, day},
     network,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
@@ -49,17 +50,6 @@ pub const MAX_APPROVED_OF_OWN: u32 = 20;
 /// Bytes of an answer's body that are read.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
-/// What `GET /oauth/challenge` answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ConnectChallenge {
-    /// The address, in bech32.
-    pub owner: Address,
-    /// What its wallet signs: SHA-256 of `service:connect:v1` LF owner LF nonce.
-    pub digest: ContentHash,
-    /// 256 random bits, hexadecimal.
-    pub nonce: String,
-}
-
 /// Why there is no challenge, or an answer does not count. The texts go to the page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
@@ -73,15 +63,14 @@ pub enum ApprovalError {
     #[error("{0}")]
     Invalid(String),
     /// 401.
-    #[error("the wallet's signature did not check out: {0}")]
+    #[error("the wallet's signature is not valid: {0}")]
     Signature(#[from] Cip8Error),
     /// 401.
-    #[error("no live challenge for this wallet and this request: connect the wallet again")]
+    #[error("the challenge expired or was used: connect the wallet again")]
     NoChallenge,
     /// 503, for so many seconds.
     #[error(
-        "your network has connected {MAX_APPROVED_A_DAY} agents today, the most that one may: connect this one after 00:00 \
-         UTC, or from another network"
+        "{MAX_APPROVED_A_DAY} agents were connected from your network today, the most for one network: connect this one after 00:00 UTC, or from another network"
     )]
     NoMoreToday {
         /// Until the next day.
@@ -91,7 +80,7 @@ pub enum ApprovalError {
     #[error("the service cannot answer just now: try again in some seconds")]
     Database(#[from] DatabaseError),
     /// 503, with the cause for our log.
-    #[error("challenges cannot be kept at the moment: try again in some seconds")]
+    #[error("sign-in is not available now: try again in some seconds")]
     Challenges(#[from] ChallengesError),
 }
 
@@ -194,9 +183,12 @@ pub async fn check(
     let scope = match fields.get("scope") {
         None => request.scope,
         Some(scope) => match Scope::deserialize(scope) {
-            Ok(Scope::All) => request.scope,
-            Ok(Scope::Read) => Scope::Read,
-            Err(_) => return Err(invalid("scope: must be mcp or mcp:read")),
+            // Never more than was asked.
+            Ok(answered) => request.scope.max(answered),
+            Err(_) => {
+                let names: Vec<&str> = Scope::EVERY.iter().map(|scope| scope.as_str()).collect();
+                return Err(invalid(&format!("scope: must be {}", names.join(" or "))));
+            }
         },
     };
     let approver = match text(&fields, "mode")? {
@@ -244,18 +236,6 @@ fn limits(fields: &Map<String, Value>) -> Result<(Lovelace, Lovelace), ApprovalE
     Ok((Lovelace::from_ada(per_payment.min(daily)), Lovelace::from_ada(daily)))
 }
 
-/// What `POST /oauth/approve` answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConnectedAgent {
-    /// Where the browser goes: the client's redirect URI with the code.
-    pub redirect: String,
-    /// The service wallet to fund.
-    pub agent_address: Address,
-    /// The account.
-    pub owner: String,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AccountRow {
@@ -275,7 +255,7 @@ pub async fn grant(
     network: &str,
     random: [u8; 16],
     now_ms: u64,
-) -> Result<ConnectedAgent, ApprovalError> {
+) -> Result<Connected, ApprovalError> {
     let id = GrantId::new(random);
     let owner = approval.approver.owner();
     let [network, own] = [network, &owner].map(|whose| network::daily_digest(whose, now_ms));
@@ -298,7 +278,7 @@ pub async fn grant(
     let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
     let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
     let redirect = approval.request.granted(authority, &code);
-    Ok(ConnectedAgent { redirect, agent_address: account.wallet_address, owner: writing.owner })
+    Ok(Connected { redirect, agent_address: account.wallet_address, owner: writing.owner })
 }
 
 /// The statement that deletes grants whose codes were never redeemed.
@@ -403,7 +383,7 @@ impl Writing<'_> {
                 request.client_name.as_str().into(),
                 request.redirect_uri.as_str().into(),
                 request.resource.as_str().into(),
-                self.approval.scope.into(),
+                self.approval.scope.as_str().into(),
                 request.code_challenge.as_str().into(),
                 self.now_ms.into(),
             ],

@@ -3,6 +3,8 @@
 //! A registration's id is the hash of what was registered. Registering the same again, as some clients do at every
 //! connection, finds the same row, and no registration ever ends.
 
+use api_types::Registered;
+pub use api_types::{MAX_CLIENT_NAME, MAX_REDIRECT_URIS};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use market::{
     limits::{DAY_MS, day},
@@ -20,10 +22,6 @@ use super::{
 
 /// Bytes of a registration that are read.
 pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
-/// Redirect URIs of one client. Editors register about ten.
-pub const MAX_REDIRECT_URIS: usize = 32;
-/// Characters of a client's name.
-pub const MAX_CLIENT_NAME: usize = 100;
 /// Bytes of a client id: as long as the URL of a document may be.
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
 /// Bytes of a key set within a registration.
@@ -121,24 +119,23 @@ impl ClientMetadata {
     /// RFC 7591's response.
     fn registered(&self, id: &str, now_ms: u64) -> Value {
         let (jwks_uri, jwks) = match &self.keys {
-            Some(KeySource::JwksUri(url)) => (json!(url), Value::Null),
-            Some(KeySource::Jwks(jwks)) => (Value::Null, serde_json::from_str(jwks).unwrap_or_default()),
-            None => (Value::Null, Value::Null),
+            Some(KeySource::JwksUri(url)) => (Some(url.as_str().to_owned()), None),
+            Some(KeySource::Jwks(jwks)) => (None, serde_json::from_str(jwks).ok()),
+            None => (None, None),
         };
         let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
-        let fields = [
-            ("client_id", json!(id)),
-            ("client_id_issued_at", json!(now_ms / 1_000)),
-            ("client_name", json!(self.name)),
-            ("redirect_uris", json!(self.redirect_uris)),
-            ("grant_types", json!(["authorization_code", "refresh_token"])),
-            ("response_types", json!(["code"])),
-            ("scope", json!(Scope::All)),
-            ("token_endpoint_auth_method", json!(method)),
-            ("jwks_uri", jwks_uri),
-            ("jwks", jwks),
-        ];
-        fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
+        json!(Registered {
+            client_id: id.to_owned(),
+            client_id_issued_at: now_ms / 1_000,
+            client_name: self.name.clone(),
+            redirect_uris: self.redirect_uris.iter().map(ToString::to_string).collect(),
+            grant_types: vec!["authorization_code".into(), "refresh_token".into()],
+            response_types: vec!["code".into()],
+            scope: Scope::All,
+            token_endpoint_auth_method: method.into(),
+            jwks_uri,
+            jwks,
+        })
     }
 
     /// The id of a client registered with this.

@@ -1,62 +1,22 @@
 //! OAuth's error answers: a code for the client's program, a sentence for its developer.
 
-use serde::Serialize;
+use api_types::ErrorCode;
 use sql::DatabaseError;
 
 /// Seconds that a passing fault is given.
 const WAIT_S: u64 = 10;
 
-/// The codes of RFC 6749 (sections 4.1.2.1, 5.2), RFC 7591 (section 3.2.2) and RFC 8707 (section 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    /// A parameter is missing, repeated, too long or malformed.
-    InvalidRequest,
-    /// Unknown client, or one that did not prove who it is.
-    InvalidClient,
-    /// The code or refresh token is unknown, over, used, revoked, or another client's.
-    InvalidGrant,
-    /// Not a grant that we offer.
-    UnsupportedGrantType,
-    /// Not `code`.
-    UnsupportedResponseType,
-    /// A resource that is not ours.
-    InvalidTarget,
-    /// A redirect URI that may not be registered.
-    InvalidRedirectUri,
-    /// Something else that may not be registered.
-    InvalidClientMetadata,
-    /// Ours to repair; nothing was decided.
-    TemporarilyUnavailable,
-}
-
-impl ErrorCode {
-    /// The HTTP status of an answer with this code.
-    #[must_use]
-    pub const fn status(self) -> u16 {
-        match self {
-            Self::InvalidClient => 401,
-            Self::TemporarilyUnavailable => 503,
-            _ => 400,
-        }
-    }
-}
-
-/// A refusal in OAuth's form: `{"error": code, "error_description": text}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+/// A refusal: its answer is [`api_types::OAuthError`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{description}")]
 pub struct OAuthError {
     /// For programs.
-    #[serde(rename = "error")]
     pub code: ErrorCode,
     /// For people. Never repeats what was sent.
-    #[serde(rename = "error_description")]
     pub description: String,
     /// What only our log may say.
-    #[serde(skip)]
     pub cause: Option<DatabaseError>,
     /// Seconds after which [`ErrorCode::TemporarilyUnavailable`] may be over (`Retry-After`).
-    #[serde(skip)]
     pub wait_s: u64,
 }
 
@@ -89,7 +49,8 @@ impl OAuthError {
     /// The body of the answer.
     #[must_use]
     pub fn json(&self) -> String {
-        serde_json::json!(self).to_string()
+        let description = Some(self.description.clone());
+        serde_json::json!(api_types::OAuthError { error: self.code, error_description: description }).to_string()
     }
 }
 

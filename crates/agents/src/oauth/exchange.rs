@@ -9,8 +9,9 @@
 //! asks for rotation; clients race and retry). An older refresh token opens nothing, and ends nothing: sessions that run
 //! side by side share one grant (docs/adr/old-refresh-tokens.md).
 
+use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use sql::{Database, Rows, Statement, exactly, statement};
 
@@ -100,27 +101,6 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
         return Err(OAuthError::invalid_request("code_verifier must be 43 to 128 unreserved characters"));
     }
     Ok(verifier.to_owned())
-}
-
-/// The answer with tokens (RFC 6749 section 5.1). Secret: `Cache-Control: no-store`.
-#[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct Tokens {
-    /// Opens `/mcp`.
-    pub access_token: String,
-    /// `Bearer`.
-    pub token_type: &'static str,
-    /// Seconds.
-    pub expires_in: u64,
-    /// For the next ones.
-    pub refresh_token: String,
-    /// What the owner allowed, whatever was asked for.
-    pub scope: Scope,
-}
-
-impl std::fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tokens(..)")
-    }
 }
 
 /// A grant's newest generation.
@@ -303,7 +283,7 @@ fn tokens(authority: &Authority, claims: &Claims, newest: &Generation, now_ms: u
     let expires_at_ms = newest.rotated_at_ms.saturating_add(ACCESS_MS);
     Tokens {
         access_token: token(TokenKind::Access, ACCESS_MS),
-        token_type: "Bearer",
+        token_type: "Bearer".to_owned(),
         expires_in: expires_at_ms.saturating_sub(now_ms) / 1_000,
         refresh_token: token(TokenKind::Refresh, REFRESH_MS),
         scope: newest.scope,

@@ -27,11 +27,10 @@ mod redirect;
 pub mod revoke;
 mod token;
 
-pub use error::{ErrorCode, OAuthError};
+pub use api_types::{ErrorCode, Scope};
+pub use error::OAuthError;
 pub use redirect::{RedirectUri, RedirectUriError};
 pub use token::{GrantId, Secrets, TokenKind, TokenSecretError};
-
-use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod attacks;
@@ -39,45 +38,6 @@ mod attacks;
 mod races;
 #[cfg(test)]
 mod testing;
-
-/// What an agent may do (RFC 6749 section 3.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Scope {
-    /// Everything that the tools do.
-    #[serde(rename = "mcp")]
-    All,
-    /// Search, look, and see what was bought: nothing that moves money.
-    #[serde(rename = "mcp:read")]
-    Read,
-}
-
-impl Scope {
-    /// Every scope.
-    pub const EVERY: [Self; 2] = [Self::All, Self::Read];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "mcp",
-            Self::Read => "mcp:read",
-        }
-    }
-
-    /// What a list of scopes asks for. Names that we do not have (`openid`, `offline_access`, a client's own) are left out;
-    /// where ours are not among them, everything is asked for, as by no list at all. The consent page and the answer say it.
-    #[must_use]
-    pub fn asked(list: &str) -> Self {
-        let names = |scope: Self| list.split(' ').any(|one| one == scope.as_str());
-        if names(Self::Read) && !names(Self::All) { Self::Read } else { Self::All }
-    }
-}
-
-impl From<Scope> for sql::Param {
-    fn from(scope: Scope) -> Self {
-        scope.as_str().into()
-    }
-}
 
 /// Who we are, byte-identical in every document, redirect and challenge.
 #[derive(Clone, Debug)]

@@ -65,18 +65,33 @@ fn who(request: &ConsentRequest) -> Markup {
     }
 }
 
+/// What a scope lets an agent do.
+const fn permits(scope: Scope) -> &'static [&'static str] {
+    const SEARCH: &str = "search listings";
+    const SEE: &str = "see your Surety balance, and what you bought with it or with the wallet that you sign with";
+    match scope {
+        Scope::All => &[
+            SEARCH,
+            SEE,
+            "buy from your Surety balance, up to the limits below",
+            "send what is left in it back to you",
+        ],
+        Scope::Read => &[SEARCH, SEE],
+    }
+}
+
 fn what(scope: Scope) -> Markup {
     html! {
         p { "The agent may:" }
         ul {
-            li { "search listings;" }
-            li { "see your Surety balance, and what you bought with it or with the wallet that you sign with" @if scope == Scope::All { ";" } @else { "." } }
-            @if scope == Scope::All {
-                li { "buy from your Surety balance, up to the limits below;" }
-                li { "send what is left in it back to you." }
+            @for (left, permitted) in permits(scope).iter().rev().enumerate().rev() {
+                li { (permitted) (if left == 0 { "." } else { ";" }) }
             }
         }
-        p { "It cannot touch the wallet that you sign with." @if scope == Scope::Read { " It asked for no more: it cannot buy." } }
+        p {
+            "It cannot touch the wallet that you sign with."
+            @if !scope.may_spend() { " It asked for no more: it cannot buy." }
+        }
         @if scope == Scope::All {
             p.field { label { input #read-only type="checkbox"; " Let it only search and look: no buying" } }
         }

@@ -1,5 +1,6 @@
 //! A world to attack: the real schema on SQLite, a wallet, clients' documents, and a clock that tests move.
 
+use api_types::{ConnectChallenge, Connected, Tokens};
 use std::{cell::RefCell, collections::HashMap};
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -21,12 +22,12 @@ use url::{Url, form_urlencoded::Serializer};
 
 use super::{
     Authority, OAuthError, Secrets,
-    approve::{self, Approval, ApprovalError, ConnectChallenge, ConnectedAgent},
+    approve::{self, Approval, ApprovalError},
     assertion::{PublicJwk, VerifyJws},
     authorize::{self, AuthorizeRefusal, ConsentRequest},
     client::{self, ClientMetadata},
     document::{DocumentUrl, Documents, FetchError, Fetched},
-    exchange::{self, TokenRequest, Tokens},
+    exchange::{self, TokenRequest},
     grant::{self, Caller},
 };
 
@@ -207,12 +208,12 @@ impl World {
         block_on(approve::check(&self.authority, &self.challenges, &Native, true, body.as_bytes(), self.now()))
     }
 
-    pub fn grant(&self, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
+    pub fn grant(&self, approval: &Approval) -> Result<Connected, ApprovalError> {
         self.grant_from("203.0.113.7", approval)
     }
 
     /// From this network.
-    pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<ConnectedAgent, ApprovalError> {
+    pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<Connected, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
         let (db, authority, random) = (&self.db, &self.authority, self.random());

@@ -180,7 +180,7 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
     }
     let last = shown.steps.last().map(|(status, _)| status);
     ensure(last == Some(&purchase.status), "purchase.status", "the last step left another")?;
-    ensure(evidence.decision == shown.decision, "decision", "the last transaction settles otherwise")?;
+    ensure(evidence.decision == shown.decision, "decision", "the last transaction divides the money otherwise")?;
     if let Some(receipt) = &evidence.receipt {
         receipt.check(&purchase.id, &listing.id, &purchase.buyer_address)?;
     }

@@ -132,7 +132,7 @@ fn a_return_address_is_paid_tagged() {
 }
 
 #[test]
-fn a_settlement_of_another_output_is_not_planned() {
+fn an_award_of_another_output_is_not_planned() {
     let disputed = escrow(State::Disputed);
     let opens = disputed.datum.deadlines.external_dispute_unlock;
     let settle = |own_ref| {

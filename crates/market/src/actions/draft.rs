@@ -61,7 +61,7 @@ pub enum ActionError {
     #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
     Ended(&'static str),
     /// The contract knows no such action in this state.
-    #[error("{} is not possible in the state {state}; ask without an action what is", action.name())]
+    #[error("{} is not possible in the state {state}: leave out action to see what is", action.name())]
     State {
         action: Action,
         /// In the API's word.
@@ -106,7 +106,7 @@ pub enum ActionError {
     #[error("utxos: {0}")]
     Build(BuildError),
     /// The provider's ledger, or the contract, would refuse it.
-    #[error("the ledger would refuse it: ask the wallet for its outputs anew, some may be spent ({0})")]
+    #[error("the ledger would refuse this transaction: read the wallet's outputs again, some may be spent ({0})")]
     Refused(String),
     /// The escrow cannot be acted on by our rules.
     #[error("this escrow cannot be acted on: {0}")]

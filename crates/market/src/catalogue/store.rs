@@ -53,19 +53,17 @@ impl Default for Quota {
 pub enum QuotaExceeded {
     /// Too many listings.
     #[error(
-        "this seller has {0} listings, the most that one may have: sell from another address, or ask the operator for more"
+        "this seller has {0} listings, the most for one seller: sell from another address, or ask the operator for more"
     )]
     Listings(u64),
     /// Too many bytes.
     #[error(
-        "with this content the seller's listings would take more than {0} bytes, the most that one may: sell less content, \
-         or ask the operator for more"
+        "the contents of this seller's listings would be more than {0} bytes, the most for one seller: offer shorter content, or ask the operator for more"
     )]
     Bytes(u64),
     /// Too many bytes of all sellers on this day.
     #[error(
-        "new listings have taken as much today as the service keeps in a day, {bytes} bytes, or your network its 64th part: offer it \
-         again after 00:00 UTC, or ask the operator for more"
+        "no more new listings today: the service takes {bytes} bytes of them a day, and a 64th of that from one network; nothing was listed; try again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
         /// The most.

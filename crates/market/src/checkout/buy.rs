@@ -83,13 +83,13 @@ pub enum BuyError {
     #[error(transparent)]
     SpendRefused(#[from] SpendRefused),
     /// This purchase is being made already.
-    #[error("this purchase is being made already: try again in a few seconds")]
+    #[error("this purchase is being made by another request: try again in a few seconds; nothing is paid twice")]
     SamePurchase,
     /// Other payments of the wallet took inputs first, again and again.
-    #[error("the wallet is busy with other payments: try again in a few seconds")]
+    #[error("the wallet is busy with other payments; nothing was paid: try again in a few seconds")]
     Busy,
     /// The wallet holds too little.
-    #[error("not enough tADA in the service wallet: send at least {} more to {wallet}", missing.display_tada())]
+    #[error("not enough tADA in the Surety balance; nothing was paid: send at least {} more to {wallet}", missing.display_tada())]
     Insufficient {
         /// How much more is needed.
         missing: Lovelace,
@@ -100,16 +100,16 @@ pub enum BuyError {
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     /// No transaction can be built from what the wallet holds.
-    #[error("payment failed: {0}")]
+    #[error("the payment failed; nothing was paid: {0}")]
     Build(BuildError),
     /// No quote can be made, or our own payment does not keep our own terms: a fault of the service.
-    #[error("payment failed: {0}")]
+    #[error("the payment failed; nothing was paid: {0}")]
     Terms(String),
     /// The ledger said no; nothing was paid.
-    #[error("payment failed: the ledger refused the transaction, nothing was paid: {0}")]
+    #[error("the ledger refused the payment; nothing was paid: {0}")]
     Ledger(String),
     /// It was in no block in time; nothing was paid.
-    #[error("payment failed: the transaction was in no block in time, nothing was paid: try again")]
+    #[error("the payment was in no block before it expired; nothing was paid: try again")]
     Expired,
     /// Submitted, and not in a block yet.
     #[error(
@@ -123,8 +123,7 @@ pub enum BuyError {
     NoResult(TxHash),
     /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
     #[error(
-        "the earlier payment {0} for this failed, and may still come into a block: try again in a minute; nothing was paid \
-         now, and nothing is paid twice"
+        "an earlier payment for this listing, {0}, failed but may still get into a block: try again in a minute; nothing was paid now, and nothing is paid twice"
     )]
     EarlierUnresolved(TxHash),
     /// Something cannot be asked.

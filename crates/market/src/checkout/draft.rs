@@ -89,8 +89,7 @@ pub enum DraftError {
     },
     /// The wallet holds enough, in pieces that are too small, or laden with too many tokens.
     #[error(
-        "the wallet's tADA lie in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can \
-         pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): send {} to yourself first, which gathers them, and pay when that is in a block", needed.display_tada()
+        "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
         /// What has to be in few outputs.

@@ -126,7 +126,7 @@ pub struct Paid {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayError {
     /// Nothing was shown.
-    #[error("payment required: choose one of the terms")]
+    #[error("payment required: choose one of the offers")]
     Unpaid,
     /// The proof proves nothing.
     #[error(transparent)]
@@ -145,14 +145,12 @@ pub enum PayError {
     Refunded,
     /// Another handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
-        "a node had this transaction before it came from here: send X-Service-Proof, signed by the payer, together with \
-         PAYMENT-SIGNATURE (a payment with a request commitment needs none)"
+        "this transaction was public before it came here, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
     )]
     Public,
     /// More of the payer's failed payments than are looked for may be in a block.
     #[error(
-        "more than {MAX_CHECKED} payments of this payer for this listing failed, and some may still be in a block: try again \
-         in an hour; nothing was paid now"
+        "too many failed payments: more than {MAX_CHECKED} of this payer's for this listing failed, and some may still be in a block; nothing was paid now; try again in one hour"
     )]
     TooManyUnresolved,
     /// It would hardly be in a block in time.
@@ -163,12 +161,13 @@ pub enum PayError {
     ExpiresTooSoon,
     /// Another payment spends the same.
     #[error(
-        "another payment that spends an input of this one is on its way: wait until it is in a block or its time to live is \
-         over, or spend other outputs"
+        "an unconfirmed payment spends an input of this one; nothing was paid: wait until it is in a block or expires, or spend other outputs"
     )]
     InputsTaken,
     /// The identifier came with another payload before.
-    #[error("this payment identifier came with another payload before: use a new one for a new payment")]
+    #[error(
+        "this payment identifier came with another payload before; nothing was paid: use a new one for a new payment"
+    )]
     IdentifierTaken,
     /// Something cannot be asked.
     #[error(transparent)]

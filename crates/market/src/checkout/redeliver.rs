@@ -40,7 +40,7 @@ pub struct OwnPurchase {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRead {
     /// The account has no purchase with this id.
-    #[error("no such purchase of yours")]
+    #[error("this account has no such purchase")]
     Unknown,
     /// Its payment failed, and no block has it.
     #[error("this payment failed: nothing was paid")]

@@ -39,7 +39,7 @@ const CALLS_WITH_WALLET: u32 = 4;
 const MAX_UNSERVED: u32 = 3;
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
-/// When a payout may be written down: another tick may have undone the settlement since it was found to be owed, and
+/// When a payout may be written down: another tick may have undone the award since it was found to be owed, and
 /// collect the share out of the escrow.
 const NOT_OWED: &str =
     "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";

@@ -42,7 +42,7 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
-    /// What the creator gets when it is collected: nothing where a payout was made before a rollback undid its settlement.
+    /// What the creator gets when it is collected: nothing where a payout was made before a rollback undid its award.
     /// Payouts are kept apart from each other, and one that failed is due again.
     pub share: Lovelace,
     pub verification: Option<String>,

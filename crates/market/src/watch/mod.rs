@@ -149,7 +149,7 @@ pub trait ArbiterClient {
         true
     }
 
-    /// Asks for a settlement. The arbiter's answer in words for the log; the chain shows the settlement itself.
+    /// Asks for an award. The arbiter's answer in words for the log; the chain shows the award itself.
     ///
     /// # Errors
     /// In words for the log.

@@ -110,7 +110,11 @@ impl Account {
                             td { (sale.status.words()) }
                             td {
                                 @match &sale.payout {
-                                    Some(payout) => { span title=(payout.tx_hash) { (date(payout.at)) " · " (short(&payout.tx_hash.to_string())) } }
+                                    Some(payout) => {
+                                        a.hash href={ (self.explorer) (payout.tx_hash) } rel="noreferrer" title=(payout.tx_hash) {
+                                            (date(payout.at)) " · " (short(&payout.tx_hash.to_string()))
+                                        }
+                                    }
                                     None => { "–" }
                                 }
                             }

@@ -41,7 +41,7 @@ pub fn after(purchase: &Purchase, now: u64) -> Next {
             over("The seller is being paid", "The contract paid out; the seller's share follows by itself.")
         }
         Status::Refunded => over("All done", "The buyer has the money back."),
-        Status::Closed => over("All done", "The contract was closed with payouts to neither side alone."),
+        Status::Closed => over("All done", "The escrow ended, neither paid to the seller alone nor refunded."),
         Status::Settled => over("All done", "The seller was paid at once."),
     }
 }

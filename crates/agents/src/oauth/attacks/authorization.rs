@@ -120,6 +120,27 @@ fn our_resource_is_known_by_every_spelling_that_clients_send_and_tokens_are_for_
 }
 
 #[test]
+fn every_scope_is_asked_for_by_its_name_kept_and_told_and_never_grows() {
+    for scope in Scope::EVERY.iter().copied() {
+        let world = World::new();
+        let client = world.register(&[CALLBACK]);
+        let request = world.authorize(&query(&with(&authorization(&client), "scope", scope.as_str()))).unwrap();
+        assert_eq!(request.scope, scope);
+        for answered in Scope::EVERY {
+            let mut answer = world.approval(&request);
+            answer["scope"] = serde_json::json!(answered);
+            let allowed = world.check(&answer).unwrap().scope;
+            assert!(allowed >= scope && allowed >= *answered, "{scope:?} {answered:?} {allowed:?}");
+            assert!(scope.may_spend() || !allowed.may_spend());
+        }
+        let approved = world.grant(&world.check(&world.approval(&request)).unwrap()).unwrap();
+        let tokens = world.redeem(&client, &parameter(&approved.redirect, "code").unwrap()).unwrap();
+        assert_eq!(tokens.scope, scope);
+        assert_eq!(world.caller(&tokens.access_token).unwrap().scope, scope, "the database keeps it");
+    }
+}
+
+#[test]
 fn scopes_that_we_do_not_have_are_left_out_and_the_answer_says_what_was_granted() {
     for (asked, granted) in [
         ("", Scope::All),

@@ -13,6 +13,8 @@ use futures_lite::future::block_on;
 use serde_json::{Value, json};
 use sql::{Database, statement};
 
+use api_types::Tokens;
+
 use super::{
     Authority, ErrorCode, OAuthError, Scope, Secrets, TokenKind,
     approve::{self, ApprovalError},
@@ -20,7 +22,7 @@ use super::{
     authorize::{CONSENT_MS, ConsentRequest},
     client::{ClientMetadata, MAX_REGISTRATION_BYTES},
     document::Fetched,
-    exchange::{ACCESS_MS, REFRESH_MS, RETRY_MS, TokenRequest, Tokens},
+    exchange::{ACCESS_MS, REFRESH_MS, RETRY_MS, TokenRequest},
     grant::{self, Revocation},
     revoke,
     testing::*,

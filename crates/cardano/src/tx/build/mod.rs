@@ -37,6 +37,7 @@
 //! }
 //! ```
 
+mod balance;
 mod body;
 mod bundle;
 mod change;
@@ -47,7 +48,6 @@ mod fixtures;
 mod output;
 mod plan;
 mod select;
-mod settle;
 mod signing;
 mod sources;
 mod sweep;
@@ -60,7 +60,7 @@ pub use signing::{BuiltTx, TxFacts, UnsignedTx};
 pub use sweep::{Sweep, sweep};
 
 use self::{
-    settle::{BalancedTx, BalancingTerms},
+    balance::{BalancedTx, BalancingTerms},
     sources::Checked,
 };
 use crate::{
@@ -80,19 +80,19 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     let pool = sources::spendable(wallet, &plan.wallet_keys, &checked.used(), params);
     let home = PaymentAddress::from(wallet.address);
     let terms = BalancingTerms { checked: &checked, params, rest_to: home, rest_wanted: false, home };
-    let settled = select::select(&terms, &pool)?;
-    draft(&checked, settled, &home, &wallet.address)
+    let balanced = select::select(&terms, &pool)?;
+    draft(&checked, balanced, &home, &wallet.address)
 }
 
-/// Names what a settled transaction makes.
+/// Names what a balanced transaction makes.
 fn draft(
     checked: &Checked<'_>,
-    settled: BalancedTx,
+    balanced: BalancedTx,
     rest_to: &PaymentAddress,
     wallet: &Address,
 ) -> Result<UnsignedTx, BuildError> {
-    let tx_id = TxHash::of_body(&settled.body);
-    let rest = settled
+    let tx_id = TxHash::of_body(&balanced.body);
+    let rest = balanced
         .change
         .iter()
         .map(|bundle| Ok(NewOutput { to: *rest_to, value: bundle.to_value()?, inline_datum: None, script: None }));
@@ -105,15 +105,15 @@ fn draft(
     let change = outputs.iter().filter(spendable).cloned().collect();
     let facts = TxFacts {
         tx_id,
-        fee: Lovelace::new(settled.fee).ok_or(BuildError::OutOfRange)?,
-        inputs: settled.inputs.into_iter().collect(),
-        collateral: settled.collateral,
+        fee: Lovelace::new(balanced.fee).ok_or(BuildError::OutOfRange)?,
+        inputs: balanced.inputs.into_iter().collect(),
+        collateral: balanced.collateral,
         outputs,
         change,
         valid_until_slot: checked.plan.validity.until,
     };
     let auxiliary_data = checked.plan.auxiliary_data.clone();
-    Ok(UnsignedTx { body: settled.body, redeemers: settled.redeemers, auxiliary_data, keys: settled.keys, facts })
+    Ok(UnsignedTx { body: balanced.body, redeemers: balanced.redeemers, auxiliary_data, keys: balanced.keys, facts })
 }
 
 fn utxo(reference: TxRef, output: NewOutput) -> Utxo {

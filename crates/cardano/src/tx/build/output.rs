@@ -99,7 +99,7 @@ pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildE
 
 /// The least lovelace for the output that `encode` writes when it holds the given lovelace.
 ///
-/// The amount is part of the size that it depends on; it settles because more lovelace never takes fewer bytes.
+/// The amount is part of the size that it depends on; it converges because more lovelace never takes fewer bytes.
 pub(super) fn min_lovelace(
     params: &ProtocolParameters,
     encode: impl Fn(u64) -> Result<Output, BuildError>,

@@ -5,8 +5,8 @@
 //! those with scripts last, since their bytes are paid for.
 
 use super::{
+    balance::{BalancedTx, BalancingTerms, Unbalanced, balance},
     error::BuildError,
-    settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
     sources::Source,
 };
 use crate::{hash::TxRef, money::Lovelace};
@@ -26,7 +26,7 @@ pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<Bala
 impl BalancingTerms<'_> {
     fn conclude(&self, result: Result<BalancedTx, Unbalanced>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
         let too_large = match result {
-            Ok(settled) => return Ok(settled),
+            Ok(balanced) => return Ok(balanced),
             Err(Unbalanced::Failed(error)) => return Err(error),
             Err(Unbalanced::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
             Err(Unbalanced::TooLarge(error)) => error,
@@ -80,7 +80,7 @@ impl<'a> Selection<'a> {
 
     fn run(mut self) -> Result<BalancedTx, Unbalanced> {
         loop {
-            match settle(self.terms, &self.chosen, &self.idle) {
+            match balance(self.terms, &self.chosen, &self.idle) {
                 Err(Unbalanced::Short(short)) if self.add(short) => {}
                 done => return done,
             }

@@ -1,11 +1,11 @@
 //! Emptying a wallet: everything but a reserve goes to one address, native assets too.
 
 use super::{
+    balance::{BalancedTx, BalancingTerms, Unbalanced, balance},
     bundle::Bundle,
     draft,
     error::BuildError,
     plan::{NewOutput, TxPlan, Validity, Wallet},
-    settle::{BalancedTx, BalancingTerms, Unbalanced, settle},
     signing::UnsignedTx,
     sources::{Checked, Source, spendable},
 };
@@ -52,18 +52,18 @@ pub fn sweep(
         let alone = || largest(&terms, pool.get(..plain).unwrap_or_default());
         found = largest(&terms, &pool).or_else(|_| alone()).or(found);
     }
-    let (settled, count) = found?;
-    let sent = Bundle::checked_sum(&settled.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
+    let (balanced, count) = found?;
+    let sent = Bundle::checked_sum(&balanced.change).map(|sum| sum.lovelace).and_then(Lovelace::new);
     let sent = sent.ok_or(BuildError::OutOfRange)?;
     let left = pool.iter().skip(count).map(|source| source.reference).collect();
-    Ok(Sweep { draft: draft(&checked, settled, &rest_to, &wallet.address)?, sent, left })
+    Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
 }
 
 /// The transaction over as many of the largest UTxOs as fit, and how many these are.
 fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
-    let of = |count: usize| settle(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
+    let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {
-        Ok(settled) => return Ok((settled, pool.len())),
+        Ok(balanced) => return Ok((balanced, pool.len())),
         Err(Unbalanced::TooLarge(error)) => error,
         Err(other) => return Err(reason(terms, pool, other)),
     };
@@ -72,8 +72,8 @@ fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, u
     while let Some(half) = over.checked_sub(fits).and_then(|gap| gap.checked_div(2)).filter(|half| *half > 0) {
         let count = fits.saturating_add(half);
         match of(count) {
-            Ok(settled) => {
-                best = Ok((settled, count));
+            Ok(balanced) => {
+                best = Ok((balanced, count));
                 fits = count;
             }
             Err(Unbalanced::TooLarge(_)) => over = count,

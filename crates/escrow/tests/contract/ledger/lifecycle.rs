@@ -174,7 +174,7 @@ fn a_dispute_is_settled_as_the_arbiter_signed_and_not_before_its_time() {
 }
 
 #[test]
-fn a_settlement_that_no_arbiter_signed_is_refused_by_the_contract() {
+fn an_award_that_no_arbiter_signed_is_refused_by_the_contract() {
     let mut world = EscrowLedger::new();
     let (buyer, seller) = (world.buyer.clone(), world.seller.clone());
     let escrow = locked(&mut world);

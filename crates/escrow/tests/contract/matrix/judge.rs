@@ -233,11 +233,11 @@ impl EscrowSpend<'_> {
                 let bound = self.datum.buyer_return_address.is_some();
                 self.require(!bound || covers(&to_buyer, whole), Broken::BuyerPaid);
             }
-            PayoutRule::AsSigned => self.settlement(redeemer, &to_buyer, &to_seller),
+            PayoutRule::AsSigned => self.award(redeemer, &to_buyer, &to_seller),
         }
     }
 
-    fn settlement(&mut self, redeemer: &Redeemer, to_buyer: &Value, to_seller: &Value) {
+    fn award(&mut self, redeemer: &Redeemer, to_buyer: &Value, to_seller: &Value) {
         let Redeemer::WithdrawDisputed { buyer_value, seller_value, admin_signatures } = redeemer else { return };
         self.require(is_value(buyer_value) && is_value(seller_value), Broken::SharesAreValues);
         self.require(ascends(buyer_value) && ascends(seller_value), Broken::PoliciesAscend);

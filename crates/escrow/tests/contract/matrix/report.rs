@@ -65,7 +65,7 @@ fn print_units(judged: &[JudgedCase]) {
     for action in Action::ALL {
         let of_action = |JudgedCase { case, .. }: &&JudgedCase| {
             let named = case.name.starts_with(&format!("{} from ", action.name())) && case.group != "batches";
-            let settles = action == Action::WithdrawDisputed && case.group == "settlements";
+            let settles = action == Action::WithdrawDisputed && case.group == "awards";
             case.shows == Shows::Permitted && (named || settles)
         };
         let most = |a: ExUnits, b: ExUnits| ExUnits { mem: a.mem.max(b.mem), steps: a.steps.max(b.steps) };

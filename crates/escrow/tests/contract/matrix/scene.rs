@@ -227,7 +227,7 @@ impl Spending {
     }
 
     /// The redeemer of that decision, signed by these arbiters.
-    pub fn settlement(&self, admins: &[u8]) -> Redeemer {
+    pub fn award(&self, admins: &[u8]) -> Redeemer {
         let digest = self.decision().digest();
         settle(self.decision(), admins.iter().map(|number| Admin(*number).signs(HEADERS, &digest)).collect())
     }

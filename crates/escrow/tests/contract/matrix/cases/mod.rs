@@ -1,10 +1,10 @@
 //! The cases: each an honest transaction, or one with a single thing changed, and what must become of it.
 
+mod awards;
 mod batches;
 mod continuations;
 mod grid;
 mod payouts;
-mod settlements;
 mod shapes;
 mod signers;
 mod terms;
@@ -102,7 +102,7 @@ pub fn all() -> Vec<MatrixCase> {
         ("shapes", shapes::cases),
         ("batches", batches::cases),
         ("payouts", payouts::cases),
-        ("settlements", settlements::cases),
+        ("awards", awards::cases),
     ];
     let mut cases = MatrixCases { group: "", all: vec![] };
     for (group, make) in groups {

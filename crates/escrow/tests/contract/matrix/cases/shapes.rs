@@ -83,7 +83,7 @@ fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
 
 /// Redeemers beside those of the type.
 fn redeemers(cases: &mut MatrixCases, name: &str, spending: &Spending) {
-    let own = Redeemer::plain(spending.action).unwrap_or_else(|| spending.settlement(&[]));
+    let own = Redeemer::plain(spending.action).unwrap_or_else(|| spending.award(&[]));
     let PlutusData::Constr(mut longer) = own.to_data() else { unreachable!() };
     longer.fields = MaybeIndefArray::Indef([&longer.fields[..], &[integer(0)]].concat());
     for (text, data) in [

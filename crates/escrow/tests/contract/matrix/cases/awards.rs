@@ -65,11 +65,11 @@ fn thresholds(cases: &mut MatrixCases, spending: &Spending) {
         (false, "a threshold of zero, signed", &none, &[1, 2]),
     ];
     for (enough, name, under, admins) in table {
-        cases.decided(votes(enough), name, under, hands(spending.settlement(admins)));
+        cases.decided(votes(enough), name, under, hands(spending.award(admins)));
     }
     for (required, admins) in [(1, &[][..]), (4, &[1, 2, 3][..])] {
         let unreachable = with_admins(spending, required, admins);
-        let redeemer = unreachable.settlement(admins);
+        let redeemer = unreachable.award(admins);
         cases.cell(format!("{required} of {}", admins.len()), &unreachable, hands(redeemer));
     }
 }
@@ -80,11 +80,11 @@ fn weights(cases: &mut MatrixCases, spending: &Spending) {
         [(&[1, 2], true), (&[2, 1], true), (&[1, 1, 2], true), (&[2, 3], false), (&[1, 1], false), (&[1], false)];
     for (admins, enough) in table {
         let name = format!("three votes where the first has two, signed by {admins:?}");
-        cases.decided(votes(enough), name, &weighted, hands(spending.settlement(admins)));
+        cases.decided(votes(enough), name, &weighted, hands(spending.award(admins)));
     }
     let alone = with_admins(spending, 2, &[1, 1]);
-    cases.permitted("two votes of one admin, one signature", &alone, hands(spending.settlement(&[1])));
-    cases.permitted("two votes of one admin, signed twice", &alone, hands(spending.settlement(&[1, 1])));
+    cases.permitted("two votes of one admin, one signature", &alone, hands(spending.award(&[1])));
+    cases.permitted("two votes of one admin, signed twice", &alone, hands(spending.award(&[1, 1])));
 }
 
 /// One of two signatures spoilt.

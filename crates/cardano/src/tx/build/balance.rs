@@ -85,7 +85,7 @@ impl From<BuildError> for Unbalanced {
 }
 
 /// Balances the plan over its own inputs and the chosen ones. `idle` are wallet UTxOs that could be collateral.
-pub(super) fn settle(
+pub(super) fn balance(
     terms: &BalancingTerms<'_>,
     chosen: &[&Source],
     idle: &[&Source],
@@ -96,7 +96,7 @@ pub(super) fn settle(
         done => return done,
     };
     match attempt.without_change()? {
-        Some(settled) => Ok(settled),
+        Some(balanced) => Ok(balanced),
         None => Err(Unbalanced::Short(short)),
     }
 }
@@ -166,7 +166,7 @@ impl<'a> Balancing<'a> {
             self.check_size(&written)?;
             return match needed.checked_sub(self.held) {
                 Some(short) if short > 0 => Err(Unbalanced::Short(short.saturating_add(self.signature_fee()))),
-                _ => self.settled(frame, written, fee, pledge, change),
+                _ => self.balanced(frame, written, fee, pledge, change),
             };
         }
         Err(BuildError::OutOfRange.into())
@@ -186,7 +186,7 @@ impl<'a> Balancing<'a> {
             return Ok(None);
         }
         self.check_size(&written)?;
-        self.settled(frame, written, fee, pledge, Vec::new()).map(Some)
+        self.balanced(frame, written, fee, pledge, Vec::new()).map(Some)
     }
 
     fn frame(&self) -> Result<Frame<'a>, BuildError> {
@@ -236,7 +236,7 @@ impl<'a> Balancing<'a> {
         }
     }
 
-    fn settled(
+    fn balanced(
         &self,
         frame: Frame<'_>,
         written: Written,
