@@ -72,6 +72,70 @@ CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
 CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
 
+-- What the newest step of each escrow left, with what own transactions add to it: a collection that a node took shows as
+-- 'withdrawing', and the creator of a sale that was won is due until a block has their payment.
+CREATE VIEW newest_steps AS
+SELECT s.purchase_id, s.utxo, s.datum, s.locked_lovelace, s.result_hash,
+  iif(s.status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 FROM outbox_purchases op
+      JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = s.purchase_id AND o.kind = 'collect'
+      AND o.state = 'submitted'), 'withdrawing', s.status) AS status,
+  s.status = 'withdrawn' AND s.creator_paid = 0 AND p.creator_lovelace > 0 AND NOT EXISTS (SELECT 1
+      FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = s.purchase_id
+      AND o.kind = 'payout' AND o.state = 'included') AS creator_due
+FROM escrow_steps s JOIN purchases p ON p.id = s.purchase_id
+WHERE s.position = (SELECT max(position) FROM escrow_steps WHERE purchase_id = s.purchase_id);
+
+-- An escrow and its purchase follow the newest step, and are due at once.
+CREATE TRIGGER escrow_steps_added AFTER INSERT ON escrow_steps WHEN new.position > 0 BEGIN
+  UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, creator_due, next_at_ms, failures) =
+    (SELECT utxo, datum, locked_lovelace, result_hash, creator_due, 0, 0 FROM newest_steps
+     WHERE purchase_id = new.purchase_id) WHERE purchase_id = new.purchase_id;
+  UPDATE purchases SET status = (SELECT status FROM newest_steps WHERE purchase_id = new.purchase_id)
+  WHERE id = new.purchase_id;
+END;
+CREATE TRIGGER escrow_steps_removed AFTER DELETE ON escrow_steps
+WHEN EXISTS (SELECT 1 FROM escrow_steps WHERE purchase_id = old.purchase_id) BEGIN
+  UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, creator_due, next_at_ms, failures) =
+    (SELECT utxo, datum, locked_lovelace, result_hash, creator_due, 0, 0 FROM newest_steps
+     WHERE purchase_id = old.purchase_id) WHERE purchase_id = old.purchase_id;
+  UPDATE purchases SET status = (SELECT status FROM newest_steps WHERE purchase_id = old.purchase_id)
+  WHERE id = old.purchase_id;
+END;
+
+-- What own transactions did shows in what they act on. Where a rollback removed one, its steps go, and those after them; one
+-- that failed is due again.
+CREATE TRIGGER actions_changed AFTER UPDATE OF state ON outbox
+WHEN old.state <> new.state AND new.kind IN ('result', 'collect', 'refund', 'dispute', 'payout') BEGIN
+  DELETE FROM escrow_steps WHERE old.state = 'included' AND (purchase_id, tx_id) IN (
+    SELECT later.purchase_id, later.tx_id FROM escrow_steps own JOIN escrow_steps later
+    ON later.purchase_id = own.purchase_id AND later.position >= own.position WHERE own.tx_id = new.tx_id);
+  UPDATE escrows SET
+    creator_due = (SELECT creator_due FROM newest_steps n WHERE n.purchase_id = escrows.purchase_id),
+    next_at_ms = iif(new.state IN ('refused', 'expired'), 0, next_at_ms), failures = failures + (new.state = 'expired')
+  WHERE purchase_id IN (SELECT purchase_id FROM outbox_purchases WHERE tx_id = new.tx_id);
+  UPDATE purchases SET status = (SELECT status FROM newest_steps n WHERE n.purchase_id = purchases.id)
+  WHERE id IN (SELECT purchase_id FROM outbox_purchases WHERE tx_id = new.tx_id);
+END;
+
+-- A payment that a rollback removed is no purchase any more; what another block has is dated by that.
+CREATE TRIGGER payments_removed AFTER UPDATE OF state ON outbox
+WHEN old.state = 'included' AND new.state <> 'included' AND new.kind IN ('payment', 'lock') BEGIN
+  DELETE FROM escrows WHERE purchase_id = new.tx_id;
+  DELETE FROM escrow_steps WHERE purchase_id = new.tx_id;
+  DELETE FROM purchases WHERE id = new.tx_id;
+END;
+CREATE TRIGGER outbox_reanchored AFTER UPDATE OF block_hash ON outbox
+WHEN old.block_hash <> new.block_hash AND new.state = 'included' BEGIN
+  UPDATE escrow_steps SET height = new.block_height, at_ms = new.block_time_ms WHERE tx_id = new.tx_id;
+  UPDATE purchases SET bought_at_ms = new.block_time_ms WHERE id = new.tx_id;
+END;
+
+-- The names that clients gave a refused payment are free: its next claim may come under others.
+CREATE TRIGGER payments_refused AFTER UPDATE OF state ON outbox
+WHEN new.state = 'refused' AND new.kind IN ('payment', 'lock') BEGIN
+  DELETE FROM payment_identifiers WHERE tx_id = new.tx_id;
+END;
+
 -- Figures follow the purchases by themselves, so that no writer can forget them or count twice: they must equal a recount.
 -- A purchase counts as a sale until it is refunded; a closed escrow counts for the seller's reputation.
 CREATE TRIGGER purchases_new AFTER INSERT ON purchases BEGIN

@@ -43,8 +43,22 @@ CREATE TABLE reservations (
                                                  -- each
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
   collateral INTEGER NOT NULL CHECK (collateral IN (0, 1)), -- 1: only put up, and whole again once it is in a block
-  over_at_ms INTEGER                             -- when it is in every provider's view; NULL while it is in no block
+  spent_at_ms INTEGER                            -- time of the block that has the entry; NULL while none has it
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX reservations_by_tx ON reservations (tx_id);
-CREATE INDEX reservations_by_end ON reservations (over_at_ms) WHERE over_at_ms IS NOT NULL;
+CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
+
+-- Reservations follow their entry. What it only put up is whole again once a block has it; what it spent stays reserved until
+-- every provider must know that block.
+CREATE TRIGGER reservations_included AFTER UPDATE OF state ON outbox WHEN new.state = 'included' BEGIN
+  DELETE FROM reservations WHERE tx_id = new.tx_id AND collateral = 1;
+  UPDATE reservations SET spent_at_ms = new.block_time_ms WHERE tx_id = new.tx_id;
+END;
+CREATE TRIGGER reservations_unconfirmed AFTER UPDATE OF state ON outbox
+WHEN old.state = 'included' AND new.state = 'submitted' BEGIN
+  UPDATE reservations SET spent_at_ms = NULL WHERE tx_id = new.tx_id;
+END;
+CREATE TRIGGER reservations_failed AFTER UPDATE OF state ON outbox WHEN new.state IN ('refused', 'expired') BEGIN
+  DELETE FROM reservations WHERE tx_id = new.tx_id;
+END;

@@ -19,7 +19,7 @@ use serde_json::json;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
-    purchase::{Status, escrows_follow_steps, newest},
+    purchase::{Status, newest},
     transitions::Transitions,
 };
 
@@ -72,8 +72,6 @@ pub(crate) struct StepRecorder<'a, D, C> {
     pub rollbacks: u64,
     /// The seller of record, where we act as such: a refund for want of a result raises an alarm.
     pub seller: Option<Address>,
-    /// The wall clock, POSIX ms.
-    pub now: Millis,
 }
 
 /// The statement that reads how many rollbacks were undone.
@@ -179,7 +177,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         recorded.notes.extend(write_each(self.database, statements).await);
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
         for (tx, by) in superseded {
-            if outbox.give_up_conflicting(&tx, &by, self.now).await? {
+            if outbox.give_up_conflicting(&tx, &by).await? {
                 recorded.notes.push(format!("{by} spent first what {tx} spends"));
             }
         }
@@ -224,7 +222,6 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             return changes;
         }
         let mut payouts = Payouts::of(&utxos.made);
-        let purchases: Vec<TxHash> = spent.iter().map(|watched| watched.purchase).collect();
         for watched in spent {
             recorded.steps = recorded.steps.saturating_add(1);
             changes.superseded.extend(watched.spender.filter(|tx| *tx != utxos.id));
@@ -234,8 +231,6 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 open.insert(next.escrow.utxo.reference, next);
             }
         }
-        let which = json!(purchases).to_string();
-        changes.statements.extend(escrows_follow_steps("SELECT value FROM json_each(?1)", &which));
         changes
     }
 

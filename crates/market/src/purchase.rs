@@ -102,54 +102,6 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
 
-/// The statements that make escrows what their newest steps left, due at once: after steps were added or removed.
-/// `which` is SQL that selects purchases' ids, over the parameter `?1`.
-pub(crate) fn escrows_follow_steps(which: &'static str, parameter: &str) -> Vec<Statement> {
-    let escrows = statement!(
-        format!(
-            "UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, next_at_ms, failures) = {} \
-             WHERE purchase_id IN ({which})",
-            newest("utxo, datum, locked_lovelace, result_hash, 0, 0", "escrows.purchase_id")
-        ),
-        parameter
-    );
-    let [due, status] = purchases_follow(which, parameter);
-    vec![escrows, due, status]
-}
-
-/// The statements that make purchases what their newest steps and the entries that act on them say: whether a creator is
-/// owed, and the status. After entries changed.
-pub(crate) fn purchases_follow(which: &'static str, parameter: &str) -> [Statement; 2] {
-    [
-        statement!(
-            format!(
-                "UPDATE escrows SET creator_due = coalesce({}, 0) AND NOT EXISTS (SELECT 1 FROM outbox_purchases op \
-                   JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = escrows.purchase_id AND o.kind = 'payout' \
-                   AND o.state = 'included') \
-                 WHERE purchase_id IN ({which})",
-                newest(
-                    "status = 'withdrawn' AND creator_paid = 0 AND (SELECT creator_lovelace FROM purchases \
-                     WHERE id = escrows.purchase_id) > 0",
-                    "escrows.purchase_id"
-                )
-            ),
-            parameter
-        ),
-        statement!(
-            format!(
-                "UPDATE purchases SET status = {} WHERE mode = 'protected' AND id IN ({which})",
-                newest(
-                    "CASE WHEN status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 \
-                     FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = purchases.id \
-                     AND o.kind = 'collect' AND o.state = 'submitted') THEN 'withdrawing' ELSE status END",
-                    "purchases.id"
-                )
-            ),
-            parameter
-        ),
-    ]
-}
-
 /// One purchase as JSON.
 ///
 /// # Errors

@@ -219,7 +219,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let tip = self.chain.tip().await.map_err(OutboxError::from)?;
         let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
         let seller = Some(self.seller.key.enterprise_address());
-        let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller, now: self.now };
+        let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller };
         Ok(steps.follow(from, &mut Recorded::default()).await?)
     }
 }

@@ -124,49 +124,24 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn apply(
-        &self,
-        entry: &mut Entry,
-        decision: &Decision,
-        now: Millis,
-    ) -> Result<(bool, Vec<Rows>), DatabaseError> {
-        let mut statements = change(entry, decision, now);
-        if statements.is_empty() {
-            return Ok((false, vec![]));
-        }
-        let own = statements.len();
+    pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<(bool, Vec<Rows>), DatabaseError> {
+        let Some(change) = change(entry, decision) else { return Ok((false, vec![])) };
+        let mut statements = vec![change];
         statements.extend(self.hook.statements(entry, decision)?);
-        let mut answers = self.database.batch(statements).await?;
-        let changed = answers.first().is_some_and(|first| first.first().is_some());
-        let hook_answers = answers.split_off(own.min(answers.len()));
-        match decision {
-            Decision::Include(block) | Decision::Reanchor(block) => {
-                // Another request may have learnt from a node since the entry was read.
-                if let (Decision::Include(_), Some(stored)) = (decision, answers.last()) {
-                    entry.provenance = Entry::first(stored)?.map_or(entry.provenance, |stored| stored.provenance);
-                }
-                (entry.state, entry.block) = (EntryState::Included, Some(*block));
+        let mut answers = self.database.batch(statements).await?.into_iter();
+        let changed = answers.next().map(|rows| Entry::first(&rows)).transpose()?.flatten();
+        let (hook_answers, has_changed) = (answers.collect(), changed.is_some());
+        let stored = match decision {
+            // Another request was faster, and may have learnt from a node since the entry was read.
+            Decision::Include(_) | Decision::Reanchor(_) if !has_changed => {
+                Entry::first(&self.database.run(by_id(&entry.tx)).await?)?
             }
-            _ if !changed => {}
-            Decision::Accept => {
-                entry.state = EntryState::Submitted;
-                if entry.is_only_attempt() {
-                    entry.provenance = Provenance::Ours;
-                }
-            }
-            Decision::Unconfirm => {
-                (entry.state, entry.block, entry.attempted_at_ms) = (EntryState::Submitted, None, 0);
-            }
-            Decision::Refuse(_) => {
-                entry.state = EntryState::Refused;
-                if entry.provenance == Provenance::Unknown {
-                    entry.provenance = Provenance::Foreign;
-                }
-            }
-            Decision::Expire => entry.state = EntryState::Expired,
-            Decision::Wait | Decision::Submit => {}
+            _ => changed,
+        };
+        if let Some(stored) = stored {
+            *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
         }
-        Ok((changed, hook_answers))
+        Ok((has_changed, hook_answers))
     }
 
     /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it because a node may have
@@ -235,7 +210,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ) -> Result<Option<String>, DatabaseError> {
         let seen = self.submit(entry, wallet).await?;
         let decision = decide(entry, &seen, Trust::Payer, now);
-        self.apply(entry, &decision, now).await?;
+        self.apply(entry, &decision).await?;
         Ok(match seen {
             ChainObservation::Refused(reason) => Some(reason),
             _ => None,
@@ -251,7 +226,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         *entry = begun;
         let seen = self.submit(entry, None).await?;
         let decision = decide(entry, &seen, trust, now);
-        self.apply(entry, &decision, now).await?;
+        self.apply(entry, &decision).await?;
         Ok(())
     }
 
@@ -260,21 +235,21 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ///
     /// # Errors
     /// The database cannot be asked.
-    pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash, now: Millis) -> Result<bool, DatabaseError> {
+    pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash) -> Result<bool, DatabaseError> {
         let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
         if !entry.state.is_open() || tx == by {
             return Ok(false);
         }
-        let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first")), now).await?.0;
+        let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first"))).await?.0;
         if changed {
-            self.give_up_descendants(*tx, now).await?;
+            self.give_up_descendants(*tx).await?;
         }
         Ok(changed)
     }
 
     /// Gives up what spends outputs of an entry that no block will have, and what spends outputs of these. No node takes
     /// them, and their inputs would stay reserved until their validity ends.
-    async fn give_up_descendants(&self, tx: TxHash, now: Millis) -> Result<(), DatabaseError> {
+    async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
         let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
         let mut gone = vec![tx];
         while let Some(parent) = gone.pop() {
@@ -282,7 +257,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 let spends = || SignedTx::parse(&entry.cbor).is_ok_and(|tx| tx.inputs.iter().any(|it| it.tx == parent));
                 if entry.state.is_open() && entry.kind.ends_by_refusal() && spends() {
                     let why = format!("what {parent} made is never there");
-                    self.apply(entry, &Decision::Refuse(why), now).await?;
+                    self.apply(entry, &Decision::Refuse(why)).await?;
                     gone.push(entry.tx);
                 }
             }
@@ -325,7 +300,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         };
         let decision = decide(entry, &seen, trust, now);
         if decision != Decision::Submit {
-            self.apply(entry, &decision, now).await?;
+            self.apply(entry, &decision).await?;
         }
         Ok(decision)
     }
@@ -434,7 +409,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Decision::Unconfirm | Decision::Reanchor(_) => {}
             Decision::Submit => self.submit_again(entry, trust, now).await?,
             decision => {
-                let (changed, rows) = self.apply(entry, &decision, now).await?;
+                let (changed, rows) = self.apply(entry, &decision).await?;
                 match decision {
                     Decision::Include(_) => poll.hook_answers = rows,
                     Decision::Refuse(reason) if changed => poll.end = Some(TxStatus::Refused(reason)),

@@ -43,8 +43,8 @@ pub use drive::{
 pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
 pub use statements::{
-    MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included,
-    open_of_kinds, recheck, to_recheck, write_down,
+    KEEP_RESERVED_MS, MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain,
+    mark_never_included, open_of_kinds, recheck, to_recheck, write_down,
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 

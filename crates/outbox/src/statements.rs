@@ -9,8 +9,8 @@ use crate::{
     wallet::MAX_LATE_MS,
 };
 
-/// How long after a block has a transaction its inputs stay reserved: longer than any provider's view is late.
-const KEEP_RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
+/// How long after its block a transaction's inputs stay reserved: longer than any provider's view is late.
+pub const KEEP_RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
 
 /// Inputs of a payer's own transaction that are reserved: enough that each claim stands on money of its own, few enough
 /// that a claim costs a bounded number of rows.
@@ -179,21 +179,19 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// The statements that give up payers' entries that expired long ago and that no request asks for, without asking the chain. `which` is SQL that selects such, over `?1`.
+/// The statement that gives up payers' entries that expired long ago and that no request asks for, without asking the chain.
+/// `which` is SQL that selects such, over `?1`.
 #[must_use]
-pub fn give_up(which: &str, over_since: u64) -> [Statement; 2] {
-    [
-        statement!(format!("DELETE FROM reservations WHERE tx_id IN ({which})"), over_since),
-        statement!(
-            format!(
-                "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
-                   provenance = iif(provenance = 'unknown', 'foreign', provenance), \
-                   reason = 'no block had it in time', cbor = '' \
-                 WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})"
-            ),
-            over_since
+pub fn give_up(which: &str, over_since: u64) -> Statement {
+    statement!(
+        format!(
+            "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
+               provenance = iif(provenance = 'unknown', 'foreign', provenance), \
+               reason = 'no block had it in time', cbor = '' \
+             WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})"
         ),
-    ]
+        over_since
+    )
 }
 
 /// The statement that notes that these given-up entries were in no block long after their validity ended: the chain is not
@@ -222,82 +220,65 @@ pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// The statements that write a decision down, with the reservations that follow. The first answers the transaction's id
-/// where the entry changed; none for decisions that change nothing.
+/// The statement that writes a decision down; reservations follow by trigger. It answers the entry as [`ENTRY_JSON`] where it
+/// changed. None for decisions that change nothing.
 #[must_use]
-pub fn change(entry: &Entry, decision: &Decision, now: Millis) -> Vec<Statement> {
+pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
     let tx = entry.tx;
-    let free = || {
-        statement!(
-            "DELETE FROM reservations WHERE tx_id = ?1 \
-             AND (SELECT state FROM outbox WHERE tx_id = ?1) IN ('refused', 'expired')",
-            tx
-        )
-    };
-    match decision {
-        Decision::Wait | Decision::Submit => vec![],
-        Decision::Accept => vec![statement!(
-            "UPDATE outbox SET state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance) \
-             WHERE tx_id = ?1 AND state = 'claimed' RETURNING tx_id",
-            tx
-        )],
-        Decision::Include(block) => vec![
-            in_block(&tx, block, "state <> 'included'"),
-            // What it only put up is whole again; what it spent stays reserved until every provider must know.
-            statement!("DELETE FROM reservations WHERE tx_id = ?1 AND collateral = 1", tx),
-            statement!(
-                "UPDATE reservations SET over_at_ms = ?2 WHERE tx_id = ?1",
-                tx,
-                now.saturating_add(KEEP_RESERVED_MS)
+    Some(match decision {
+        Decision::Wait | Decision::Submit => return None,
+        Decision::Accept => statement!(
+            format!(
+                "UPDATE outbox SET state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance) \
+                 WHERE tx_id = ?1 AND state = 'claimed' RETURNING {ENTRY_JSON}"
             ),
-            // Another request may have given it up, and its bytes, since this one read it.
-            keep_bytes(entry),
-            by_id(&tx),
-        ],
-        Decision::Reanchor(block) => vec![in_block(&tx, block, "state = 'included'")],
-        Decision::Unconfirm => vec![
-            statement!(
+            tx
+        ),
+        // Another request may have given it up, and its bytes, since this one read it.
+        Decision::Include(block) => in_block(entry, block, "state <> 'included'"),
+        Decision::Reanchor(block) => in_block(entry, block, "state = 'included'"),
+        Decision::Unconfirm => statement!(
+            format!(
                 "UPDATE outbox SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
-                 block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
-                 RETURNING tx_id",
-                tx
+                   block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
+                 RETURNING {ENTRY_JSON}"
             ),
-            statement!("UPDATE reservations SET over_at_ms = NULL WHERE tx_id = ?1", tx),
-        ],
-        Decision::Refuse(reason) => vec![
-            statement!(
+            tx
+        ),
+        Decision::Refuse(reason) => statement!(
+            format!(
                 "UPDATE outbox SET state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
                    reason = substr(?3, 1, 300), cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
-                 AND attempted_at_ms = ?4 AND state IN ('claimed', 'submitted') RETURNING tx_id",
-                tx,
-                entry.attempts,
-                reason.as_str(),
-                entry.attempted_at_ms,
+                   AND attempted_at_ms = ?4 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
             ),
-            free(),
-        ],
-        Decision::Expire => vec![
-            statement!(
+            tx,
+            entry.attempts,
+            reason.as_str(),
+            entry.attempted_at_ms,
+        ),
+        Decision::Expire => statement!(
+            format!(
                 "UPDATE outbox SET state = 'expired', reason = 'no block had it in time', \
-                 cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 \
-                 AND state IN ('claimed', 'submitted') RETURNING tx_id",
-                tx
+                   cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND state IN ('claimed', 'submitted') \
+                 RETURNING {ENTRY_JSON}"
             ),
-            free(),
-        ],
-    }
+            tx
+        ),
+    })
 }
 
-fn in_block(tx: &TxHash, block: &Inclusion, unless: &str) -> Statement {
+fn in_block(entry: &Entry, block: &Inclusion, when: &str) -> Statement {
     statement!(
         format!(
             "UPDATE outbox SET state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, \
-               block_slot = ?4, block_time_ms = ?5 WHERE tx_id = ?1 AND {unless} RETURNING tx_id"
+               block_slot = ?4, block_time_ms = ?5, cbor = iif(cbor = '', ?6, cbor) WHERE tx_id = ?1 AND {when} \
+             RETURNING {ENTRY_JSON}"
         ),
-        tx,
+        entry.tx,
         block.block,
         block.height,
         block.slot,
         block.time_ms,
+        hex::encode(&entry.cbor),
     )
 }

@@ -252,22 +252,22 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             }
         }
         if run.lock.state == EntryState::Included && result.state != EntryState::Included {
-            self.include_result(result, block, run.now).await?;
+            self.include_result(result, block).await?;
         }
         Ok(run.lock.state == EntryState::Included && run.confirmations >= self.confirmations)
     }
 
     /// Records that a block has the result, together with the step that it is.
-    async fn include_result(&self, result: &mut Entry, block: Inclusion, now: Millis) -> Result<(), Unavailable> {
+    async fn include_result(&self, result: &mut Entry, block: Inclusion) -> Result<(), Unavailable> {
         let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
         let utxos = TransactionUtxos::read(&result.cbor)
             .map_err(|error| DatabaseError(format!("the result {} cannot be read: {error}", result.tx)))?;
         let Inclusion { block: hash, height, slot, time_ms, .. } = block;
         let tip = Tip { hash, height, slot, time_ms };
-        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None, now };
+        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None };
         let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
         let hook = ResultHook(steps.statements.concat());
-        Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block), now).await?;
+        Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block)).await?;
         Ok(())
     }
 

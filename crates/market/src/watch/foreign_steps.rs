@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 
 use cardano::TxHash;
 use serde::Deserialize;
-use serde_json::json;
 use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
     context::{CALLS_KEPT, Tick},
 };
-use crate::{contents::Contents, purchase::escrows_follow_steps};
+use crate::contents::Contents;
 
 /// Confirmations at which the steps in a block are checked again: some two minutes.
 const DEEP: u64 = 6;
@@ -71,12 +70,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                         &purchase,
                         &format_args!("no block has its step {tx}, which one at {height} had: taken back"),
                     );
-                    let mut back = vec![remove_from_step(&purchase, &tx, self.view.rollbacks)];
-                    back.extend(escrows_follow_steps(
-                        "SELECT value FROM json_each(?1)",
-                        &json!([purchase]).to_string(),
-                    ));
-                    changes.push(back);
+                    changes.push(vec![remove_from_step(&purchase, &tx, self.view.rollbacks)]);
                 }
                 Err(error) => {
                     self.report.note(&tx, &error);

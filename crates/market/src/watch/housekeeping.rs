@@ -1,7 +1,7 @@
 //! What is no longer needed goes, some of it in each tick.
 
 use cardano::{chain::Tip, slots::Millis};
-use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
+use outbox::{KEEP_RESERVED_MS, MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
 use sql::{Statement, statement};
 
 use crate::limits::DAY_MS;
@@ -41,15 +41,14 @@ const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
-    let mut statements: Vec<Statement> =
-        give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000)).into();
+    let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
     statements.extend(payments(now, tip));
     statements.extend(actions(tip));
     statements.extend(agents(now));
     statements.extend([
         remove_older("sessions", "token_hash", "expires_at_ms", now),
         remove_oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
-        remove_older("reservations", "tx_in", "over_at_ms", now),
+        remove_older("reservations", "tx_in", "spent_at_ms", now.saturating_sub(KEEP_RESERVED_MS)),
         remove_older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         remove_older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         remove_older("granted_days", "rowid", "day", now / DAY_MS),

@@ -118,7 +118,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             match self.follow(&escrow).await {
                 Ok(Spending::SpentBy(by)) => {
                     // As was done where it was recorded, unless that was cut off.
-                    self.outbox().give_up_conflicting(&entry.tx, &by, self.ports.now).await?;
+                    self.outbox().give_up_conflicting(&entry.tx, &by).await?;
                     return Ok(true);
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}

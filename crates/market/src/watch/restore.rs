@@ -247,7 +247,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
         let decision = Decision::Include(*block);
         let mut statements = vec![written, purpose];
-        statements.extend(change(&entry, &decision, now));
+        statements.extend(change(&entry, &decision));
         statements.extend(Transitions.statements(&entry, &decision)?);
         Ok(statements)
     }

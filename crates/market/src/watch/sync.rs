@@ -6,7 +6,7 @@
 
 use cardano::chain::{ChainError, Tip};
 use outbox::recheck;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger, TickError,
@@ -17,7 +17,7 @@ use super::{
     reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
 };
-use crate::{chain_state, contents::Contents, purchase::escrows_follow_steps};
+use crate::{chain_state, contents::Contents};
 
 /// Blocks that are checked, going back in growing steps, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
@@ -144,24 +144,19 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Undoes what came after a block; `false` where another tick does so. The stored progress is set back first, so that
     /// nothing found before is written any more.
     async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, TickError> {
-        let affected = statement!(
-            "SELECT json_group_array(DISTINCT purchase_id) FROM escrow_steps \
-             INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id",
-            fork
-        );
-        let [gone_back, affected] = exactly(self.ports.database.batch(vec![stored.go_back(fork), affected]).await?)?;
-        if gone_back.first().is_none() {
+        if self.ports.database.run(stored.go_back(fork)).await?.first().is_none() {
             return Ok(false);
         }
         let own = |sql: &'static str| statement!(sql, fork, stored.rollbacks);
-        let mut undone = vec![own("DELETE FROM escrow_steps WHERE height > ?1 AND tx_id <> purchase_id \
-             AND (SELECT rollbacks FROM chain_reading) = ?2")];
-        undone.extend(escrows_follow_steps("SELECT value FROM json_each(?1)", affected.first().unwrap_or("[]")));
-        undone.extend([
+        let undone = vec![
+            own(
+                "DELETE FROM escrow_steps INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id \
+                 AND (SELECT rollbacks FROM chain_reading) = ?2",
+            ),
             own("DELETE FROM chain_unread WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
             own("DELETE FROM chain_blocks WHERE height > ?1 AND (SELECT rollbacks FROM chain_reading) = ?2"),
             recheck(fork, u64::MAX),
-        ]);
+        ];
         self.ports.database.batch(undone).await?;
         stored.known_to = fork;
         stored.unread.retain(|unread| unread.height <= fork);

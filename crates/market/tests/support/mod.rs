@@ -225,7 +225,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 /// Writes a step of an entry down with what follows; whether it changed the entry.
 pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
-    let mut statements = outbox::change(&entry, step, NOON);
+    let mut statements: Vec<_> = outbox::change(&entry, step).into_iter().collect();
     statements.extend(Transitions.statements(&entry, step).unwrap());
     block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
