@@ -113,8 +113,9 @@ fn acted(error: &ActionError, text: String) -> ErrorAnswer {
     }
 }
 
-/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for the
-/// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
+/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for
+/// the output that pays, where the body says `checkInputs`. Pages do: a wallet on another network is told before it
+/// signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;

@@ -361,8 +361,8 @@ impl Response {
     }
 }
 
-/// Runs what answers a request: a `Response` where it does not wait; a promise of one otherwise, and `waits` says what is
-/// to be kept meanwhile, or what is answered instead where no more may wait: then what was begun is dropped.
+/// Runs what answers a request: a `Response` where it does not wait, and a promise of one otherwise. `waits` says what
+/// is kept meanwhile. Where no more may wait, it says what is answered instead, and what was begun is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,

@@ -116,9 +116,9 @@ impl Cip30Wallet {
     }
 }
 
-/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in any
-/// case, from no more transactions and, beyond one output, with no more tokens than a paywall looks up; and what is in the
-/// others.
+/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in
+/// any case. They are from no more transactions and, beyond one output, with no more tokens than a paywall looks up.
+/// Second: what is in the others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,
@@ -191,9 +191,9 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent: without those of scripts and of Byron's addresses, which no key of the wallet
-/// spends here, and without those with the least lovelace for each token, where all together have
-/// more tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
+/// The outputs in a list that may be spent. Left out are those of scripts and of Byron's addresses, which no key of the
+/// wallet spends here. Left out, too, are those with the least lovelace for each token, where all together have more
+/// tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();

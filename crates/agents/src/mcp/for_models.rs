@@ -1,5 +1,5 @@
-//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside POSIX
-//! ms, where to look, and bought content last, so that a client that cuts a result loses nothing else.
+//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside
+//! POSIX ms, and links. Bought content comes last: a client that cuts a result loses nothing else.
 
 use cardano::Lovelace;
 use serde_json::{Map, Value, json};

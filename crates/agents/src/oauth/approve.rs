@@ -5,9 +5,9 @@
 //!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
-//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant; all
-//! of it hangs on the consent request's id not being there yet, so of many answers one counts, and on the share that one
-//! network has of a day's: answers cost nothing where a wallet is made up for them, and what they leave stays for long.
+//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant.
+//! All of it needs that the consent request's id is not stored yet, so of many answers one counts. It needs room in the
+//! network's share of the day: anyone can make up a wallet for an answer, and a grant stays for long.
 
 use api_types::{ConnectChallenge, Connected};
 use cardano::{

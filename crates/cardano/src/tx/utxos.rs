@@ -1,8 +1,8 @@
 //! What a transaction of anyone did, read from its bytes: what it spent and what it made.
 //!
-//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block has
-//! been judged by the ledger already, so this reader takes every encoding that a ledger takes, passes over what no
-//! caller asks for (certificates, votes, metadata, witnesses), and its work is bounded by the bytes of one transaction,
+//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block
+//! has been judged by the ledger already. So this reader takes every encoding that a ledger takes. It passes over what
+//! no caller asks for (certificates, votes, metadata, witnesses). Its work is bounded by the bytes of one transaction,
 //! whatever that transaction refers to.
 //!
 //! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`), whose
