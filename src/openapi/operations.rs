@@ -128,8 +128,8 @@ fn operation(id: &str, tag: &str, summary: &str) -> Operation {
 
 impl Operation {
     fn set(mut self, path: &str, value: Value) -> Self {
-        if let Some(place) = self.0.pointer_mut(path) {
-            *place = value;
+        if let Some(found) = self.0.pointer_mut(path) {
+            *found = value;
         }
         self
     }
@@ -145,9 +145,9 @@ impl Operation {
         self.insert("", "description", text.into())
     }
 
-    fn parameter(mut self, place: &str, name: &str, required: bool, text: &str, schema: Value) -> Self {
+    fn parameter(mut self, location: &str, name: &str, required: bool, text: &str, schema: Value) -> Self {
         let parameter =
-            json!({ "in": place, "name": name, "required": required, "description": text, "schema": schema });
+            json!({ "in": location, "name": name, "required": required, "description": text, "schema": schema });
         if let Some(Value::Array(parameters)) = self.0.pointer_mut("/parameters") {
             parameters.push(parameter);
         }

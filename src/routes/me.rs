@@ -64,7 +64,7 @@ impl From<NotRead> for ApiError {
     }
 }
 
-/// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is
+/// The account of the session, and what its wallet holds, if the provider tells; with the permit to be kept until the answer is
 /// made. Where nothing is answered without the balance, nothing else is read for it.
 pub async fn read(
     app: &App,
@@ -80,14 +80,14 @@ pub async fn read(
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let place = Weight::Long.hold(request).await?;
+    let permit = Weight::Long.hold(request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
-    Ok((view, balance, place))
+    Ok((view, balance, permit))
 }
 
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let (view, balance, _place) = read(app, request, true).await?;
+    let (view, balance, _permit) = read(app, request, true).await?;
     Ok(answer::private_json(view.json(balance?))?)
 }
 

@@ -139,7 +139,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _place = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
+    let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
     let database = app.database();
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
@@ -174,7 +174,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
-    let _place = app.limit_search(Weight::Short, request).await?;
+    let _permit = app.limit_search(Weight::Short, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
@@ -214,7 +214,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if PresentedToken::of(request)?.is_none() {
         return fresh(app, request, ::pages::account::sign_in());
     }
-    let (view, balance, _place) = me::read(app, request, false).await?;
+    let (view, balance, _permit) = me::read(app, request, false).await?;
     let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();

@@ -691,9 +691,9 @@ fn what_signing_in_leaves_goes_away_once_it_is_over() {
         "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
            VALUES ('owner', 'wallet', printf('%056d', 0), 1, 1000000, 1000000, 0)",
     );
-    for (place, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
-        run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {place}), 'owner', {end})"));
-        run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {place}), '', {end})"));
+    for (index, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
+        run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {index}), 'owner', {end})"));
+        run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {index}), '', {end})"));
     }
     sales.tick();
     for (key, table) in [("token_hash", "sessions"), ("digest", "challenge_claims")] {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::{
     asset::ACCOUNT,
     format::{count, on, span, tada},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts,
     view::{Agent, Listing, Purchase, Seller},
 };
@@ -65,7 +65,7 @@ pub struct Title {
 }
 
 fn around(main: &Markup) -> String {
-    Page { title: "Your account", place: Place::Account, script: Some(&ACCOUNT), card: None }.around(main)
+    Page { title: "Your account", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(main)
 }
 
 /// The page without a session.

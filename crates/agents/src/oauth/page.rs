@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 use pages::{
     asset::{Asset, CONSENT},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts,
 };
 
@@ -19,7 +19,7 @@ use super::{
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
 fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
-    Page { title, place: Place::Alone, script, card: None }.around(main)
+    Page { title, section: Section::Alone, script, card: None }.around(main)
 }
 
 /// The consent page (200). `demo` says whether the shared demo wallet may be chosen.

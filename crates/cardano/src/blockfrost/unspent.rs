@@ -243,7 +243,7 @@ pub fn keep_most_valuable_within(utxos: &mut Vec<Utxo>, most: usize) {
     let mut held: usize = utxos.iter().map(tokens).sum();
     let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);
     while held > most {
-        let laden = utxos.iter().enumerate().filter_map(|(place, utxo)| Some((worth(utxo)?, place)));
+        let laden = utxos.iter().enumerate().filter_map(|(index, utxo)| Some((worth(utxo)?, index)));
         let Some((_, worst)) = laden.min() else { break };
         held = held.saturating_sub(tokens(&utxos.swap_remove(worst)));
     }
