@@ -94,7 +94,8 @@ async fn answer(app: App, request: Request) -> Response {
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
-        Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
+        // Shown before, to everyone.
+        Endpoint::Page(_) => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::OperatorStatus => routes::status::show(app, &request).await,
         Endpoint::CreateListing => routes::listings::create(app, request).await,

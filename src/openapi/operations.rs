@@ -12,6 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
 
+use crate::endpoint::PagePath;
+
 /// Where a page ended.
 const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
 
@@ -623,11 +625,9 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
             .text(200, MARKUP, "A page, for clients that prefer HTML.")
             .fails(&[400, 404, 429])
     };
-    let home = page("home", "The catalogue for people");
-    let sell = page("sell", "Offer something for sale, for people");
-    vec![
-        ("/", vec![("get", home)]),
-        ("/sell", vec![("get", sell)]),
+    let pages =
+        PagePath::ALL.iter().map(|(at, name, what)| (at.path(), vec![("get", page(&name.to_lowercase(), what))]));
+    let others = vec![
         ("/health", vec![("get", health)]),
         ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
@@ -637,5 +637,6 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/feed.xml", vec![("get", feed)]),
         ("/sitemap.xml", vec![("get", sitemap)]),
         ("/llms.txt", vec![("get", llms)]),
-    ]
+    ];
+    pages.chain(others).collect()
 }

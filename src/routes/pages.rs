@@ -26,7 +26,7 @@ use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, d
 
 use crate::{
     app::App,
-    endpoint::Endpoint,
+    endpoint::{Endpoint, PagePath},
     error::ApiError,
     limits::{Counted, Weight},
     openapi, respond,
@@ -36,8 +36,8 @@ use crate::{
 
 /// What browsers are shown at an endpoint: this enum, [`Page::at`] and [`show`] name every page.
 pub enum Page<'a> {
-    Home,
-    Sell,
+    /// A page alone.
+    Alone(PagePath),
     Me,
     Listing(&'a str),
     Unlock(&'a str),
@@ -49,8 +49,7 @@ impl<'a> Page<'a> {
     /// The page at an endpoint.
     pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
         match endpoint {
-            Endpoint::Home => Some(Self::Home),
-            Endpoint::Sell => Some(Self::Sell),
+            Endpoint::Page(page) => Some(Self::Alone(*page)),
             Endpoint::Me => Some(Self::Me),
             Endpoint::Listing(id) => Some(Self::Listing(id)),
             Endpoint::Unlock(id) => Some(Self::Unlock(id)),
@@ -62,10 +61,7 @@ impl<'a> Page<'a> {
 
     /// Whether programs get something else there: what is answered then depends on `Accept`.
     pub const fn is_beside(&self) -> bool {
-        match self {
-            Self::Home | Self::Sell => false,
-            Self::Me | Self::Listing(_) | Self::Unlock(_) | Self::Creator(_) | Self::Purchase(_) => true,
-        }
+        !matches!(self, Self::Alone(_))
     }
 }
 
@@ -81,8 +77,8 @@ pub fn wanted(request: &Request) -> bool {
 /// A page.
 pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Response, ApiError> {
     match page {
-        Page::Home => home(app, request).await,
-        Page::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
+        Page::Alone(PagePath::Home) => home(app, request).await,
+        Page::Alone(PagePath::Sell) => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
         Page::Me => account(app, request).await,
         Page::Listing(id) => listing(app, id, request).await,
         Page::Unlock(id) => paywall(app, id, request).await,
