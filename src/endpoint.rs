@@ -21,7 +21,6 @@ macro_rules! pages {
 
         impl PagePath {
             /// Every one, with its name and what it is.
-            #[cfg(test)]
             pub const ALL: &[(Self, &str, &str)] = &[$((Self::$page, stringify!($page), $summary),)+];
 
             fn at(path: &str) -> Option<Self> {
