@@ -134,6 +134,8 @@ endpoints! {
     BoughtContent(id) GET "/me/purchases/{id}/content";
     Agents GET "/me/agents";
     Agent(id) DELETE "/me/agents/{id}";
+    PurchaseRequest(id) GET of GET_POST "/me/requests/{id}";
+    AnswerRequest(id) POST of GET_POST "/me/requests/{id}";
     Mcp POST "/mcp";
     OpenMcp POST "/mcp/open";
     ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";

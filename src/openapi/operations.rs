@@ -3,8 +3,8 @@
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
     DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
-    OAuthError, PaymentDraft, Purchase, Registered, Registration, Revocation, ServiceStatus, Session, SignIn, Sort,
-    TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+    OAuthError, PaymentDraft, Purchase, PurchaseRequest, Registered, Registration, RequestAnswer, Revocation,
+    ServiceStatus, Session, SignIn, Sort, TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
 };
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -451,6 +451,18 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The agent.")
         .empty(204, "It is revoked.")
         .fails(&[404]);
+    let request = operation("getPurchaseRequest", "Account", "A purchase that an agent asks to be approved")
+        .session()
+        .path("id", "The request.")
+        .answers::<PurchaseRequest>(g, 200, "The request.")
+        .fails(&[404]);
+    let answer = operation("answerPurchaseRequest", "Account", "Approve or decline it")
+        .more("An approval is good for an hour and for one purchase.")
+        .session()
+        .path("id", "The request.")
+        .body::<RequestAnswer>(g, JSON)
+        .answers::<PurchaseRequest>(g, 200, "The request as it stands now.")
+        .fails(&[400, 404, 413]);
     vec![
         ("/me", vec![("get", me)]),
         ("/me/buy", vec![("post", buy)]),
@@ -459,6 +471,7 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         ("/me/purchases/{id}/content", vec![("get", content)]),
         ("/me/agents", vec![("get", list)]),
         ("/me/agents/{id}", vec![("delete", revoke)]),
+        ("/me/requests/{id}", vec![("get", request), ("post", answer)]),
     ]
 }
 

@@ -9,7 +9,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, purchase, receipt, sales,
+    chain_state, purchase, purchase_request, receipt, sales,
 };
 use pages::{
     POLICY, accept,
@@ -30,7 +30,7 @@ use crate::{
     error::ApiError,
     limits::{Counted, Weight},
     openapi, respond,
-    routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
+    routes::{creators::CreatorError, listings::ListingError, me, purchase_requests, purchases::PurchaseError, unlock},
     session::PresentedToken,
 };
 
@@ -39,6 +39,7 @@ pub enum Page<'a> {
     /// A page alone.
     Alone(PagePath),
     Me,
+    PurchaseRequest(&'a str),
     Listing(&'a str),
     Unlock(&'a str),
     Creator(&'a str),
@@ -51,6 +52,7 @@ impl<'a> Page<'a> {
         match endpoint {
             Endpoint::Page(page) => Some(Self::Alone(*page)),
             Endpoint::Me => Some(Self::Me),
+            Endpoint::PurchaseRequest(id) => Some(Self::PurchaseRequest(id)),
             Endpoint::Listing(id) => Some(Self::Listing(id)),
             Endpoint::Unlock(id) => Some(Self::Unlock(id)),
             Endpoint::Creator(address) => Some(Self::Creator(address)),
@@ -80,6 +82,7 @@ pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Respo
         Page::Alone(PagePath::Home) => home(app, request).await,
         Page::Alone(PagePath::Sell) => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
         Page::Me => account(app, request).await,
+        Page::PurchaseRequest(id) => request_of_agent(app, id, request).await,
         Page::Listing(id) => listing(app, id, request).await,
         Page::Unlock(id) => paywall(app, id, request).await,
         Page::Creator(address) => creator(app, address, request).await,
@@ -216,8 +219,13 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let figures = view.figures()?;
     let owner = &view.account.owner;
-    let more = vec![catalogue::titles(&bought), sales::of_seller(owner), take_off::taken_off(owner)];
-    let [titles, sold, taken_off] = exactly(app.database().batch(more).await?)?;
+    let more = vec![
+        catalogue::titles(&bought),
+        sales::of_seller(owner),
+        take_off::taken_off(owner),
+        purchase_request::waiting(owner, app.now_ms()),
+    ];
+    let [titles, sold, taken_off, waiting] = exactly(app.database().batch(more).await?)?;
     let account = ::pages::account::Account {
         owner: owner.clone(),
         wallet: view.account.wallet_address,
@@ -226,6 +234,8 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         max_per_payment: view.account.max_per_payment,
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,
+        ask_above: view.account.ask_above,
+        waiting: waiting.all_json()?,
         purchases,
         titles: titles.all_json()?,
         sales: sold.all_json()?,
@@ -236,6 +246,15 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         explorer: app.settings()?.explorer_url.clone(),
     };
     fresh(app, request, ::pages::account::page(&account, app.now_ms()))
+}
+
+/// What an agent asks the owner of the session that the request shows; without one, the way in.
+async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    if PresentedToken::of(request)?.is_none() {
+        return fresh(app, request, ::pages::account::sign_in());
+    }
+    let asked = purchase_requests::read(app, id, request).await?;
+    fresh(app, request, ::pages::account::request(asked.as_ref()))
 }
 
 /// A listing that is shown.

@@ -127,7 +127,7 @@ fn a_wallets_last_hour_takes_little_whatever_its_change_carried() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
     let limits = account::limits(100, 500).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
     let account = reread(&db, 1, NOON);
     let mut coin = given(&account, 200, 600 * ADA);
     coin.value.assets = (0..TOKENS).map(|name| (format!("{}{name:04x}", "42".repeat(28)), 1)).collect();

@@ -746,6 +746,18 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     grant("spent", "other", NOON, "1");
     grant("forgotten", "other", NOON - 101 * day, "NULL");
     run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
+    let request = |id: u64, grant: &str, until: u64| {
+        run(
+            &sales,
+            &format!(
+                "INSERT INTO purchase_requests VALUES (printf('%032d', {id}), 'owner', printf('%32s', '{grant}'), 'listing {id}', \
+                   'instant', 1, NULL, NULL, {until})"
+            ),
+        );
+    };
+    request(1, "live", NOON - 1);
+    request(2, "live", NOON + day);
+    request(3, "ended", NOON + day);
     run(
         &sales,
         &format!(
@@ -768,6 +780,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     assert_eq!(left("id", "oauth_grants"), "live");
     assert_eq!(left("tx_id", "agent_spends"), "");
     assert_eq!(left("url", "oauth_documents"), "kept");
+    assert_eq!(left("listing_id", "purchase_requests"), "listing 2");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM daily_listing_usage WHERE day = 1"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM registered_days"), "0");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// Members whose values are POSIX ms as texts.
-const TIMES: [&str; 6] = ["at", "createdAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
+const TIMES: [&str; 7] = ["at", "createdAt", "expiresAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
 /// The member that may be long.
 const CONTENT: &str = "content";
 /// Where anyone sees a transaction of preprod.
