@@ -5,7 +5,7 @@ CREATE TABLE listings (
   id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID: two of one id would be one at the paywall
   price_lovelace INTEGER NOT NULL CHECK (price_lovelace >= 1000000),  -- less could not be paid: an output's least ADA
   negated_price INTEGER GENERATED ALWAYS AS (-price_lovelace) VIRTUAL,  -- descending, in an index of ascending columns
-  place INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
+  order_seq INTEGER GENERATED ALWAYS AS (seq) VIRTUAL,  -- for indexes: a range of pairs may end in any column but the row id
   seller_address TEXT NOT NULL,
   instant INTEGER NOT NULL CHECK (instant IN (0, 1)),
   protected INTEGER NOT NULL CHECK (protected IN (0, 1)),
@@ -32,10 +32,10 @@ CREATE INDEX listings_by_content ON listings (seller_address, content_hash, offe
 -- The orders in which listings are shown, each with what they are chosen by: cards are read of those that are shown.
 CREATE INDEX listings_shown ON listings (seq, category, instant, protected, price_lovelace, sales, seller_address)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_price ON listings (price_lovelace, place, category, instant, protected) WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_negated_price ON listings (negated_price, place, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_price ON listings (price_lovelace, order_seq, category, instant, protected) WHERE hidden_at_ms IS NULL;
+CREATE INDEX listings_by_negated_price ON listings (negated_price, order_seq, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
-CREATE INDEX listings_by_sales ON listings (sales, place, category, instant, protected, price_lovelace)
+CREATE INDEX listings_by_sales ON listings (sales, order_seq, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_by_seller ON listings (seller_address, seq, category, instant, protected, price_lovelace)
   WHERE hidden_at_ms IS NULL;

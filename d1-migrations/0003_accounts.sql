@@ -8,6 +8,7 @@ CREATE TABLE accounts (
   key_version INTEGER NOT NULL,
   max_per_payment INTEGER NOT NULL CHECK (max_per_payment BETWEEN 1000000 AND 100000000),
   daily_budget INTEGER NOT NULL CHECK (daily_budget BETWEEN max_per_payment AND 500000000),
+  ask_above INTEGER CHECK (ask_above BETWEEN 0 AND 99999999), -- what costs more waits for the owner's approval, if an agent buys it
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX accounts_by_key ON accounts (owner_key, wallet_key);

@@ -27,8 +27,8 @@ CREATE TABLE chain_blocks (
   hash TEXT NOT NULL CHECK (length(hash) = 64)
 ) STRICT;
 
--- Transactions of the escrow address that the provider did not hand out: reading went on after them, and they are asked
--- for again for a day since they were listed, those that were tried longest ago first.
+-- Transactions of the escrow address that the provider did not hand out: reading went on after them. They are asked for
+-- again for a day since they were listed, the one whose last try is oldest first.
 CREATE TABLE chain_unread (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   height INTEGER NOT NULL,

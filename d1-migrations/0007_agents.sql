@@ -78,3 +78,20 @@ CREATE TABLE agent_spends (
   grant_id TEXT NOT NULL REFERENCES oauth_grants (id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agent_spends_by_grant ON agent_spends (grant_id);
+
+-- Purchases that agents asked their owners to approve (accounts.ask_above), one at a time for each listing and mode. The
+-- claim of a payment uses an approval up. Those that are over leave, by the watcher.
+CREATE TABLE purchase_requests (
+  id TEXT PRIMARY KEY CHECK (length(id) = 32),
+  owner TEXT NOT NULL REFERENCES accounts (owner),
+  grant_id TEXT NOT NULL REFERENCES oauth_grants (id) ON DELETE CASCADE,
+  listing_id TEXT NOT NULL,
+  mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
+  price INTEGER NOT NULL CHECK (price > 0),      -- what the owner is shown: the payment may cost no more
+  approved INTEGER CHECK (approved IN (0, 1)),   -- NULL until the owner answers
+  tx_id TEXT CHECK (length(tx_id) = 64),         -- the payment that used the approval up, unless it failed
+  expires_at_ms INTEGER NOT NULL,                -- of the request; once it is approved, of the approval
+  UNIQUE (grant_id, listing_id, mode)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX purchase_requests_by_owner ON purchase_requests (owner, expires_at_ms);
+CREATE INDEX purchase_requests_by_end ON purchase_requests (expires_at_ms);

@@ -3,8 +3,9 @@
 //
 //   preflight ─> databases ─> secrets, escrow ─> migrations ─> arbiter ─> watcher ─> API ─> smoke test
 //
-// Nothing in the repository is changed. What belongs to one account is passed on with each upload: ids are found by name, the
-// API's address is the account's, the escrow's record lies in `.deploy/`, or is read back from the deployed API.
+// Nothing in the repository is changed. What belongs to one account is passed on with each upload. Ids are found by
+// name, the API's address is the account's, the escrow's record lies in `.deploy/`, or is read back from the deployed
+// API.
 //
 // ENV=preview: the preview environment. ONLY=preflight: says what is missing, but for built workers, and changes nothing.
 

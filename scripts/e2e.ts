@@ -1,5 +1,5 @@
-// The end-to-end tests, JOBS processes at a time: files that take longest have one of their own and begin first, so that none
-// is left alone at the end; of the others several share one, which reads its modules once for all of them.
+// The end-to-end tests, JOBS processes at a time. Files that take longest have one of their own and begin first, so
+// that none is left alone at the end. Of the others several share one, which reads its modules once for all of them.
 // Words after the name choose the files whose paths have one of them: node scripts/e2e.ts abuse chaos
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

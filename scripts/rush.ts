@@ -1,5 +1,6 @@
-// `make rush BUYERS=100 BLOCK_TIME=20`: honest buyers of protected content come at once, all from one address and again from
-// as many; then, on an idle ledger with blocks of a second, how long instant and protected content take (IDLE=0: not).
+// `make rush BUYERS=100 BLOCK_TIME=20`: honest buyers of protected content come at once, all from one address and again
+// from as many. Then, on an idle ledger with blocks of a second, it measures how long instant and protected content
+// take (IDLE=0: not).
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

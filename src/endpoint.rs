@@ -1,7 +1,8 @@
 //! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
 //!
 //! Each row is an endpoint with one method, so that each method has a handler of its own. Where two rows share a path, each
-//! says after `of` which methods the path takes in all: `Listings GET of GET_POST "/listings"`.
+//! says after `of` which methods the path takes in all: `Listings GET of GET_POST "/listings"`. Pages without anything for
+//! programs have a table of their own.
 
 const POST: &str = "POST, OPTIONS";
 const GET: &str = "GET, HEAD, OPTIONS";
@@ -10,17 +11,56 @@ const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
 const PUT: &str = "PUT, OPTIONS";
 const DELETE: &str = "DELETE, OPTIONS";
 
+macro_rules! pages {
+    ($($page:ident $path:literal $summary:literal;)+) => {
+        /// A path at which there is a page and nothing else, whatever is accepted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum PagePath {
+            $($page,)+
+        }
+
+        impl PagePath {
+            /// Every one, with its name and what it is.
+            pub const ALL: &[(Self, &str, &str)] = &[$((Self::$page, stringify!($page), $summary),)+];
+
+            fn at(path: &str) -> Option<Self> {
+                match path {
+                    $($path => Some(Self::$page),)+
+                    _ => None,
+                }
+            }
+
+            /// Its path.
+            pub const fn path(self) -> &'static str {
+                match self {
+                    $(Self::$page => $path,)+
+                }
+            }
+        }
+    };
+}
+
+pages! {
+    Home "/" "The catalogue for people";
+    Sell "/sell" "Offer something for sale, for people";
+}
+
 macro_rules! endpoints {
     ($($name:ident $(($param:ident))? $methods:ident $(of $all:ident)? $($template:literal)|+;)*) => {
         /// A path that exists, with what it names.
         #[derive(Debug, PartialEq, Eq)]
         pub enum Endpoint {
+            /// A page alone.
+            Page(PagePath),
             $($name $((endpoints!(@type $param)))?,)*
         }
 
-        /// Every path, with its methods.
+        /// Every path, with the methods of a row.
         #[cfg(test)]
-        pub const ROUTES: &[(&str, &str)] = &[$($(($template, $methods),)+)*];
+        pub fn routes() -> Vec<(&'static str, &'static str)> {
+            let pages = PagePath::ALL.iter().map(|(page, ..)| (page.path(), GET));
+            pages.chain([$($(($template, $methods),)+)*]).collect()
+        }
 
         impl Endpoint {
             /// The endpoint of a method and a path; else the methods that the path takes, if it exists.
@@ -35,12 +75,16 @@ macro_rules! endpoints {
                     }
                     allowed = Some(endpoints!(@all $methods $($all)?));
                 })*
+                if let Some(page) = PagePath::at(path) {
+                    return if GET.split(", ").any(|taken| taken == method) { Ok(Self::Page(page)) } else { Err(Some(GET)) };
+                }
                 Err(allowed)
             }
 
             /// Its path with names in place of what varies.
             pub const fn template(&self) -> &'static str {
                 match self {
+                    Self::Page(page) => page.path(),
                     $(Self::$name $((endpoints!(@any $param)))? => {
                         let [first, ..] = [$($template),+];
                         first
@@ -51,6 +95,7 @@ macro_rules! endpoints {
             /// The methods that its path takes, as `Allow` lists them.
             const fn allowed(&self) -> &'static str {
                 match self {
+                    Self::Page(_) => GET,
                     $(Self::$name $((endpoints!(@any $param)))? => endpoints!(@all $methods $($all)?),)*
                 }
             }
@@ -89,6 +134,8 @@ endpoints! {
     BoughtContent(id) GET "/me/purchases/{id}/content";
     Agents GET "/me/agents";
     Agent(id) DELETE "/me/agents/{id}";
+    PurchaseRequest(id) GET of GET_POST "/me/requests/{id}";
+    AnswerRequest(id) POST of GET_POST "/me/requests/{id}";
     Mcp POST "/mcp";
     OpenMcp POST "/mcp/open";
     ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";
@@ -113,8 +160,6 @@ endpoints! {
     Docs GET "/docs";
     Health GET "/health";
     OperatorStatus GET "/operator/status";
-    Home GET "/";
-    Sell GET "/sell";
 }
 
 /// How every path of a template begins: by it most templates are ruled out.
@@ -202,11 +247,12 @@ mod tests {
 
     #[test]
     fn a_path_allows_what_its_rows_take_and_hides_no_other() {
-        for (template, methods) in ROUTES {
+        let routes = routes();
+        for (template, methods) in &routes {
             let own = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
             assert_eq!(own.count(), 1, "{template}: each method is a row of its own, with a handler");
             let path = template.replace(['{', '}'], "");
-            let rows = ROUTES.iter().filter(|(other, _)| named(other, &path).is_some());
+            let rows = routes.iter().filter(|(other, _)| named(other, &path).is_some());
             let rows: Vec<&(&str, &str)> = rows.collect();
             assert!(rows.iter().all(|(other, _)| other == template), "{template} hides another");
             let taken: Vec<&str> = rows.iter().flat_map(|(_, methods)| methods.split(", ")).collect();
@@ -229,7 +275,7 @@ mod tests {
         ] {
             assert_eq!(resolve("POST", path), Resolved::Moved(without));
         }
-        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Home));
+        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Page(PagePath::Home)));
     }
 
     #[test]

@@ -94,7 +94,8 @@ async fn answer(app: App, request: Request) -> Response {
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
-        Endpoint::Home | Endpoint::Sell => Err(ApiError::NoSuchPath),
+        // Shown before, to everyone.
+        Endpoint::Page(_) => Err(ApiError::NoSuchPath),
         Endpoint::Health => routes::health::show(),
         Endpoint::OperatorStatus => routes::status::show(app, &request).await,
         Endpoint::CreateListing => routes::listings::create(app, request).await,
@@ -118,6 +119,8 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Withdraw => routes::me::withdraw(app, &request).await,
         Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
         Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
+        Endpoint::PurchaseRequest(id) => routes::purchase_requests::show(app, &id, &request).await,
+        Endpoint::AnswerRequest(id) => routes::purchase_requests::answer(app, &id, request).await,
         Endpoint::Mcp => routes::mcp::signed_in(app, request).await,
         Endpoint::OpenMcp => routes::mcp::open(app, request).await,
         Endpoint::ResourceMetadata => routes::oauth::resource_metadata(app, &request),

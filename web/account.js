@@ -1,11 +1,13 @@
 // @ts-check
-// The account's page: signs in with a wallet, shows what the service renders for the session, and sends its forms.
+// The account's page, and the page of what its agent asks: signs in with a wallet, shows what the service renders for the
+// session, and sends its forms.
 import {
   bearer,
   element,
   fail,
   offerCopies,
   offerWallets,
+  readLimits,
   refuse,
   request,
   session,
@@ -36,9 +38,9 @@ async function call(path, init = {}) {
   return answer;
 }
 
-/** Shows the account as it is now. */
+/** Shows the account, or what its agent asks, as it is now. */
 async function show() {
-  const answer = await call("/me", { headers: { accept: "text/html" } });
+  const answer = await call(location.pathname, { headers: { accept: "text/html" } });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   element("main").replaceWith(page.adoptNode(page.querySelector("main") ?? page.body));
   const { balance } = element("main").dataset;
@@ -70,22 +72,13 @@ function offerTable() {
 const send = (method, path, body) =>
   call(path, { method, ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }) });
 
-/** @param {string} id */
-function limit(id) {
-  const input = /** @type {HTMLInputElement} */ (element(id));
-  if (!input.checkValidity()) {
-    input.focus();
-    fail(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
-  }
-  return input.valueAsNumber;
-}
-
 /** @type {Record<string, (button: HTMLElement) => Promise<string | undefined>>} */
 const actions = {
   limits: async () => {
-    const [maxPerPaymentAda, dailyBudgetAda] = [limit("per-purchase"), limit("per-day")];
+    const limits = readLimits();
+    const { maxPerPaymentAda, dailyBudgetAda } = limits;
     if (dailyBudgetAda < maxPerPaymentAda) fail("The most per day cannot be less than the most per purchase.");
-    await send("PUT", "/me/agent-limits", { maxPerPaymentAda, dailyBudgetAda });
+    await send("PUT", "/me/agent-limits", limits);
     return "Limits changed.";
   },
   withdraw: async () => {
@@ -95,6 +88,10 @@ const actions = {
   revoke: async ({ dataset }) => {
     await send("DELETE", `/me/agents/${dataset.agent}`);
     return "Agent removed.";
+  },
+  answer: async ({ dataset: { answer, said } }) => {
+    await send("POST", location.pathname, { answer });
+    return said;
   },
   off: async ({ dataset }) => {
     await send("DELETE", `/listings/${dataset.listing}`);

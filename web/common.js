@@ -45,6 +45,28 @@ export const refuse = (error) => fail(sentence(error), /^(\w+): /.exec(error)?.[
 /** @param {string} id Of what the page has; where it may lack it, nothing. */
 export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+/**
+ * What a field for a whole number says.
+ * @param {string} id
+ */
+function wholeNumber(id) {
+  const input = /** @type {HTMLInputElement} */ (element(id));
+  if (!input.checkValidity()) {
+    input.focus();
+    fail(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
+  }
+  return input.valueAsNumber;
+}
+
+/** What a form says of an account's limits, as the service takes them: what is empty is null in JSON. */
+export function readLimits() {
+  return {
+    maxPerPaymentAda: wholeNumber("per-purchase"),
+    dailyBudgetAda: wholeNumber("per-day"),
+    askAboveAda: wholeNumber("ask-above"),
+  };
+}
+
 /** @param {string} id */
 export function reveal(id, shown = true) {
   element(id).hidden = !shown;

@@ -1,27 +1,29 @@
 // @ts-check
 // The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
-import { ask, element, fail, named, offerWallets, Problem, setStatus, showError, sign, withBusy } from "./common.js";
+import {
+  ask,
+  element,
+  named,
+  offerWallets,
+  Problem,
+  readLimits,
+  setStatus,
+  showError,
+  sign,
+  withBusy,
+} from "./common.js";
 
 const page = element("main");
 const sealed = page.dataset.request ?? "";
 
 /** @param {string} id */
-function wholeAda(id) {
-  const input = /** @type {HTMLInputElement} */ (element(id));
-  if (!input.checkValidity()) {
-    fail(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
-  }
-  return input.valueAsNumber;
-}
+const field = (id) => /** @type {HTMLInputElement | null} */ (element(id));
 
-/** @param {string} id */
-const field = (id) => /** @type {HTMLInputElement | null} */ (document.getElementById(id));
-
-/** What the owner allows. Numbers that they left as they were change no limits that stand. */
+/** What the owner allows. Numbers that they left as they were, or empty, change nothing that stands. */
 function limits() {
   const scope = field("read-only")?.checked === false ? "mcp" : "mcp:read";
   const keepLimits = ["per-purchase", "per-day"].map(field).every((input) => input?.value === input?.defaultValue);
-  return { scope, keepLimits, maxPerPaymentAda: wholeAda("per-purchase"), dailyBudgetAda: wholeAda("per-day") };
+  return { scope, keepLimits, ...readLimits() };
 }
 
 /** @param {object} answer */

@@ -42,8 +42,8 @@ const ORDER_MS = 10 * 60_000;
 const { listing = "", hash, seller, price = "", explorer = "" } = element("main").dataset;
 
 /**
- * The payment that is not known to have ended, so that closing the page loses nothing: of a wallet its header, payer and
- * transaction; of a Surety balance the mode, its address, so that no other account goes on with it, and the time.
+ * The payment whose end is not known, so that closing the page loses nothing. Of a wallet: its header, payer and
+ * transaction. Of a Surety balance: the mode, the time, and its address, so that no other account resumes it.
  * @param {string | null} [payment]
  */
 const unfinished = (payment) => stored(`payment:${listing}`, payment);

@@ -10,7 +10,7 @@ const state = program.__worker_init_state();
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
 
-/** Headers that come again and again, by the places that the program gave them. */
+/** Headers that come again and again, by the indices that the program gave them. */
 const kept = [];
 
 /** Headers of lines `name:value`. */
@@ -26,11 +26,11 @@ function withLines(headers, lines) {
 
 /** What the program calls (crates/edge/src/serve.rs): to keep headers, and to answer with some of them and its own. */
 globalThis.surety = {
-  keep: (place, lines) => {
-    kept[place] = withLines(new Headers(), lines);
+  keep: (index, lines) => {
+    kept[index] = withLines(new Headers(), lines);
   },
-  respond: (status, place, own, body) => {
-    const response = new Response(body, { status, headers: kept[place] });
+  respond: (status, index, own, body) => {
+    const response = new Response(body, { status, headers: kept[index] });
     if (own) withLines(response.headers, own);
     return response;
   },

@@ -33,9 +33,9 @@ const idle = new Map<string, ChildProcess[]>();
 const files = new WeakMap<ChildProcess, string>();
 
 /**
- * A Node program of this repository that takes orders (orders.ts): one that has none, or a new one, its output in a log until
- * an order says where; in a group of its own, so that ending it reaches what it starts in turn. It ends by itself when this
- * process does, however that happens.
+ * A Node program of this repository that takes orders (orders.ts): one that has none, or a new one. Its output is in a log
+ * until an order says where. It has a process group of its own, so that ending it reaches what it starts in turn. It ends
+ * by itself when this process does, however that happens.
  */
 export function program(file: string, logFile: string): ChildProcess {
   const known = idle.get(file)?.pop();

@@ -123,9 +123,9 @@ impl<'de> Deserializer<'de> for Member {
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Problem> {
         match self.0 {
+            // No rule allows the greatest: it stands for all numbers beyond the type.
             Value::Number(number) if number.is_u64() || number.is_i64() => {
-                let beyond = if number.is_u64() { u32::MAX } else { 0 };
-                visitor.visit_u32(number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(beyond))
+                visitor.visit_u32(number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
             }
             _ => Err(Problem::must_be("must be a whole number")),
         }

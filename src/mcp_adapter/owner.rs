@@ -1,10 +1,10 @@
 //! For the agent of an account: it spends from the service wallet, within the account's limits.
 
 use agents::{
-    mcp::shop::{BoughtListing, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
+    mcp::shop::{BoughtListing, Ordered as Answer, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
     oauth::grant::Caller,
 };
-use api_types::Bought;
+use api_types::{Bought, RequestStatus};
 use cardano::{Lovelace, TxHash, chain::Chain};
 use edge::serve::Request;
 use market::{
@@ -14,6 +14,7 @@ use market::{
     checkout::{BuyError, NotRead, OwnPurchase},
     limits::{self as spending, SpendRefused},
     purchase::{self, Cursor},
+    purchase_request::{Asked, RequestId},
     withdraw::{self, WithdrawError},
 };
 use sql::{Database, exactly};
@@ -39,6 +40,21 @@ impl<'a> OwnerShop<'a> {
 
     fn app(&self) -> &App {
         self.counter.app
+    }
+
+    /// Asks the owner to approve a purchase.
+    async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<Answer, ShopError> {
+        let (app, Caller { grant, account, .. }) = (self.app(), self.caller);
+        let asked = Asked { owner: &account.owner, grant, listing: &terms.id, mode, price: terms.price_lovelace };
+        let id = RequestId::new(edge::random().map_err(told)?);
+        let request = asked.ask(&app.database(), id, app.now_ms()).await.map_err(told)?;
+        let request = request.ok_or(ShopError::TooManyWaiting)?;
+        match request.status {
+            RequestStatus::Declined => Err(ShopError::Declined),
+            RequestStatus::Waiting | RequestStatus::Approved | RequestStatus::Used => {
+                Ok(Answer::Asked { request, listed_hash: terms.content_hash })
+            }
+        }
     }
 
     async fn limit(&self, limiter: Counted) -> Result<(), ShopError> {
@@ -74,20 +90,23 @@ impl Shop for OwnerShop<'_> {
         self.app().database().run(owned).await.map_err(told)?.first_json().map_err(told)
     }
 
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Answer, ShopError> {
         let Counter { app, request } = self.counter;
         match checkout::order(app, request, &self.caller.account, id.as_str(), mode).await.map_err(told)? {
             Ordered::UnknownListing => Err(ShopError::NoListing),
-            Ordered::Bought(terms, bought) => Ok(delivered(&terms, *bought)),
+            Ordered::Bought(terms, bought) => Ok(Answer::Bought(delivered(&terms, *bought))),
             // It is on its way, or its result is.
-            Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => Ok(BoughtListing {
-                tx,
-                paid: terms.price_lovelace,
-                already_owned: false,
-                listed_hash: terms.content_hash,
-                content: None,
-                deadlines: None,
-            }),
+            Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
+                Ok(Answer::Bought(BoughtListing {
+                    tx,
+                    paid: terms.price_lovelace,
+                    already_owned: false,
+                    listed_hash: terms.content_hash,
+                    content: None,
+                    deadlines: None,
+                }))
+            }
+            Ordered::NotBought(terms, BuyError::SpendRefused(SpendRefused::Unapproved)) => self.ask(&terms, mode).await,
             Ordered::NotBought(terms, error) => Err(not_bought(error, mode, terms.price_lovelace)),
         }
     }
@@ -126,6 +145,7 @@ impl Shop for OwnerShop<'_> {
             max_per_payment: account.max_per_payment,
             daily_budget: account.daily_budget,
             spent_today: spent.unwrap_or_default(),
+            ask_above: account.ask_above,
             is_demo: account.owner == DEMO_OWNER,
         })
     }

@@ -3,14 +3,16 @@
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
     DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
-    OAuthError, PaymentDraft, Purchase, Registered, Registration, Revocation, ServiceStatus, Session, SignIn, Sort,
-    TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+    OAuthError, PaymentDraft, Purchase, PurchaseRequest, Registered, Registration, RequestAnswer, Revocation,
+    ServiceStatus, Session, SignIn, Sort, TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
 };
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
+
+use crate::endpoint::PagePath;
 
 /// Where a page ended.
 const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
@@ -128,8 +130,8 @@ fn operation(id: &str, tag: &str, summary: &str) -> Operation {
 
 impl Operation {
     fn set(mut self, path: &str, value: Value) -> Self {
-        if let Some(place) = self.0.pointer_mut(path) {
-            *place = value;
+        if let Some(found) = self.0.pointer_mut(path) {
+            *found = value;
         }
         self
     }
@@ -145,9 +147,9 @@ impl Operation {
         self.insert("", "description", text.into())
     }
 
-    fn parameter(mut self, place: &str, name: &str, required: bool, text: &str, schema: Value) -> Self {
+    fn parameter(mut self, location: &str, name: &str, required: bool, text: &str, schema: Value) -> Self {
         let parameter =
-            json!({ "in": place, "name": name, "required": required, "description": text, "schema": schema });
+            json!({ "in": location, "name": name, "required": required, "description": text, "schema": schema });
         if let Some(Value::Array(parameters)) = self.0.pointer_mut("/parameters") {
             parameters.push(parameter);
         }
@@ -449,6 +451,18 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The agent.")
         .empty(204, "It is revoked.")
         .fails(&[404]);
+    let request = operation("getPurchaseRequest", "Account", "A purchase that an agent asks to be approved")
+        .session()
+        .path("id", "The request.")
+        .answers::<PurchaseRequest>(g, 200, "The request.")
+        .fails(&[404]);
+    let answer = operation("answerPurchaseRequest", "Account", "Approve or decline it")
+        .more("An approval is good for an hour and for one purchase.")
+        .session()
+        .path("id", "The request.")
+        .body::<RequestAnswer>(g, JSON)
+        .answers::<PurchaseRequest>(g, 200, "The request as it stands now.")
+        .fails(&[400, 404, 413]);
     vec![
         ("/me", vec![("get", me)]),
         ("/me/buy", vec![("post", buy)]),
@@ -457,6 +471,7 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         ("/me/purchases/{id}/content", vec![("get", content)]),
         ("/me/agents", vec![("get", list)]),
         ("/me/agents/{id}", vec![("delete", revoke)]),
+        ("/me/requests/{id}", vec![("get", request), ("post", answer)]),
     ]
 }
 
@@ -623,11 +638,9 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
             .text(200, MARKUP, "A page, for clients that prefer HTML.")
             .fails(&[400, 404, 429])
     };
-    let home = page("home", "The catalogue for people");
-    let sell = page("sell", "Offer something for sale, for people");
-    vec![
-        ("/", vec![("get", home)]),
-        ("/sell", vec![("get", sell)]),
+    let pages =
+        PagePath::ALL.iter().map(|(at, name, what)| (at.path(), vec![("get", page(&name.to_lowercase(), what))]));
+    let others = vec![
         ("/health", vec![("get", health)]),
         ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
@@ -637,5 +650,6 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/feed.xml", vec![("get", feed)]),
         ("/sitemap.xml", vec![("get", sitemap)]),
         ("/llms.txt", vec![("get", llms)]),
-    ]
+    ];
+    pages.chain(others).collect()
 }

@@ -183,8 +183,8 @@ fn kind(schema: &Value) -> Markup {
         } @else if let Some(items) = schema.get("items") {
             "array of " (kind(items))
         } @else if let Some(any) = schema.get("anyOf").and_then(Value::as_array) {
-            @for (place, one) in any.iter().filter(|one| text(one, "type") != "null").enumerate() {
-                @if place > 0 { " or " }
+            @for (index, one) in any.iter().filter(|one| text(one, "type") != "null").enumerate() {
+                @if index > 0 { " or " }
                 (kind(one))
             }
         } @else if !choices.is_empty() {

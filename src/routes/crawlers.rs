@@ -13,14 +13,15 @@ use sql::DatabaseError;
 
 use crate::{
     app::App,
+    endpoint::PagePath,
     error::ApiError,
     limits::Weight,
     read_cache::{self, VersionedDatabase},
     routes::creators::CreatorError,
 };
 
-/// Pages beside those of the listings.
-const PAGES: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
+/// What else is listed, beside pages.
+const DOCUMENTS: [&str; 2] = ["/docs", "/llms.txt"];
 
 fn text(body: String, kind: &str, max_age: &str) -> Result<Response, ApiError> {
     typed(Response::ok(body)?, kind, max_age)
@@ -54,7 +55,8 @@ pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError>
 }
 
 fn urls(origin: &str, listings: &str) -> String {
-    let pages = PAGES.iter().map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
+    let pages = PagePath::ALL.iter().map(|(page, ..)| page.path()).chain(DOCUMENTS);
+    let pages = pages.map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
     // An origin, an id and a date have no character that XML would read.
     let listings = listings.lines().filter_map(|line| line.split_once(' '));
     let listings =
@@ -98,9 +100,10 @@ mod tests {
 
     #[test]
     fn a_sitemap_has_each_listing_once() {
+        let pages = PagePath::ALL.len() + DOCUMENTS.len();
         let xml = urls("https://shop.example", "lst_2 2026-11-02\nlst_1 2026-11-01");
-        assert_eq!(xml.matches("<url>").count(), PAGES.len() + 2);
+        assert_eq!(xml.matches("<url>").count(), pages + 2);
         assert!(xml.contains("<loc>https://shop.example/listings/lst_1</loc><lastmod>2026-11-01</lastmod>"));
-        assert_eq!(urls("https://shop.example", "").matches("<url>").count(), PAGES.len());
+        assert_eq!(urls("https://shop.example", "").matches("<url>").count(), pages);
     }
 }

@@ -189,7 +189,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
     let SalesPage { listings, total } = match wanted.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let _place = app.limit_search(Weight::of_listings(limit), request).await?;
+            let _permit = app.limit_search(Weight::of_listings(limit), request).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
@@ -206,7 +206,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
     let Found { listings, more } = match wanted.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
-            let _place = app.limit_search(Weight::of_listings(limit), request).await?;
+            let _permit = app.limit_search(Weight::of_listings(limit), request).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::search(&app.database(), &question, paid, with_escrow, (limit, before)).await?
         }

@@ -113,8 +113,9 @@ fn acted(error: &ActionError, text: String) -> ErrorAnswer {
     }
 }
 
-/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for the
-/// output that pays, where the body says `checkInputs`: pages do, so that a wallet on another network is told before it signs.
+/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for
+/// the output that pays, where the body says `checkInputs`. Pages do: a wallet on another network is told before it
+/// signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Draft, &request).await?;
     let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
@@ -186,14 +187,14 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     let Some(action) = wanted else {
         return possible(id, &actions.possible(&id).await.map_err(ActionError::from)?);
     };
-    let mut place = None;
+    let mut permit = None;
     let read = async || {
         // Until the provider has run the contract.
-        place = Some(Weight::Draft.hold(&request).await?);
+        permit = Some(Weight::Draft.hold(&request).await?);
         acting_wallet(&body.says()?)
     };
     let draft = actions.draft(&id, action, read).await?;
-    drop(place);
+    drop(permit);
     let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
     let (summary, words) = (action_summary(&draft), draft.words);
     respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })

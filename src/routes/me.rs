@@ -11,7 +11,7 @@ use edge::{
     semaphore::Permit,
 };
 use market::{
-    account::{self, AccountView, LimitsError},
+    account::{self, AccountView, AskAbove, LimitsError},
     checkout::{BuyError, NotRead},
     withdraw::{self, WithdrawError},
 };
@@ -64,7 +64,7 @@ impl From<NotRead> for ApiError {
     }
 }
 
-/// The account of the session, and what its wallet holds, if the provider tells; with the place to be kept until the answer is
+/// The account of the session, and what its wallet holds, if the provider tells; with the permit to be kept until the answer is
 /// made. Where nothing is answered without the balance, nothing else is read for it.
 pub async fn read(
     app: &App,
@@ -80,14 +80,14 @@ pub async fn read(
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let place = Weight::Long.hold(request).await?;
+    let permit = Weight::Long.hold(request).await?;
     let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
-    Ok((view, balance, place))
+    Ok((view, balance, permit))
 }
 
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let (view, balance, _place) = read(app, request, true).await?;
+    let (view, balance, _permit) = read(app, request, true).await?;
     Ok(answer::private_json(view.json(balance?))?)
 }
 
@@ -96,12 +96,16 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
     app.limit_client(Counted::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Counted::Account, &account.owner).await?;
-    let NewLimits { max_per_payment_ada, daily_budget_ada } = body::read(&mut request).await?;
+    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(&mut request).await?;
     let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(AccountError::from)?;
-    if !account::set_limits(&app.database(), &token, limits, app.now_ms()).await? {
-        return Err(ApiError::NotSignedIn);
-    }
-    respond::private(&LimitsSet { max_per_payment_lovelace: limits.0, daily_budget_lovelace: limits.1 })
+    let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(AccountError::from)?;
+    let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms()).await?;
+    let set = set.ok_or(ApiError::NotSignedIn)?;
+    respond::private(&LimitsSet {
+        max_per_payment_lovelace: set.max_per_payment,
+        daily_budget_lovelace: set.daily_budget,
+        ask_above_lovelace: set.ask_above,
+    })
 }
 
 /// What a purchase of the caller's bought.

@@ -11,6 +11,7 @@ pub mod mcp;
 pub mod me;
 pub mod oauth;
 pub mod pages;
+pub mod purchase_requests;
 pub mod purchases;
 pub mod status;
 pub mod take_off;

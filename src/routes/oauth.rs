@@ -256,7 +256,7 @@ pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> 
     app.limit_client(Counted::Session, request).await?;
     let session = PresentedToken::required(request)?;
     // Two hundred of two kilobytes each.
-    let _place = app.limit_search(Weight::Long, request).await?;
+    let _permit = app.limit_search(Weight::Long, request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
     Ok(answer::private_json(list)?)
 }

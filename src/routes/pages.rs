@@ -9,7 +9,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, purchase, receipt, sales,
+    chain_state, purchase, purchase_request, receipt, sales,
 };
 use pages::{
     POLICY, accept,
@@ -26,19 +26,20 @@ use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, d
 
 use crate::{
     app::App,
-    endpoint::Endpoint,
+    endpoint::{Endpoint, PagePath},
     error::ApiError,
     limits::{Counted, Weight},
     openapi, respond,
-    routes::{creators::CreatorError, listings::ListingError, me, purchases::PurchaseError, unlock},
+    routes::{creators::CreatorError, listings::ListingError, me, purchase_requests, purchases::PurchaseError, unlock},
     session::PresentedToken,
 };
 
 /// What browsers are shown at an endpoint: this enum, [`Page::at`] and [`show`] name every page.
 pub enum Page<'a> {
-    Home,
-    Sell,
+    /// A page alone.
+    Alone(PagePath),
     Me,
+    PurchaseRequest(&'a str),
     Listing(&'a str),
     Unlock(&'a str),
     Creator(&'a str),
@@ -49,9 +50,9 @@ impl<'a> Page<'a> {
     /// The page at an endpoint.
     pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
         match endpoint {
-            Endpoint::Home => Some(Self::Home),
-            Endpoint::Sell => Some(Self::Sell),
+            Endpoint::Page(page) => Some(Self::Alone(*page)),
             Endpoint::Me => Some(Self::Me),
+            Endpoint::PurchaseRequest(id) => Some(Self::PurchaseRequest(id)),
             Endpoint::Listing(id) => Some(Self::Listing(id)),
             Endpoint::Unlock(id) => Some(Self::Unlock(id)),
             Endpoint::Creator(address) => Some(Self::Creator(address)),
@@ -62,10 +63,7 @@ impl<'a> Page<'a> {
 
     /// Whether programs get something else there: what is answered then depends on `Accept`.
     pub const fn is_beside(&self) -> bool {
-        match self {
-            Self::Home | Self::Sell => false,
-            Self::Me | Self::Listing(_) | Self::Unlock(_) | Self::Creator(_) | Self::Purchase(_) => true,
-        }
+        !matches!(self, Self::Alone(_))
     }
 }
 
@@ -81,9 +79,10 @@ pub fn wanted(request: &Request) -> bool {
 /// A page.
 pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Response, ApiError> {
     match page {
-        Page::Home => home(app, request).await,
-        Page::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
+        Page::Alone(PagePath::Home) => home(app, request).await,
+        Page::Alone(PagePath::Sell) => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
         Page::Me => account(app, request).await,
+        Page::PurchaseRequest(id) => request_of_agent(app, id, request).await,
         Page::Listing(id) => listing(app, id, request).await,
         Page::Unlock(id) => paywall(app, id, request).await,
         Page::Creator(address) => creator(app, address, request).await,
@@ -139,7 +138,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _place = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
+    let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
     let database = app.database();
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
@@ -174,7 +173,7 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
     let address: Address = address.parse().map_err(CreatorError::from)?;
     let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
-    let _place = app.limit_search(Weight::Short, request).await?;
+    let _permit = app.limit_search(Weight::Short, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
@@ -214,14 +213,19 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if PresentedToken::of(request)?.is_none() {
         return fresh(app, request, ::pages::account::sign_in());
     }
-    let (view, balance, _place) = me::read(app, request, false).await?;
+    let (view, balance, _permit) = me::read(app, request, false).await?;
     let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let figures = view.figures()?;
     let owner = &view.account.owner;
-    let more = vec![catalogue::titles(&bought), sales::of_seller(owner), take_off::taken_off(owner)];
-    let [titles, sold, taken_off] = exactly(app.database().batch(more).await?)?;
+    let more = vec![
+        catalogue::titles(&bought),
+        sales::of_seller(owner),
+        take_off::taken_off(owner),
+        purchase_request::waiting(owner, app.now_ms()),
+    ];
+    let [titles, sold, taken_off, waiting] = exactly(app.database().batch(more).await?)?;
     let account = ::pages::account::Account {
         owner: owner.clone(),
         wallet: view.account.wallet_address,
@@ -230,6 +234,8 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         max_per_payment: view.account.max_per_payment,
         daily_budget: view.account.daily_budget,
         spent_today: view.spent_today,
+        ask_above: view.account.ask_above,
+        waiting: waiting.all_json()?,
         purchases,
         titles: titles.all_json()?,
         sales: sold.all_json()?,
@@ -240,6 +246,15 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         explorer: app.settings()?.explorer_url.clone(),
     };
     fresh(app, request, ::pages::account::page(&account, app.now_ms()))
+}
+
+/// What an agent asks the owner of the session that the request shows; without one, the way in.
+async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    if PresentedToken::of(request)?.is_none() {
+        return fresh(app, request, ::pages::account::sign_in());
+    }
+    let asked = purchase_requests::read(app, id, request).await?;
+    fresh(app, request, ::pages::account::request(asked.as_ref()))
 }
 
 /// A listing that is shown.

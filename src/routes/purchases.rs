@@ -89,7 +89,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if buyers.len() > MAX_BUYERS {
         return Err(PurchaseError::Buyers.into());
     }
-    let _place = app.limit_search(Weight::Long, request).await?;
+    let _permit = app.limit_search(Weight::Long, request).await?;
     Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
 }
 

@@ -132,7 +132,7 @@ function oddRequest(random: Random, good: Material): Odd {
 }
 
 function usualMethod(random: Random, path: string): string {
-  if (/^\/(auth|me\/(buy|wallet))|\/verification/.test(path)) return "POST";
+  if (/^\/(auth|me\/(buy|wallet|requests))|\/verification/.test(path)) return "POST";
   if (path.startsWith("/me/agent-limits")) return "PUT";
   return /^\/listings($|\?)/.test(path) ? random.pick(["GET", "POST"]) : "GET";
 }
@@ -171,6 +171,7 @@ function oddPath(random: Random, { seller, listing, payment }: Material): string
     () => "/me/buy",
     () => "/me/agent-limits",
     () => "/me/wallet/withdraw",
+    () => `/me/requests/${spoilt("0".repeat(32))}`,
     () => `/me/purchases/${spoilt(payment.tx)}/content`,
     () => `/${text()}`,
     () => `/${text()}/${text()}`,
@@ -217,7 +218,8 @@ function oddBody(random: Random, { seller }: Material): Buffer {
     () => ({ address: seller.addressHex }),
     () => ({ owner: seller.address, key: "a401", signature: "84" }),
     () => ({ listingId: "lst_x", mode: "instant" }),
-    () => ({ maxPerPaymentAda: 5, dailyBudgetAda: 10 }),
+    () => ({ maxPerPaymentAda: 5, dailyBudgetAda: 10, askAboveAda: 3 }),
+    () => ({ answer: "approve" }),
   ];
   switch (random.below(6)) {
     case 0:

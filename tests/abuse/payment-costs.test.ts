@@ -340,6 +340,7 @@ describe("what is stored and shown", { timeout: 120_000 }, () => {
       "PUT /me/agent-limits": () => post(`${api}/me/agent-limits`, {}, {}, "PUT"),
       "POST /me/wallet/withdraw": () => post(`${api}/me/wallet/withdraw`, {}),
       "GET /me/purchases/x/content": () => send(`${api}/me/purchases/${"00".repeat(32)}/content`),
+      "POST /me/requests/x": () => post(`${api}/me/requests/${"00".repeat(16)}`, { answer: "approve" }),
       "POST /auth/logout": () => post(`${api}/auth/logout`, {}),
       "POST /auth/verify": () => post(`${api}/auth/verify`, { owner: seller.address, key: "00", signature: "00" }),
       "POST /listings": () => post(`${api}/listings`, offerOf(seller)),

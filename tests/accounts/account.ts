@@ -32,6 +32,7 @@ export interface Me {
     readonly maxPerPaymentLovelace: string;
     readonly dailyBudgetLovelace: string;
     readonly spentTodayLovelace: string;
+    readonly askAboveLovelace?: string;
   };
   readonly purchases: readonly Purchase[];
   readonly listings: readonly { readonly id: string; readonly title: string; readonly sellerAddress: string }[];
@@ -87,8 +88,8 @@ export class Account {
   async me(): Promise<Me> {
     return json<Me>(await this.get("/me"));
   }
-  setLimits(maxPerPaymentAda: unknown, dailyBudgetAda: unknown): Promise<Answer> {
-    return post(`${this.api}/me/agent-limits`, { maxPerPaymentAda, dailyBudgetAda }, this.headers, "PUT");
+  setLimits(maxPerPaymentAda: unknown, dailyBudgetAda: unknown, askAboveAda?: unknown): Promise<Answer> {
+    return post(`${this.api}/me/agent-limits`, { maxPerPaymentAda, dailyBudgetAda, askAboveAda }, this.headers, "PUT");
   }
   /** `POST /me/buy`, whatever it answers; as from another network, if one is named. */
   tryBuy(listingId: string, mode = "instant", network?: string): Promise<Answer> {

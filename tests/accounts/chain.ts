@@ -88,7 +88,7 @@ interface Counted {
 }
 
 /**
- * Account, database and chain agree to the lovelace: the balance that `/me` shows is what the ledger holds, each counted
+ * Account, database and chain agree to the lovelace. The balance that `/me` shows is what the ledger holds. Each counted
  * spend is a purchase in a block, and each payment in a block is a counted spend.
  */
 export async function balanced(world: World, account: Account): Promise<void> {

@@ -262,6 +262,8 @@ describe("sessions", () => {
     ["GET", `/me/purchases/${"0".repeat(64)}/content`],
     ["PUT", "/me/agent-limits", { maxPerPaymentAda: 1, dailyBudgetAda: 1 }],
     ["POST", "/me/wallet/withdraw"],
+    ["GET", `/me/requests/${"0".repeat(32)}`],
+    ["POST", `/me/requests/${"0".repeat(32)}`, { answer: "approve" }],
   ];
   const asking = async (authorization?: string) => {
     for (const [method, path, body] of routes) {

@@ -145,6 +145,23 @@ describe("PUT /me/agent-limits", () => {
     assert.deepEqual([limits.maxPerPaymentLovelace, limits.dailyBudgetLovelace], ["7000000", "30000000"]);
   });
 
+  it("sets when agents ask, from each purchase to never, and leaves it where it is not named", async () => {
+    const { account } = await owner();
+    const stands = async () => (await account.me()).limits.askAboveLovelace;
+    assert.equal(await stands(), undefined, "off at first");
+    for (const [ada, lovelace] of [
+      [0, "0"],
+      [99, "99000000"],
+      [undefined, "99000000"],
+      [100, undefined],
+    ] as const) {
+      assert.equal(json<{ askAboveLovelace?: string }>(await account.setLimits(5, 30, ada)).askAboveLovelace, lovelace);
+      assert.equal(await stands(), lovelace);
+    }
+    for (const wrong of [101, -1, 1.5, "4"])
+      assert.match(errorOf(await account.setLimits(5, 30, wrong), 400), /^askAboveAda: /, `${wrong}`);
+  });
+
   it("refuses everything else, naming the field, and changes nothing", async () => {
     const { account } = await owner();
     for (const max of [0, 101, -1, 1.5, "5", null, undefined, true, 1e300, 2 ** 32 + 1])
@@ -342,7 +359,7 @@ describe("POST /me/wallet/withdraw", () => {
       assert.deepEqual(sent(await account.withdraw()), first);
       await still.ledger.block();
       await still.ledger.waitFor(first.tx, "block");
-      assert.match(errorOf(await account.withdraw(), 400), /holds 2 tADA/);
+      assert.match(errorOf(await account.withdraw(), 400), /the Surety balance is 2 tADA/);
       assert.equal(await paidTo(still.ledger, wallet.address), BigInt(first.lovelace));
     } finally {
       await still.stop();

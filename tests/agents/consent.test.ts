@@ -53,16 +53,17 @@ describe("the consent page", () => {
     assert.equal(await approveButton(page).count(), 1, "a wallet under two names is one wallet");
     await page.getByLabel("Most per purchase").fill("7");
     await page.getByLabel("Most per day").fill("9");
+    await page.getByLabel("Agents ask me above").fill("4");
     await assertAccessible(page);
     await keepPicture(page, "consent");
     await approveButton(page).click();
     const tokens = await redeem();
     assert.ok(tokens.access_token);
-    const [account] = world.rows<{ daily_budget: number }>(
-      "SELECT daily_budget FROM accounts WHERE owner = ?",
+    const [account] = world.rows<{ daily_budget: number; ask_above: number }>(
+      "SELECT daily_budget, ask_above FROM accounts WHERE owner = ?",
       wallet.address,
     );
-    assert.equal(account?.daily_budget, 9_000_000);
+    assert.deepEqual([account?.daily_budget, account?.ask_above], [9_000_000, 4_000_000]);
     assert.deepEqual(errors, []);
   });
 

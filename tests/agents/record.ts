@@ -1,6 +1,6 @@
-// Records what the published Claude Code and Codex send while their owner signs them in and they buy something:
-//   node tests/agents/record.ts claude=PATH codex=PATH
-// The programs are stock; of a model they only need the two calls that are written down here. Linux, for its `script`.
+// Records what the published Claude Code and Codex send while their owner signs them in and they buy something: node
+// tests/agents/record.ts claude=PATH codex=PATH The programs are stock. Of a model they only need the two calls that
+// are written down here. Linux, for its `script`.
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";

@@ -23,6 +23,7 @@ export interface Connected {
 export interface Limits {
   readonly maxPerPaymentAda: number;
   readonly dailyBudgetAda: number;
+  readonly askAboveAda?: number;
 }
 
 export async function register(api: string): Promise<string> {

@@ -32,8 +32,8 @@ export async function received(response: Response, url = response.url): Promise<
 const [TAKING_MS, PAUSE_MS] = [30_000, 200];
 
 /**
- * The answer to a request that is sent again where its connection was closed before anything came: on a busy machine the
- * local runtime gives a connection up whose request it did not come to read in time.
+ * The answer to a request that is sent again where its connection was closed before anything came. On a busy machine the
+ * local runtime closes a connection whose request it did not read in time.
  */
 export async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + TAKING_MS; ; await pause(PAUSE_MS)) {
@@ -78,8 +78,8 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 const ANSWERING_MS = 180_000;
 
 /**
- * The answer to a request that is made again as long as it is 503, when each such answer says and later each time, not all
- * at once: on a busy machine the local ledger may take longer than the service waits for any provider.
+ * The answer to a request that is made again as long as it is 503: when each such answer says, later each time, and not all
+ * at once. On a busy machine the local ledger may take longer than the service waits for any provider.
  */
 export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
   const deadline = Date.now() + ANSWERING_MS;

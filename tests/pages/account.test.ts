@@ -125,10 +125,20 @@ describe("the account's page", () => {
     await page.getByText("0 tADA of 30 tADA spent today").waitFor();
     await page.getByLabel("Most per purchase").fill("7");
     await page.getByLabel("Most per day").fill("9");
-    await page.getByRole("button", { name: "Change limits" }).click();
-    await page.getByText("Limits changed.").waitFor();
+    const change = async (askAbove: string) => {
+      await page.getByLabel("Agents ask me above").fill(askAbove);
+      await page.getByRole("button", { name: "Change limits" }).click();
+      await page.getByText("Limits changed.").waitFor();
+    };
     const account = await open(world.api, wallet);
-    assert.equal((await account.me()).limits.dailyBudgetLovelace, "9000000");
+    await change("4");
+    const { dailyBudgetLovelace, askAboveLovelace } = (await account.me()).limits;
+    assert.deepEqual([dailyBudgetLovelace, askAboveLovelace], ["9000000", "4000000"]);
+    await page.reload();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    assert.equal(await page.getByLabel("Agents ask me above").inputValue(), "4");
+    await change("100");
+    assert.equal((await account.me()).limits.askAboveLovelace, undefined, "agents never ask");
     await page.getByLabel("Most per day").fill("501");
     await page.getByRole("button", { name: "Change limits" }).click();
     await page.getByRole("alert").filter({ hasText: "Most per day (tADA): a whole number from 1 to 500" }).waitFor();

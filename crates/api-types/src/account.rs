@@ -103,6 +103,9 @@ pub struct Limits {
     pub daily_budget_lovelace: Lovelace,
     /// Since midnight UTC.
     pub spent_today_lovelace: Lovelace,
+    /// What costs more waits for the owner's approval, if an agent buys it. Absent: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_above_lovelace: Option<Lovelace>,
 }
 
 /// An account.
@@ -175,6 +178,10 @@ pub struct NewLimits {
     /// At least `maxPerPaymentAda`.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
+    /// What costs more waits for the owner's approval, if an agent buys it; 100 asks for none. Absent: it stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = MAX_PER_PAYMENT_ADA)))]
+    pub ask_above_ada: Option<u32>,
 }
 
 /// Limits as they hold now.
@@ -186,6 +193,9 @@ pub struct LimitsSet {
     pub max_per_payment_lovelace: Lovelace,
     /// Per UTC day.
     pub daily_budget_lovelace: Lovelace,
+    /// What costs more waits for the owner's approval, if an agent buys it. Absent: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_above_lovelace: Option<Lovelace>,
 }
 
 /// What was sent to the owner.
@@ -221,4 +231,66 @@ pub struct Agent {
     pub last_used_at: u64,
     /// Since midnight UTC.
     pub spent_today_lovelace: Lovelace,
+}
+
+/// How a purchase request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RequestStatus {
+    /// For its owner's answer.
+    Waiting,
+    /// The agent may buy it, once.
+    Approved,
+    /// The agent may not.
+    Declined,
+    /// The agent bought it, or is paying.
+    Used,
+}
+
+/// A purchase that an agent asks its owner to approve.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PurchaseRequest {
+    /// Hexadecimal.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{32}$")))]
+    pub id: String,
+    /// What the agent wants to buy.
+    pub listing_id: String,
+    /// What that is called.
+    pub title: String,
+    /// How it would pay.
+    pub mode: DeliveryMode,
+    /// The most that it may pay.
+    pub price_lovelace: Lovelace,
+    /// What the agent calls itself.
+    pub client_name: String,
+    /// How it stands.
+    pub status: RequestStatus,
+    /// Until when the request, or its approval, is good: POSIX ms.
+    #[serde(with = "Millis")]
+    pub expires_at: u64,
+    /// The payment, where the approval is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx: Option<TxHash>,
+}
+
+/// An owner's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// Once, within an hour.
+    Approve,
+    /// Also what was approved and is not used yet.
+    Decline,
+}
+
+/// An owner's answer to a purchase request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct RequestAnswer {
+    /// Which.
+    pub answer: Answer,
 }

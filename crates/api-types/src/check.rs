@@ -9,12 +9,12 @@ use serde_json::Value;
 /// Reads a text into its type, and holds every one of its fields against the type's.
 ///
 /// # Errors
-/// Names the place: a value of another kind, or a field that the type does not have.
+/// Names the path: a value of another kind, or a field that the type does not have.
 pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
     let read = serde_json::from_str(text).map_err(|error| format!("{}: {error}", T::schema_name()))?;
     let found = Found::of::<T>(&[text])?;
     match found.unknown.first() {
-        Some(place) => Err(format!("{} has no field {place}", T::schema_name())),
+        Some(path) => Err(format!("{} has no field {path}", T::schema_name())),
         None => Ok(read),
     }
 }
@@ -23,11 +23,11 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
 /// them has forgotten none.
 ///
 /// # Errors
-/// Names the place.
+/// Names the path.
 pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<T>, String> {
     let read = texts.iter().map(|text| exactly(text)).collect::<Result<_, _>>()?;
     let found = Found::of::<T>(texts)?;
-    let missing: Vec<&str> = found.seen.iter().filter(|(_, seen)| !**seen).map(|(place, _)| place.as_str()).collect();
+    let missing: Vec<&str> = found.seen.iter().filter(|(_, seen)| !**seen).map(|(path, _)| path.as_str()).collect();
     if missing.is_empty() {
         Ok(read)
     } else {
@@ -44,7 +44,7 @@ pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
     names.iter().copied().collect()
 }
 
-/// The fields of a type, by their places, and whether a text had them.
+/// The fields of a type, by their paths, and whether a text had them.
 #[derive(Default)]
 struct Found {
     seen: BTreeMap<String, bool>,
@@ -67,36 +67,36 @@ impl Found {
         Ok(found)
     }
 
-    fn declare(&mut self, schema: &Value, place: &str) {
+    fn declare(&mut self, schema: &Value, path: &str) {
         for (name, schema) in properties(schema) {
-            let place = format!("{place}/{name}");
-            self.declare(schema, &place);
-            self.seen.insert(place, false);
+            let path = format!("{path}/{name}");
+            self.declare(schema, &path);
+            self.seen.insert(path, false);
         }
         if let Some(items) = schema.get("items") {
-            self.declare(items, &format!("{place}/*"));
+            self.declare(items, &format!("{path}/*"));
         }
         for choice in choices(schema) {
-            self.declare(choice, place);
+            self.declare(choice, path);
         }
     }
 
-    fn compare(&mut self, schema: &Value, value: &Value, place: &str) {
+    fn compare(&mut self, schema: &Value, value: &Value, path: &str) {
         let shape = choices(schema).find(|choice| choice.get("type") != Some(&"null".into())).unwrap_or(schema);
         match value {
             Value::Array(values) => {
                 let items = shape.get("items").unwrap_or(&Value::Null);
-                values.iter().for_each(|value| self.compare(items, value, &format!("{place}/*")));
+                values.iter().for_each(|value| self.compare(items, value, &format!("{path}/*")));
             }
             Value::Object(members) if shape.get("properties").is_some() => {
                 for (name, value) in members {
-                    let place = format!("{place}/{name}");
+                    let path = format!("{path}/{name}");
                     match properties(shape).find(|(known, _)| *known == name) {
                         Some((_, schema)) => {
-                            self.compare(schema, value, &place);
-                            self.seen.insert(place, true);
+                            self.compare(schema, value, &path);
+                            self.seen.insert(path, true);
                         }
-                        None => self.unknown.push(place),
+                        None => self.unknown.push(path),
                     }
                 }
             }

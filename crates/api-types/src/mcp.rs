@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 #[cfg(feature = "schema")]
 use crate::CATEGORIES;
-use crate::{DeliveryMode, EscrowDeadlines, Listing, Purchase, Sort};
+use crate::{DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, Sort};
 
 /// Arguments of `search_listings`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -148,6 +148,25 @@ pub enum Delivery {
     Delivered,
     /// Paid; the transaction waits for its block.
     Pending,
+    /// Not paid: the owner has to approve it first.
+    #[serde(rename = "awaiting_approval")]
+    AwaitingApproval,
+}
+
+/// Where the owner approves a purchase, and what they are shown there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalAsked {
+    /// The page, for the owner's browser.
+    pub page: String,
+    /// What the listing is called.
+    pub title: String,
+    /// What it would cost, in lovelace, without the network's fee.
+    pub price_lovelace: Lovelace,
+    /// Until when the page is good, POSIX ms.
+    #[serde(with = "Millis")]
+    pub expires_at: u64,
 }
 
 /// Result of `buy_listing`.
@@ -161,8 +180,12 @@ pub struct Purchased {
     pub already_owned: bool,
     /// What it cost, in lovelace, without the network's fee.
     pub paid_lovelace: Lovelace,
-    /// The payment's transaction, which names the purchase.
-    pub tx: TxHash,
+    /// The payment's transaction, which names the purchase; absent where nothing is paid yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<TxHash>,
+    /// What the owner has to approve before anything is paid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalAsked>,
     /// Of a protected purchase: payBy, submitResult, unlock and externalDisputeUnlock, POSIX ms as strings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
@@ -215,6 +238,9 @@ pub struct WalletView {
     pub daily_budget_lovelace: Lovelace,
     /// Of it, spent today.
     pub spent_today_lovelace: Lovelace,
+    /// What costs more needs the owner's approval first; absent: nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask_above_lovelace: Option<Lovelace>,
     /// Whether it is the demo wallet, which all clients share.
     pub shared_demo_wallet: bool,
     /// What to do next.

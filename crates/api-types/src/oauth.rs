@@ -190,6 +190,10 @@ pub struct Approval {
     /// Per UTC day.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
+    /// What costs more waits for the owner's approval, if an agent buys it; 100 asks for none. Absent: it stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
+    pub ask_above_ada: Option<u32>,
     /// An account that has limits keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,

@@ -259,9 +259,9 @@ impl Address {
     }
 }
 
-/// The bytes of any address in the chain's own text form: bech32, or base58 for one of Byron's; hexadecimal for what has
-/// neither form, so that no output of anyone's is one that cannot be told. Bytes longer than anyone's address are such:
-/// base58 takes time by the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
+/// The bytes of any address in the chain's own text form: bech32, or base58 for one of Byron's. It is hexadecimal for
+/// what has neither form: every output can be told. Bytes longer than anyone's address are such: base58 takes time by
+/// the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
 /// (`bootstrapAddressAttrsSize`), not how many there are.
 #[must_use]
 pub fn text_of(address: &[u8]) -> String {

@@ -20,7 +20,7 @@ const MAX_REASON: usize = 2_000;
 /// The provider's answer to a transaction with scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Every script accepted: units of each spending redeemer, by its input's place among the inputs.
+    /// Every script accepted: units of each spending redeemer, by its input's index among the inputs.
     Accepted(BTreeMap<usize, ExUnits>),
     /// A script refused, or the transaction cannot be evaluated; with the provider's reason (bounded).
     Refused(String),
@@ -90,9 +90,9 @@ pub fn evaluation(body: &[u8]) -> Result<Evaluation, ChainError> {
         Outcome::EvaluationResult(redeemers) => {
             let mut spends = BTreeMap::new();
             for (name, Units { memory, steps }) in redeemers {
-                let place = name.strip_prefix("spend:").and_then(|place| place.parse().ok());
+                let index = name.strip_prefix("spend:").and_then(|index| index.parse().ok());
                 spends.insert(
-                    place.ok_or_else(|| malformed("a redeemer that spends nothing"))?,
+                    index.ok_or_else(|| malformed("a redeemer that spends nothing"))?,
                     ExUnits { mem: memory, steps },
                 );
             }

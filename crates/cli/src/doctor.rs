@@ -95,9 +95,9 @@ fn expect(answer: Result<Answer, Failure>, status: u16) -> Result<Answer, String
     }
 }
 
-/// What stands at this place (RFC 6901), or null.
-fn at<'a>(value: &'a Value, place: &str) -> &'a Value {
-    value.pointer(place).unwrap_or(&Value::Null)
+/// What a JSON pointer (RFC 6901) names, or null.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 fn value(answer: &Answer) -> Result<Value, String> {

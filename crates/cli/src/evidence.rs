@@ -259,21 +259,21 @@ fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
 fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
     let flaw = |part: String, why: &str| Flaw { part, why: why.to_owned() };
-    for (place, step) in evidence.steps.iter().enumerate() {
+    for (index, step) in evidence.steps.iter().enumerate() {
         let found = chain.transaction(&step.tx_hash)?;
         let (cbor, block) =
-            found.ok_or_else(|| flaw(format!("steps[{place}].txHash"), "the chain does not have it"))?;
+            found.ok_or_else(|| flaw(format!("steps[{index}].txHash"), "the chain does not have it"))?;
         if hex::encode(cbor) != step.cbor {
-            return Err(flaw(format!("steps[{place}].cbor"), "the chain has other bytes").into());
+            return Err(flaw(format!("steps[{index}].cbor"), "the chain has other bytes").into());
         }
         if !block.valid {
-            return Err(flaw(format!("steps[{place}].cbor"), "its scripts failed").into());
+            return Err(flaw(format!("steps[{index}].cbor"), "its scripts failed").into());
         }
         if block.height != step.height {
-            return Err(flaw(format!("steps[{place}].height"), "it is in another block").into());
+            return Err(flaw(format!("steps[{index}].height"), "it is in another block").into());
         }
         if block.time_ms != step.at {
-            return Err(flaw(format!("steps[{place}].at"), "its block has another time").into());
+            return Err(flaw(format!("steps[{index}].at"), "its block has another time").into());
         }
     }
     if let Some(open) = shown.open {

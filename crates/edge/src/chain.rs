@@ -37,11 +37,12 @@ const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
 /// Bytes of an answer that is read whole: lists of at most 100 short entries, and transactions.
 const MAX_ANSWER: usize = 1 << 20;
-/// Bytes of an answer that is read as it arrives, because strangers decide how long it is: anyone can make a transaction
-/// that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
+/// Bytes of an answer that is read as it arrives, because strangers decide how long it is. Anyone can make a
+/// transaction that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of
+/// datum.
 const MAX_STREAMED: usize = 96 << 20;
-/// Bytes of them that count as one outside call more of a request or a tick: reading the largest takes a second and a half of
-/// computing time, and a client that has several of them read must leave time for what is to be done.
+/// Bytes of them that count as one outside call more of a request or a tick. Reading the largest takes a second and a
+/// half of computing time. A client that has several of them read must leave time for what is to be done.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// How long the largest of them may take to arrive.
 const STREAM_TIME: Duration = Duration::from_secs(30);

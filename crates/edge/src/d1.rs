@@ -138,13 +138,13 @@ impl D1 {
         let prepared: Vec<JsValue> = prepared.collect::<worker::Result<_>>()?;
         let answers = JsFuture::from(database.unchecked_ref::<Binding>().batch(prepared)?).await?;
         let mut rows = vec![];
-        for (place, answer) in answers.dyn_into::<Array>()?.iter().enumerate() {
+        for (index, answer) in answers.dyn_into::<Array>()?.iter().enumerate() {
             let answer = answer.unchecked_into::<Answer>();
             if let Some(error) = answer.error() {
                 return Err(worker::Error::RustError(error));
             }
             if let Some(meta) = answer.meta() {
-                self.count(&meta, texts.get(place).map(AsRef::as_ref));
+                self.count(&meta, texts.get(index).map(AsRef::as_ref));
             }
             rows.push(Rows {
                 rows: answer

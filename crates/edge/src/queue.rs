@@ -47,7 +47,7 @@ impl Queue {
     }
 }
 
-/// A place in the queue, given up when this is dropped.
+/// A waiting client, until this is dropped.
 struct Waiting<'a>(&'a str);
 
 impl<'a> Waiting<'a> {

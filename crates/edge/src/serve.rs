@@ -22,15 +22,15 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// entry.js keeps headers, lines `name:value`, in this place.
+    /// entry.js keeps headers, lines `name:value`, under this index.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
-    fn keep(place: u32, headers: &str);
-    /// entry.js makes a `Response` of a status, the headers of this place, lines of others, and a text.
+    fn keep(index: u32, headers: &str);
+    /// entry.js makes a `Response` of a status, the headers of this index, lines of others, and a text.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_text(status: u16, place: u32, own: &str, body: &str) -> JsValue;
+    fn respond_text(status: u16, index: u32, own: &str, body: &str) -> JsValue;
     /// A response of bytes, a stream, a text that JavaScript keeps, or nothing.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
-    fn respond_value(status: u16, place: u32, own: &str, body: &JsValue) -> JsValue;
+    fn respond_value(status: u16, index: u32, own: &str, body: &JsValue) -> JsValue;
 }
 
 /// Headers that are kept, of so many characters each at most: a longer value is another in each answer.
@@ -172,7 +172,7 @@ impl HeaderList {
     }
 }
 
-/// The headers that JavaScript keeps, lines each, in their places.
+/// The headers that JavaScript keeps, lines each, each under its index.
 ///
 /// Most answers have the same few again and again. Slots are given in turn: a new text replaces the one that was
 /// kept there.
@@ -183,7 +183,7 @@ struct SharedHeaders {
 }
 
 impl SharedHeaders {
-    fn place(&mut self, lines: &str) -> u32 {
+    fn index(&mut self, lines: &str) -> u32 {
         // Seldom of equal length, so this compares next to nothing.
         let at = self.kept.iter().position(|kept| kept == lines).unwrap_or_else(|| self.keep(lines));
         u32::try_from(at).unwrap_or_default()
@@ -344,25 +344,25 @@ impl Response {
         thread_local! {
             static LINES: RefCell<(String, String, SharedHeaders)> = RefCell::default();
         }
-        LINES.with_borrow_mut(|(common, own, places)| {
+        LINES.with_borrow_mut(|(common, own, shared)| {
             common.clear();
             own.clear();
             self.headers.write(common, own);
             if !self.id.is_empty() {
                 own.extend(["x-request-id:", &self.id, "\n"]);
             }
-            let place = places.place(common);
+            let index = shared.index(common);
             match self.body {
-                Body::Empty => respond_value(self.status, place, own, &JsValue::NULL),
-                Body::Text(text) => respond_text(self.status, place, own, &text),
-                Body::Value(value) => respond_value(self.status, place, own, &value),
+                Body::Empty => respond_value(self.status, index, own, &JsValue::NULL),
+                Body::Text(text) => respond_text(self.status, index, own, &text),
+                Body::Value(value) => respond_value(self.status, index, own, &value),
             }
         })
     }
 }
 
-/// Runs what answers a request: a `Response` where it does not wait; a promise of one otherwise, and `waits` says what is
-/// to be kept meanwhile, or what is answered instead where no more may wait: then what was begun is dropped.
+/// Runs what answers a request: a `Response` where it does not wait, and a promise of one otherwise. `waits` says what
+/// is kept meanwhile. Where no more may wait, it says what is answered instead, and what was begun is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,

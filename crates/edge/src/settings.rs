@@ -1,7 +1,7 @@
 //! What an operator configures: variables and secrets of the worker.
 //!
-//! Settings are read through a [`Lookup`], so that what is made of them can be tried without a runtime, and made once in
-//! an isolate's life ([`once`]): a new value comes with a new deployment, and so with new isolates.
+//! Settings are read through a [`Lookup`], so tests need no runtime. They are made once in an isolate's life
+//! ([`once`]): a new value comes with a new deployment, and so with new isolates.
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc, thread::LocalKey};
 

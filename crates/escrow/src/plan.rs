@@ -6,8 +6,9 @@
 //!                                                          └── with_units(units and a margin) ──build──> sign, submit
 //! ```
 //!
-//! The contract's "now" is the end of a transaction's validity, so the end is kept close, and inside every deadline; the
-//! beginning is where the action opens, and never after the newest block, for a node refuses what is not valid yet.
+//! The contract's "now" is the end of a transaction's validity, so the end is kept close, and inside every deadline.
+//! The beginning is where the action opens. It is never after the newest block, for a node refuses what is not valid
+//! yet.
 
 use std::collections::BTreeMap;
 

@@ -33,8 +33,8 @@ struct Compressor {
 const EMPTY: usize = 0;
 
 /// A phrase's place, where it is not the first.
-fn place(of: Option<NonZeroU32>) -> Option<usize> {
-    of.and_then(|place| usize::try_from(place.get()).ok())
+fn index(of: Option<NonZeroU32>) -> Option<usize> {
+    of.and_then(|index| usize::try_from(index.get()).ok())
 }
 
 impl Compressor {
@@ -46,13 +46,13 @@ impl Compressor {
 
     /// The phrase that goes on with this character.
     fn after(&self, phrase: usize, unit: u16) -> Option<usize> {
-        let mut next = place(self.phrases.get(phrase)?.child);
+        let mut next = index(self.phrases.get(phrase)?.child);
         while let Some(at) = next {
             let known = self.phrases.get(at)?;
             if known.unit == unit {
                 return Some(at);
             }
-            next = place(known.sibling);
+            next = index(known.sibling);
         }
         None
     }

@@ -93,6 +93,9 @@ pub struct Account {
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
+    /// What costs more waits for the owner's approval, if an agent buys it; `None`: nothing does.
+    #[serde(default)]
+    pub ask_above: Option<Lovelace>,
     /// What lets this request use it: after its end the account pays no more.
     #[serde(default)]
     pub authorization: Option<Authorization>,
@@ -108,10 +111,11 @@ impl Account {
 }
 
 const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_address, 'keyVersion', key_version, \
-    'maxPerPayment', CAST(max_per_payment AS TEXT), 'dailyBudget', CAST(daily_budget AS TEXT))";
+    'maxPerPayment', CAST(max_per_payment AS TEXT), 'dailyBudget', CAST(daily_budget AS TEXT), \
+    'askAbove', CAST(ask_above AS TEXT))";
 
 /// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
-const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
+pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
 /// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,6 +277,33 @@ pub enum LimitsError {
     /// Per day.
     #[error("dailyBudgetAda: must be a whole number from maxPerPaymentAda to {MAX_DAILY_BUDGET_ADA}")]
     Daily,
+    /// For approval.
+    #[error("askAboveAda: must be a whole number from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none")]
+    AskAbove,
+}
+
+/// The price above which an agent's purchase waits for its owner's approval, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskAbove(Option<Lovelace>);
+
+impl AskAbove {
+    /// From whole ADA; the most that a purchase may cost asks for no approval.
+    ///
+    /// # Errors
+    /// Out of range.
+    pub fn from_ada(ada: u32) -> Result<Self, LimitsError> {
+        match ada {
+            0..MAX_PER_PAYMENT_ADA => Ok(Self(Some(Lovelace::from_ada(ada)))),
+            MAX_PER_PAYMENT_ADA => Ok(Self(None)),
+            _ => Err(LimitsError::AskAbove),
+        }
+    }
+
+    /// The price.
+    #[must_use]
+    pub const fn price(self) -> Option<Lovelace> {
+        self.0
+    }
 }
 
 /// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace.
@@ -289,7 +320,8 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of a live session's account; whether there is such a session.
+/// Sets the limits of a live session's account, and when its agents ask, unless that stays as it is; the account then, if
+/// there is such a session.
 ///
 /// # Errors
 /// The database cannot be asked.
@@ -297,19 +329,22 @@ pub async fn set_limits(
     db: &impl Database,
     token: &Token,
     (max_per_payment, daily_budget): (Lovelace, Lovelace),
+    ask_above: Option<AskAbove>,
     now_ms: u64,
-) -> Result<bool, DatabaseError> {
+) -> Result<Option<Account>, DatabaseError> {
     let set = statement!(
         format!(
-            "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER) \
-             WHERE owner = {SESSION_OWNER} RETURNING owner"
+            "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER), \
+               ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} RETURNING {ACCOUNT_JSON}"
         ),
         token.hash(),
         now_ms,
         max_per_payment,
         daily_budget,
+        ask_above.is_some(),
+        ask_above.and_then(AskAbove::price),
     );
-    Ok(db.run(set).await?.first().is_some())
+    db.run(set).await?.first_json()
 }
 
 /// The statement that reads what a service wallet's payments that are in no block yet take of what the chain shows, in
@@ -347,6 +382,7 @@ impl AccountView {
             max_per_payment_lovelace: account.max_per_payment,
             daily_budget_lovelace: account.daily_budget,
             spent_today_lovelace: *spent_today,
+            ask_above_lovelace: account.ask_above,
         });
         let owner = json!(account.owner);
         format!(

@@ -4,8 +4,8 @@
 use cardano::KeyHash;
 use sql::Param;
 
-/// SQL for a buyer's payment keys, a table of one column `value`, over SQL for a JSON array of some of them: these, and
-/// those of the service wallets of the accounts that they sign in to.
+/// SQL for a buyer's payment keys, a table of one column `value`, over SQL for a JSON array of some of them. The table
+/// has these, and those of the service wallets of the accounts that they sign in to.
 pub(crate) fn keys(array: &str) -> String {
     format!(
         "(SELECT value FROM json_each({array}) \

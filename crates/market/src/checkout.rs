@@ -8,9 +8,9 @@
 //! wallet ──> draft ──> a transaction for its owner to sign, which comes back as a header      (draft.rs)
 //! ```
 //!
-//! Nothing is delivered that is not paid for, nothing is paid twice: a claim is one statement in which the database holds
-//! that the terms are new, that the payer neither owns the listing nor is paying for it, and that limits and inputs allow
-//! it. What is paid for can be delivered: a claim fails where the content is not there.
+//! Nothing is delivered that is not paid for, and nothing is paid twice. A claim is one statement in which the database
+//! holds that the terms are new, and that the payer neither owns the listing nor is paying for it. Limits and inputs
+//! must allow it, too. What is paid for can be delivered: a claim fails where the content is not there.
 
 mod buy;
 mod draft;

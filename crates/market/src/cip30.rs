@@ -71,20 +71,20 @@ pub enum InvalidWallet {
         most: usize,
     },
     /// Not an output.
-    #[error("{list}[{place}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
+    #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput {
         /// Which list.
         list: &'static str,
-        /// Its place there.
-        place: usize,
+        /// Its index there.
+        index: usize,
     },
     /// An output of mainnet, so that the wallet is there.
-    #[error("{list}[{place}]: {}", AddressError::WrongNetwork)]
+    #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet {
         /// Which list.
         list: &'static str,
-        /// Its place there.
-        place: usize,
+        /// Its index there.
+        index: usize,
     },
 }
 
@@ -96,8 +96,8 @@ impl Cip30Wallet {
     pub fn read(described: &WalletDescription<'_>) -> Result<Self, InvalidWallet> {
         let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
         at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
-        let address = |(place, text): (usize, &&str)| {
-            Address::parse_cip30(text).map_err(|error| InvalidWallet::Address(place, error))
+        let address = |(index, text): (usize, &&str)| {
+            Address::parse_cip30(text).map_err(|error| InvalidWallet::Address(index, error))
         };
         let addresses = described.addresses.iter().enumerate().map(address).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -116,9 +116,9 @@ impl Cip30Wallet {
     }
 }
 
-/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in any
-/// case, from no more transactions and, beyond one output, with no more tokens than a paywall looks up; and what is in the
-/// others.
+/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in
+/// any case. They are from no more transactions and, beyond one output, with no more tokens than a paywall looks up.
+/// Second: what is in the others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,
@@ -191,17 +191,17 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent: without those of scripts and of Byron's addresses, which no key of the wallet
-/// spends here, and without those with the least lovelace for each token, where all together have
-/// more tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
+/// The outputs in a list that may be spent. Left out are those of scripts and of Byron's addresses, which no key of the
+/// wallet spends here. Left out, too, are those with the least lovelace for each token, where all together have more
+/// tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();
-    for (place, text) in items.iter().enumerate() {
-        let utxo = output(list, place, text)?;
+    for (index, text) in items.iter().enumerate() {
+        let utxo = output(list, index, text)?;
         let spendable = match utxo.address.parse::<Address>() {
             Ok(_) => utxo.reference_script.is_none(),
-            Err(AddressError::WrongNetwork) => return Err(InvalidWallet::Mainnet { list, place }),
+            Err(AddressError::WrongNetwork) => return Err(InvalidWallet::Mainnet { list, index }),
             Err(_) => false,
         };
         if spendable {
@@ -212,7 +212,7 @@ fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>,
     Ok(read)
 }
 
-fn output(list: &'static str, place: usize, text: &str) -> Result<Utxo, InvalidWallet> {
+fn output(list: &'static str, index: usize, text: &str) -> Result<Utxo, InvalidWallet> {
     let bytes = hex::decode(text).ok();
-    bytes.and_then(|bytes| read_unspent(&bytes).ok()).ok_or(InvalidWallet::NotAnOutput { list, place })
+    bytes.and_then(|bytes| read_unspent(&bytes).ok()).ok_or(InvalidWallet::NotAnOutput { list, index })
 }

@@ -19,12 +19,14 @@ use crate::{
     limits::{Authorization, SpendRefused, day, spent_on},
     listing::{DeliveryMode, ListingId},
     payment::{self, PaymentRecord},
+    purchase_request::{self, UNUSED},
 };
 
-/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`], `{buyer}` [`buyer::keys`].
+/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`], `{buyer}`
+/// [`buyer::keys`], `{unused}` [`UNUSED`].
 static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
-    sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)"))
+    sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
 });
 /// Client names that are kept for one transaction at most.
 const MAX_IDENTIFIERS: u32 = 8;
@@ -114,6 +116,8 @@ pub enum Blocked {
     OverPerPayment { limit: Lovelace },
     /// Over the account's daily budget.
     OverBudget { limit: Lovelace, spent: Lovelace },
+    /// The agent's owner has to approve it first.
+    Unapproved,
     /// What is sold is not in the database.
     ContentMissing,
 }
@@ -126,6 +130,7 @@ impl Blocked {
             Self::SignedOut => Some(SpendRefused::SignedOut),
             Self::OverPerPayment { limit } => Some(SpendRefused::PerPayment { limit }),
             Self::OverBudget { limit, spent } => Some(SpendRefused::Daily { limit, spent }),
+            Self::Unapproved => Some(SpendRefused::Unapproved),
             _ => None,
         }
     }
@@ -141,8 +146,14 @@ impl Blocked {
 
 /// The statement that answers which condition would block this order of an account now, before anything is built.
 #[must_use]
-pub fn conditions(account: &Account, listing_id: &ListingId, amount: Lovelace, now: Millis) -> Statement {
-    let facts = json!({ "tx": "", "listing": listing_id, "amount": amount, "checked": 0 });
+pub fn conditions(
+    account: &Account,
+    listing_id: &ListingId,
+    mode: DeliveryMode,
+    amount: Lovelace,
+    now: Millis,
+) -> Statement {
+    let facts = json!({ "tx": "", "listing": listing_id, "mode": mode, "amount": amount, "checked": 0 });
     conditions_of(&with_account(facts, account, now))
 }
 
@@ -179,6 +190,7 @@ impl NewPayment<'_> {
         let facts = json!({
             "tx": self.tx,
             "listing": self.listing_id,
+            "mode": self.mode,
             "buyers": [self.payer.payment_key()],
             "payerKey": self.payer.payment_key(),
             "termsDigest": self.terms_digest,
@@ -203,9 +215,12 @@ impl NewPayment<'_> {
         let facts = self.facts(now);
         let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
         let [entry, reserve] = write_down(&Draft { guard, ..self.draft() }, now);
-        // Both insert only what the statement before them wrote (`changes()`): their order matters.
+        // Each of these writes only if the statement before it wrote (`changes()`): their order matters.
         let mut statements = vec![entry, self.insert(now)];
-        statements.extend(self.attribute());
+        if let Some(grant) = self.account.and_then(|account| account.authorization.as_ref()?.grant()) {
+            statements.push(self.attribute(grant));
+            statements.push(purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode));
+        }
         statements.push(reserve);
         statements.extend(self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now)));
         statements.extend([conditions_of(&facts), payment::by_tx(&self.tx)]);
@@ -270,14 +285,13 @@ impl NewPayment<'_> {
     }
 
     /// The agent's grant that pays, if the statement before wrote the payment.
-    fn attribute(&self) -> Option<Statement> {
-        let grant = self.account?.authorization.as_ref()?.grant()?;
-        Some(statement!(
+    fn attribute(&self, grant: &str) -> Statement {
+        statement!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
              ON CONFLICT (tx_id) DO UPDATE SET grant_id = excluded.grant_id",
             self.tx,
             grant,
-        ))
+        )
     }
 
     /// Keeps the client's name for another payment, by which its payer owns the listing or is paying for it: the same

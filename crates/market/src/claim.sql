@@ -6,7 +6,7 @@ WITH facts AS MATERIALIZED (
     ?1 ->> '$.owner' AS owner, ?1 ->> '$.day' AS day, ?1 ->> '$.session' AS session, ?1 ->> '$.grant' AS grant_id,
     ?1 ->> '$.now' AS now, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.content' AS content,
     ?1 ->> '$.checked' AS checked, ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.wallet' AS wallet,
-    ?1 ->> '$.since' AS since
+    ?1 ->> '$.since' AS since, ?1 ->> '$.mode' AS mode
 ),
 -- The buyer's payment keys.
 buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
@@ -24,7 +24,7 @@ owned AS MATERIALIZED (
 ),
 -- The account that pays, if one does, and what it has spent today (`limits.rs`).
 payer AS MATERIALIZED (
-  SELECT a.max_per_payment, a.daily_budget, {spent} AS spent
+  SELECT a.max_per_payment, a.daily_budget, a.ask_above, {spent} AS spent
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT CASE
@@ -67,6 +67,11 @@ SELECT CASE
   WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
     THEN json_object('condition', 'overBudget', 'limit', (SELECT CAST(daily_budget AS TEXT) FROM payer),
       'spent', (SELECT CAST(spent AS TEXT) FROM payer))
+  -- An agent's payment above what its owner set, without the owner's approval of this listing in this mode at this price.
+  WHEN facts.grant_id IS NOT NULL AND facts.amount > (SELECT ask_above FROM payer)
+      AND NOT EXISTS (SELECT 1 FROM purchase_requests r WHERE r.grant_id = facts.grant_id AND r.listing_id = facts.listing
+        AND r.mode = facts.mode AND r.price >= facts.amount AND r.approved = 1 AND r.expires_at_ms > facts.now AND {unused})
+    THEN json_object('condition', 'unapproved')
   -- What is sold is not in the database.
   WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
     THEN json_object('condition', 'contentMissing')

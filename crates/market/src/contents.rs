@@ -36,8 +36,8 @@ pub trait Contents {
     }
 }
 
-/// Bytes of a content that a payment's request holds while it waits for a block: of a longer one, many requests of one
-/// network would take more than an isolate has, each for a fee, where who buys sells.
+/// Bytes of a content that a payment's request holds while it waits for a block. With longer ones, many requests of one
+/// network would take more memory than an isolate has; a seller who buys from themselves pays only a fee for each.
 pub const MOST_HELD: usize = 64 << 10;
 
 /// Contents in a table beside the catalogue: nothing else to configure, up to D1's 2 MB a row.

@@ -25,6 +25,7 @@ pub mod payment;
 mod platform;
 pub mod proof;
 pub mod purchase;
+pub mod purchase_request;
 pub mod receipt;
 pub mod release;
 pub mod result_poster;

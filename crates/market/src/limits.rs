@@ -52,6 +52,9 @@ pub enum SpendRefused {
         /// Spent today.
         spent: Lovelace,
     },
+    /// The agent's owner has to approve it first ([`crate::purchase_request`]).
+    #[error("the owner approves purchases at this price one by one, and did not approve this one: nothing was paid")]
+    Unapproved,
 }
 
 /// SQL for what an account has spent on a day, in lovelace, over SQL for its owner and for the day. Payments that were

@@ -15,8 +15,9 @@ use crate::{
 
 /// Failed payments of a buyer that one request checks on the chain.
 pub(crate) const MAX_CHECKED: usize = 8;
-/// SQL for their order: the oldest and the newest first. A retry spends what the first try spent, so the oldest is the one
-/// that a provider may have forwarded although it refused it; the newest is the one that a lagging provider does not show.
+/// SQL for their order: the oldest and the newest first. A retry spends what the first try spent, so the oldest is the
+/// one that a provider may have forwarded although it refused it. The newest is the one that a lagging provider does
+/// not show.
 const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
 
@@ -110,10 +111,10 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and newest
-/// first, as [`PaymentRecord`]s: others may have handed them in, or the provider lagged. Not those that this wallet made
-/// within the last hour, which the next payment excludes by spending what they spend ([`given_up_recently`]). One more than
-/// [`MAX_CHECKED`] tells that there are too many.
+/// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and
+/// newest first, as [`PaymentRecord`]s. Others may have submitted them, or the provider lagged. Not those that this
+/// wallet made within the last hour, which the next payment excludes by spending what they spend
+/// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.
 #[must_use]
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(

@@ -1,6 +1,6 @@
-//! Whatever happens to a watcher that acts (killed ticks, two at once, results that requests ask for beside them, steps that are
-//! held in the mempool, rollbacks, a provider that is behind), each creator is paid once, and what is told of a sale is what the
-//! chain has.
+//! Each creator is paid once, and what is told of a sale is what the chain has, whatever happens to a watcher that
+//! acts: killed ticks, two at once, results that requests post meanwhile. Steps are held in the mempool, blocks roll
+//! back, and a provider lags.
 
 #![allow(
     clippy::unwrap_used,

@@ -277,7 +277,7 @@ fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() 
         assert!(drafted(DeliveryMode::Instant, &wallet).is_ok());
     }
     for broken in [vec![], vec![0x80], [&ours[..], &[0]].concat(), vec![0; MAX_UNSPENT_OUTPUT + 1]] {
-        assert_eq!(read(&[broken]), Err(InvalidWallet::NotAnOutput { list: "utxos", place: 0 }));
+        assert_eq!(read(&[broken]), Err(InvalidWallet::NotAnOutput { list: "utxos", index: 0 }));
     }
     assert_eq!(read(&vec![ours; MAX_UTXOS + 1]), Err(InvalidWallet::TooMany { list: "utxos", most: MAX_UTXOS }));
 }
@@ -285,12 +285,12 @@ fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() 
 /// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
 #[test]
 fn outputs_full_of_a_stranger_s_tokens_prevent_no_draft() {
-    let laden = |place: u8, lovelace: u64, tokens: u16| {
+    let laden = |index: u8, lovelace: u64, tokens: u16| {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
-        encoder.array(2).unwrap().array(2).unwrap().bytes(&[place; 32]).unwrap().u16(0).unwrap();
+        encoder.array(2).unwrap().array(2).unwrap().bytes(&[index; 32]).unwrap().u16(0).unwrap();
         encoder.array(2).unwrap().bytes(&home(1).to_bytes()).unwrap();
-        encoder.array(2).unwrap().u64(lovelace).unwrap().map(1).unwrap().bytes(&[place; 28]).unwrap();
+        encoder.array(2).unwrap().u64(lovelace).unwrap().map(1).unwrap().bytes(&[index; 28]).unwrap();
         encoder.map(u64::from(tokens)).unwrap();
         for name in 0..tokens {
             encoder.bytes(&name.to_be_bytes()).unwrap().u8(1).unwrap();
@@ -301,7 +301,7 @@ fn outputs_full_of_a_stranger_s_tokens_prevent_no_draft() {
         (encoded(&home(1).to_bytes(), 90_000_000), 30, (22_300_000, 1_300)),
         (laden(9, 90_000_000, 300), 40, (6_200_000, 299)),
     ] {
-        let all: Vec<_> = (10..10 + count).map(|place| laden(place, gift.0, gift.1)).chain([own]).collect();
+        let all: Vec<_> = (10..10 + count).map(|index| laden(index, gift.0, gift.1)).chain([own]).collect();
         let wallet = read(&all).unwrap();
         assert!(wallet.utxos.iter().any(|utxo| utxo.value.lovelace == Lovelace::from_ada(90)));
         let tokens: usize = wallet.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();

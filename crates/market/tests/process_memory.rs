@@ -86,10 +86,10 @@ fn whatever_a_body_of_six_mebibytes_holds_little_is_kept_of_it() {
 const ADDRESS: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 
 /// An output with so many tokens of one policy, as CIP-30 gives it.
-fn laden(place: u16, tokens: u16) -> String {
+fn laden(index: u16, tokens: u16) -> String {
     let address: cardano::Address = ADDRESS.parse().unwrap();
     let named: String = (0..tokens).map(|name| format!("42{name:04x}01")).collect();
-    let input = format!("825820{}19{place:04x}", "00".repeat(32));
+    let input = format!("825820{}19{index:04x}", "00".repeat(32));
     format!(
         "82{input}82581d{}821a001e8480a1581c{}b9{tokens:04x}{named}",
         hex::encode(address.to_bytes()),
@@ -102,7 +102,7 @@ fn whatever_tokens_a_wallet_says_it_has_little_is_kept_of_them() {
     let _alone = alone();
     for (what, outputs) in [
         ("one heap", vec![laden(0, 60_000)]),
-        ("many heaps", (0..490).map(|place| laden(place, 110)).collect::<Vec<_>>()),
+        ("many heaps", (0..490).map(|index| laden(index, 110)).collect::<Vec<_>>()),
     ] {
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
@@ -127,7 +127,7 @@ fn a_wallets_last_hour_takes_little_whatever_its_change_carried() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
     let limits = account::limits(100, 500).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
     let account = reread(&db, 1, NOON);
     let mut coin = given(&account, 200, 600 * ADA);
     coin.value.assets = (0..TOKENS).map(|name| (format!("{}{name:04x}", "42".repeat(28)), 1)).collect();

@@ -308,8 +308,8 @@ impl World {
         world
     }
 
-    /// So many failures; hours later the provider's index stands still for ten minutes, in which a payment comes into a block and
-    /// more of them end without effect, for all that is known; then it shows everything again.
+    /// So many failures. Hours later the provider's index stands still for ten minutes, in which a payment comes into a
+    /// block and more of them seem to fail. Then it shows everything again.
     fn behind(before: usize, fails: fn(&Self), pay: fn(&Self) -> String) -> Self {
         let world = Self::new();
         let ledger = &world.provider.ledger;

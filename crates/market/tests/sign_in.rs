@@ -70,7 +70,7 @@ fn an_account_keeps_its_wallet_and_limits_at_later_sign_ins() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (first, _) = sign_up(&db, 1, NOON);
     let limits = account::limits(3, 4).unwrap();
-    assert!(block(account::set_limits(&db, &token(1), limits, NOON)).unwrap());
+    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON)).unwrap().is_some());
     let challenge = challenge(person(1).enterprise_address(), 2, NOON);
     let again =
         block(account::sign_in(&db, &challenge, &wallet(200, 2), &token(2), StorageHeadroom::Ample, NOON)).unwrap();
@@ -118,7 +118,7 @@ fn a_session_is_live_until_its_last_millisecond() {
     assert!(live(NOON + SESSION_MS - 1));
     assert!(!live(NOON + SESSION_MS));
     let limits = account::limits(1, 1).unwrap();
-    assert!(!block(account::set_limits(&db, &token(1), limits, NOON + SESSION_MS)).unwrap());
+    assert!(block(account::set_limits(&db, &token(1), limits, None, NOON + SESSION_MS)).unwrap().is_none());
     assert!(!block(account::sign_out(&db, &token(1), false, NOON + SESSION_MS)).unwrap());
 }
 
@@ -126,12 +126,12 @@ fn a_session_is_live_until_its_last_millisecond() {
 fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (owner, _) = sign_up(&db, 1, NOON);
-    let sign_in = |number: u8, place: u8, shown: u8| {
-        let challenge = challenge(person(number).enterprise_address(), place, NOON);
+    let sign_in = |number: u8, nonce: u8, shown: u8| {
+        let challenge = challenge(person(number).enterprise_address(), nonce, NOON);
         block(account::sign_in(&db, &challenge, &wallet(200 + number, 1), &token(shown), StorageHeadroom::Short, NOON))
     };
-    for place in 2..100 {
-        assert!(matches!(sign_in(2, place, place), Err(NotSignedIn::StorageFull)));
+    for nonce in 2..100 {
+        assert!(matches!(sign_in(2, nonce, nonce), Err(NotSignedIn::StorageFull)));
     }
     assert_eq!(one(&db, "SELECT CAST(count(*) AS TEXT) FROM challenge_claims"), "1", "who is refused leaves nothing");
     assert_eq!(sign_in(1, 1, 101).unwrap().wallet_address, owner.wallet_address);

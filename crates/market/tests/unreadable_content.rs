@@ -48,7 +48,7 @@ struct World {
     terms: ListingTerms,
     header: String,
     tx: TxHash,
-    /// Reads for who paid that fail: no place was free for ten seconds, the store did not answer.
+    /// Reads for who paid that fail: no memory was free for ten seconds, the store did not answer.
     failing: Cell<u32>,
     /// Whether the payer's network read as much as it may.
     read_up: Cell<bool>,

@@ -691,9 +691,9 @@ fn what_signing_in_leaves_goes_away_once_it_is_over() {
         "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
            VALUES ('owner', 'wallet', printf('%056d', 0), 1, 1000000, 1000000, 0)",
     );
-    for (place, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
-        run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {place}), 'owner', {end})"));
-        run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {place}), '', {end})"));
+    for (index, end) in [(1, NOON - 1), (2, NOON + 24 * 60 * 60 * 1_000)] {
+        run(&sales, &format!("INSERT INTO sessions VALUES (printf('%064d', {index}), 'owner', {end})"));
+        run(&sales, &format!("INSERT INTO challenge_claims VALUES (printf('%064d', {index}), '', {end})"));
     }
     sales.tick();
     for (key, table) in [("token_hash", "sessions"), ("digest", "challenge_claims")] {
@@ -746,6 +746,18 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     grant("spent", "other", NOON, "1");
     grant("forgotten", "other", NOON - 101 * day, "NULL");
     run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
+    let request = |id: u64, grant: &str, until: u64| {
+        run(
+            &sales,
+            &format!(
+                "INSERT INTO purchase_requests VALUES (printf('%032d', {id}), 'owner', printf('%32s', '{grant}'), 'listing {id}', \
+                   'instant', 1, NULL, NULL, {until})"
+            ),
+        );
+    };
+    request(1, "live", NOON - 1);
+    request(2, "live", NOON + day);
+    request(3, "ended", NOON + day);
     run(
         &sales,
         &format!(
@@ -768,6 +780,7 @@ fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
     assert_eq!(left("id", "oauth_grants"), "live");
     assert_eq!(left("tx_id", "agent_spends"), "");
     assert_eq!(left("url", "oauth_documents"), "kept");
+    assert_eq!(left("listing_id", "purchase_requests"), "listing 2");
     assert_eq!(left("digest", "oauth_assertions"), "");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM daily_listing_usage WHERE day = 1"), "0");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM registered_days"), "0");

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use api_types::{Creator, Listing, Me, NewListing, Purchase, check};
 use cardano::{Lovelace, TxHash};
 use market::{
-    DeliveryMode, ListingId, account,
+    DeliveryMode, ListingId,
+    account::{self, AskAbove},
     catalogue::{self, Filter, Newest, Quota, Source},
     contents::InDatabase,
     listing,
@@ -132,6 +133,8 @@ fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_
 fn an_account_has_every_field() {
     let Sold { sales, .. } = sold();
     sign_up(&sales.db, OWNER, NOON);
+    let (limits, above) = (account::limits(10, 30).unwrap(), AskAbove::from_ada(5).unwrap());
+    block(account::set_limits(&sales.db, &token(OWNER), limits, Some(above), NOON)).unwrap().unwrap();
     let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
     check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
 }

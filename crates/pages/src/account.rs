@@ -11,17 +11,21 @@ use serde::Deserialize;
 use crate::{
     asset::ACCOUNT,
     format::{count, on, span, tada},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts,
-    view::{Agent, Listing, Purchase, Seller},
+    view::{Agent, Listing, Purchase, PurchaseRequest, Seller},
 };
 
+mod request;
 mod selling;
 
+pub use request::page as request;
 pub use selling::{Payout, Sale};
 
 /// Purchases and listings that are shown: the newest.
 pub const SHOWN: usize = 50;
+/// No purchase may cost more: agents that ask above it never do.
+const NEVER: Lovelace = Lovelace::from_ada(MAX_PER_PAYMENT_ADA);
 
 /// An account, as its owner sees it.
 #[derive(Clone, Debug)]
@@ -38,6 +42,10 @@ pub struct Account {
     pub daily_budget: Lovelace,
     /// Of that, today.
     pub spent_today: Lovelace,
+    /// Above which price agents ask; `None`: never.
+    pub ask_above: Option<Lovelace>,
+    /// What they ask now, the oldest first.
+    pub waiting: Vec<PurchaseRequest>,
     /// What was bought, newest first.
     pub purchases: Vec<Purchase>,
     /// What that is called.
@@ -65,7 +73,7 @@ pub struct Title {
 }
 
 fn around(main: &Markup) -> String {
-    Page { title: "Your account", place: Place::Account, script: Some(&ACCOUNT), card: None }.around(main)
+    Page { title: "Your account", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(main)
 }
 
 /// The page without a session.
@@ -100,6 +108,7 @@ pub fn page(account: &Account, now: u64) -> String {
                 }
                 div #talk { (parts::progress()) }
             }
+            @if !account.waiting.is_empty() { (request::list(&account.waiting)) }
             div.pair { (account.money()) (account.limits()) }
             (account.bought())
             (account.selling())
@@ -154,11 +163,13 @@ impl Account {
                 p { b { (tada(self.spent_today)) } " of " (tada(self.daily_budget)) " spent today" }
                 meter min="0" max=(self.daily_budget) value=(self.spent_today) aria-label="Spent today" {}
                 div.pair {
-                    (limit("per-purchase", "Most per purchase (tADA)", MAX_PER_PAYMENT_ADA, self.max_per_payment))
-                    (limit("per-day", "Most per day (tADA)", MAX_DAILY_BUDGET_ADA, self.daily_budget))
+                    (limit("per-purchase", "Most per purchase (tADA)", 1, MAX_PER_PAYMENT_ADA, self.max_per_payment))
+                    (limit("per-day", "Most per day (tADA)", 1, MAX_DAILY_BUDGET_ADA, self.daily_budget))
                 }
+                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, self.ask_above.unwrap_or(NEVER)))
                 button.quiet type="button" data-action="limits" { "Change limits" }
-                p.note { "For you here and all your agents together. A day ends at midnight UTC." }
+                p.note { "The limits are for you here and all your agents together. A day ends at midnight UTC." }
+                p.note { "What an agent would buy above that price waits until you approve it. At " (MAX_PER_PAYMENT_ADA) ", agents never ask." }
             }
         }
     }
@@ -222,11 +233,11 @@ fn hundredths(amount: Lovelace) -> Lovelace {
     amount.saturating_sub(Lovelace::new(amount.get() % 10_000).unwrap_or(Lovelace::ZERO))
 }
 
-fn limit(id: &str, label: &str, most: u32, now: Lovelace) -> Markup {
+fn limit(id: &str, label: &str, least: u32, most: u32, now: Lovelace) -> Markup {
     html! {
         p.field {
             label for=(id) { (label) }
-            input #(id) type="number" inputmode="numeric" min="1" max=(most) step="1" required value=(now.get() / 1_000_000);
+            input #(id) type="number" inputmode="numeric" min=(least) max=(most) step="1" required value=(now.get() / 1_000_000);
         }
     }
 }

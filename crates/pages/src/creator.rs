@@ -4,7 +4,7 @@ use maud::html;
 
 use crate::{
     format::{count, short},
-    layout::{Card, Page, Place},
+    layout::{Card, Page, Section},
     parts,
     view::{Listing, Seller},
 };
@@ -37,5 +37,5 @@ pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], 
     };
     let description = format!("{}: {} on Surety.", title, count(seller.sales, "sale"));
     let card = Card { url: format!("{origin}/creators/{address}"), description, ..Card::default() };
-    Page { title: &title, place: Place::Elsewhere, script: None, card: Some(card) }.around(&main)
+    Page { title: &title, section: Section::Elsewhere, script: None, card: Some(card) }.around(&main)
 }

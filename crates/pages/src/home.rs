@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use url::form_urlencoded::Serializer;
 
 use crate::{
-    layout::{Card, Page, Place},
+    layout::{Card, Page, Section},
     parts,
     view::Listing,
 };
@@ -135,7 +135,7 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
         }
     };
     let card = Card { url: format!("{origin}/"), description: WHAT.into(), ..Card::default() };
-    Page { title: &title, place: Place::Catalogue, script: None, card: Some(card) }.after_search(&asked.q, &main)
+    Page { title: &title, section: Section::Catalogue, script: None, card: Some(card) }.after_search(&asked.q, &main)
 }
 
 fn capital(text: &str) -> String {

@@ -22,7 +22,7 @@ pub struct Card {
 
 /// Which entry of the navigation a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Section {
     /// `/`
     Catalogue,
     /// `/sell`
@@ -41,7 +41,7 @@ pub struct Page<'a> {
     /// For the tab and for links elsewhere.
     pub title: &'a str,
     /// Where it is in the navigation.
-    pub place: Place,
+    pub section: Section,
     /// Its script, where a wallet signs on it.
     pub script: Option<&'static Asset>,
     /// What a link to it shows; without one, search engines are asked to leave it out.
@@ -58,7 +58,7 @@ impl Page<'_> {
     /// The whole document around `<main>`, with the words that were searched for.
     #[must_use]
     pub fn after_search(&self, words: &str, main: &Markup) -> String {
-        let alone = self.place == Place::Alone;
+        let alone = self.section == Section::Alone;
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -102,14 +102,14 @@ impl Page<'_> {
     }
 
     fn header(&self, searched: &str) -> Markup {
-        let entry = |place, path, words| {
-            let account = place == Place::Account;
-            html! { a href=(path) aria-current=[(self.place == place).then_some("page")] data-account[account] { (words) } }
+        let entry = |section, path, words| {
+            let account = section == Section::Account;
+            html! { a href=(path) aria-current=[(self.section == section).then_some("page")] data-account[account] { (words) } }
         };
         let brand = html! { img src=(ICON.path) alt="" width="28" height="28"; "Surety" };
         html! {
             header.site {
-                @if self.place == Place::Alone {
+                @if self.section == Section::Alone {
                     span.brand { (brand) }
                 } @else {
                     a.brand href="/" { (brand) }
@@ -117,9 +117,9 @@ impl Page<'_> {
                         input type="search" name="q" value=(searched) maxlength="200" aria-label="Search prompts" placeholder="Search prompts";
                     }
                     nav aria-label="Site" {
-                        (entry(Place::Catalogue, "/", "Browse"))
-                        (entry(Place::Sell, "/sell", "Sell"))
-                        (entry(Place::Account, "/me", "Account"))
+                        (entry(Section::Catalogue, "/", "Browse"))
+                        (entry(Section::Sell, "/sell", "Sell"))
+                        (entry(Section::Account, "/me", "Account"))
                     }
                 }
             }

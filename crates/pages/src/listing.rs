@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::{
     format::{clipped, on, tada},
-    layout::{Card, Page, Place},
+    layout::{Card, Page, Section},
     parts,
     preview::{self, Size},
     view::{Listing, Seller},
@@ -38,7 +38,7 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
         }
         p.buybar { (buy(listing)) }
     };
-    Page { title: &listing.title, place: Place::Elsewhere, script: None, card: Some(card(origin, listing)) }
+    Page { title: &listing.title, section: Section::Elsewhere, script: None, card: Some(card(origin, listing)) }
         .around(&main)
 }
 

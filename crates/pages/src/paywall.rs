@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::{
     asset::{ICON, PAYWALL},
     format::{clock, file_name, tada},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts, preview,
     view::Listing,
 };
@@ -54,7 +54,7 @@ pub fn page(offer: &Offer<'_>) -> String {
         }
     };
     let title = format!("Buy {}", listing.title);
-    Page { title: &title, place: Place::Elsewhere, script: Some(&PAYWALL), card: None }.around(&main)
+    Page { title: &title, section: Section::Elsewhere, script: Some(&PAYWALL), card: None }.around(&main)
 }
 
 fn summary(listing: &Listing) -> Markup {
@@ -157,7 +157,7 @@ fn owned() -> Markup {
     }
 }
 
-/// Where the purchase stands, in place of the form.
+/// Where the purchase stands, instead of the form.
 fn stages() -> Markup {
     html! {
         section #working hidden tabindex="-1" aria-labelledby="steps" {

@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use crate::layout::{Page, Place};
+use crate::layout::{Page, Section};
 
 /// Why there is no page; `words` are the API's, for what only the service knows.
 #[must_use]
@@ -23,5 +23,5 @@ pub fn page(status: u16, words: &str) -> String {
             p { a.button href="/" { "Browse prompts" } }
         }
     };
-    Page { title, place: Place::Elsewhere, script: None, card: None }.around(&main)
+    Page { title, section: Section::Elsewhere, script: None, card: None }.around(&main)
 }

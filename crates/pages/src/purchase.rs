@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::{
     asset::PURCHASE,
     format::{at, clock, file_name, on, short, span, tada},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts,
     view::{Deadlines, Listing, Purchase},
 };
@@ -64,7 +64,7 @@ pub fn page(shown: &Shown<'_>) -> String {
             (shown.receipt())
         }
     };
-    Page { title, place: Place::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
+    Page { title, section: Section::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
 }
 
 impl Shown<'_> {

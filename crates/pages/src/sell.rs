@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use crate::{
     asset::SELL,
-    layout::{Card, Page, Place},
+    layout::{Card, Page, Section},
     parts,
 };
 
@@ -32,7 +32,7 @@ pub fn page(origin: &str) -> String {
         }
     };
     let card = Card { url: format!("{origin}/sell"), description: WHAT.into(), ..Card::default() };
-    Page { title: "Sell a prompt", place: Place::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
+    Page { title: "Sell a prompt", section: Section::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
 }
 
 /// Filled in while the seller types.

@@ -1,7 +1,8 @@
 //! What pages show: the API's own types, so that a page and a program are never told different things.
 
 pub use api_types::{
-    Agent, Listing, Purchase, PurchaseEvent as Event, SellerFigures as Seller, SellerReputation as Reputation,
+    Agent, Listing, Purchase, PurchaseEvent as Event, PurchaseRequest, RequestStatus, SellerFigures as Seller,
+    SellerReputation as Reputation,
 };
 
 /// When an escrow's parties may act, POSIX ms.

@@ -44,8 +44,8 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
         }
         Value::Array(items) => {
             text.push(b'[');
-            for (place, item) in items.iter().enumerate() {
-                separate(place, text);
+            for (index, item) in items.iter().enumerate() {
+                separate(index, text);
                 write(item, text)?;
             }
             text.push(b']');
@@ -54,8 +54,8 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             text.push(b'{');
-            for (place, (name, member)) in members.into_iter().enumerate() {
-                separate(place, text);
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                separate(index, text);
                 name.is_ascii().then_some(())?;
                 serde_json::to_writer(&mut *text, name).ok()?;
                 text.push(b':');
@@ -67,8 +67,8 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-fn separate(place: usize, text: &mut Vec<u8>) {
-    if place > 0 {
+fn separate(index: usize, text: &mut Vec<u8>) {
+    if index > 0 {
         text.push(b',');
     }
 }

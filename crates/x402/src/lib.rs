@@ -87,9 +87,10 @@
 //! - `accepted` must equal what is offered in every byte of its canonical text (RFC 8785); `cip34:0-1` is another name
 //!   for `cardano:preprod`. No object of a header may have a name twice.
 //! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
-//! - A payment that was broadcast already is reported as such ([`exact::VerifiedPayment::public`]): what is public proves
-//!   nothing about who presents it, so the server asks for the payer's signature, unless the payment commits to its request
-//!   ([`request_commitment`]). The service that settles honours the same header until the content was delivered ([`settlement::NotSettled`]).
+//! - A payment that was broadcast already is reported as such ([`exact::VerifiedPayment::public`]). What is public
+//!   proves nothing about who presents it. So the server asks for the payer's signature, unless the payment commits to
+//!   its request ([`request_commitment`]). The service that settles honours the same header until the content was
+//!   delivered ([`settlement::NotSettled`]).
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

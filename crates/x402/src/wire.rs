@@ -1,8 +1,8 @@
 //! What travels: x402 v2's objects, and the headers that carry them as base64 of JSON.
 //!
 //! Parsing is bounded and strict about types. Fields that the specification does not name are ignored where it allows
-//! extension (`PaymentPayload`, `ResourceInfo`, the scheme's `payload`), and refused inside `PaymentRequirements`:
-//! what a buyer accepted must be exactly what was offered, so a field that was never offered is a difference.
+//! extension (`PaymentPayload`, `ResourceInfo`, the scheme's `payload`), and refused inside `PaymentRequirements`. What
+//! a buyer accepted must be exactly what was offered, so a field that was never offered is a difference.
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 

@@ -1,12 +1,12 @@
-//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside POSIX
-//! ms, where to look, and bought content last, so that a client that cuts a result loses nothing else.
+//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside
+//! POSIX ms, and links. Bought content comes last: a client that cuts a result loses nothing else.
 
 use cardano::Lovelace;
 use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// Members whose values are POSIX ms as texts.
-const TIMES: [&str; 6] = ["at", "createdAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
+const TIMES: [&str; 7] = ["at", "createdAt", "expiresAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
 /// The member that may be long.
 const CONTENT: &str = "content";
 /// Where anyone sees a transaction of preprod.

@@ -19,8 +19,8 @@ const SLOW: [&str; 2] = ["buy_listing", "unlock_listing"];
 pub struct ProgressToken(Value);
 
 impl ProgressToken {
-    /// The token of a call that is to be answered as a stream: a tool that waits, a token, a client that takes events, and
-    /// nothing wrong with the request, for a stream's status is always 200.
+    /// The token of a call that is to be answered as a stream: a tool that waits, a token, and a client that takes
+    /// events. Nothing may be wrong with the request, for a stream's status is always 200.
     #[must_use]
     pub fn of(message: &Message, headers: &Headers<'_>, accept: Option<&str>) -> Option<Self> {
         let Message::Request(request) = message else { return None };

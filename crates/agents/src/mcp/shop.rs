@@ -1,6 +1,6 @@
 //! What the tools need of the shop: two ports, connected to the checkout by the worker.
 
-use api_types::EscrowDeadlines;
+use api_types::{EscrowDeadlines, PurchaseRequest};
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     catalogue::{Filter, Page},
@@ -30,9 +30,10 @@ pub trait Shop: Shelf {
     fn is_demo(&self) -> bool;
     /// The purchase by which the account owns a listing, if it does.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
-    /// Buys from the service wallet within the limits, or finds what is owned. Asking again for the same listing and mode
-    /// never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending if it must.
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError>;
+    /// Buys from the service wallet within the limits, finds what is owned, or asks the owner to approve it. Asking again for
+    /// the same listing and mode never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending
+    /// if it must.
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError>;
     /// The account's purchases, newest first, each with the listing's title and price.
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;
     /// One purchase, with its content where the account owns it and `with_content` is set.
@@ -48,6 +49,20 @@ pub trait Shop: Shelf {
 pub trait OpenShop: Shelf {
     /// Sells over x402, or hands out again what was bought.
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError>;
+}
+
+/// What came of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ordered {
+    /// Paid, now or before.
+    Bought(BoughtListing),
+    /// The owner is asked to approve it; nothing is paid.
+    Asked {
+        /// What the owner is asked.
+        request: PurchaseRequest,
+        /// What the listing promised.
+        listed_hash: ContentHash,
+    },
 }
 
 /// What a purchase gave.
@@ -82,6 +97,8 @@ pub struct WalletState {
     pub daily_budget: Lovelace,
     /// Of it, spent or reserved today.
     pub spent_today: Lovelace,
+    /// What costs more needs the owner's approval.
+    pub ask_above: Option<Lovelace>,
     /// Whether it is the shared demo wallet.
     pub is_demo: bool,
 }
@@ -155,6 +172,14 @@ pub enum ShopError {
         /// What is left.
         left: Lovelace,
     },
+    /// The owner declined it.
+    #[error(
+        "Not bought: the owner declined this purchase. Do not try it again: choose something else, or ask the owner."
+    )]
+    Declined,
+    /// Too many requests wait for the owner's answer.
+    #[error("Not bought: too many purchases wait for the owner's approval already. Ask the owner to answer them.")]
+    TooManyWaiting,
     /// Too little in the wallet.
     #[error(
         "Not bought: the owner's Surety balance is too low. Ask the owner to send at least {} more (preprod tADA) to {address}, then try again.", .missing.display_tada()

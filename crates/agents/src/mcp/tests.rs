@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use api_types::{
-    Listing, Purchase, PurchaseStatus, check,
+    Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, check,
     mcp::{FoundListings, OwnPurchases},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -42,6 +42,8 @@ pub(super) struct Stall {
     pub demo: bool,
     /// Whether what is asked for is owned.
     pub owned: bool,
+    /// Whether the owner has to approve it first.
+    pub asks: bool,
 }
 
 impl Stall {
@@ -120,17 +122,31 @@ impl Shop for Stall {
     async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
         Ok(self.owned.then(|| TxHash::new([7; 32])))
     }
-    async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
+    async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError> {
         self.refuse()?;
+        if self.asks {
+            let request = PurchaseRequest {
+                id: "0a".repeat(16),
+                listing_id: ID.into(),
+                title: "A hero".into(),
+                mode,
+                price_lovelace: Lovelace::from_ada(5),
+                client_name: "Test".into(),
+                status: RequestStatus::Waiting,
+                expires_at: 1_790_000_000_000,
+                tx: None,
+            };
+            return Ok(Ordered::Asked { request, listed_hash: self.listed() });
+        }
         self.bought.borrow_mut().push(mode);
-        Ok(BoughtListing {
+        Ok(Ordered::Bought(BoughtListing {
             tx: TxHash::new([7; 32]),
             paid: Lovelace::from_ada(5),
             already_owned: self.owned,
             listed_hash: self.listed(),
             content: self.content.clone(),
             deadlines: None,
-        })
+        }))
     }
     async fn purchases(&self, _: Option<Cursor>) -> Result<Page, ShopError> {
         Ok(Page { json: json!([purchase()]).to_string(), next: None })
@@ -148,6 +164,7 @@ impl Shop for Stall {
             max_per_payment: Lovelace::from_ada(10),
             daily_budget: Lovelace::from_ada(30),
             spent_today: Lovelace::ZERO,
+            ask_above: Some(Lovelace::from_ada(3)),
             is_demo: true,
         })
     }
@@ -213,7 +230,7 @@ impl<S: Shop> Shop for &S {
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
         (**self).owned(id).await
     }
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<BoughtListing, ShopError> {
+    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError> {
         (**self).buy(id, mode).await
     }
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
@@ -373,6 +390,24 @@ fn a_purchase_that_waits_for_its_block_says_what_to_call() {
 }
 
 #[test]
+fn a_purchase_that_waits_for_the_owners_approval_is_no_error_and_says_where_it_is_given() {
+    let stall = Stall { asks: true, ..Stall::default() };
+    let answer = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" }));
+    assert!(!answer.is_error);
+    let told = answer.value();
+    assert_eq!((&told["status"], &told["paidNow"]), (&json!("awaiting_approval"), &json!("0")));
+    let page = "https://surety.example.com/me/requests/".to_owned() + &"0a".repeat(16);
+    let approval = json!({
+        "page": page, "title": "A hero", "priceLovelace": "5000000", "priceTada": "5",
+        "expiresAt": "1790000000000", "expiresAtIso": "2026-09-21T14:13:20Z",
+    });
+    assert_eq!(told["approval"], approval);
+    assert!(told.get("tx").is_none() && told.get("links").is_none());
+    assert!(told["next"].as_str().unwrap().contains("call buy_listing again"));
+    assert_eq!(call(&stall, "my_wallet", json!({})).value()["askAboveTada"], "3");
+}
+
+#[test]
 fn long_contents_are_paged_and_nothing_is_lost() {
     let content: String = (0..60_000_u32).map(|n| char::from_u32(0x4e00 + n % 5_000).unwrap()).collect();
     let stall = Stall { content: Some(content.clone()), ..Stall::default() };
@@ -399,6 +434,8 @@ fn refusals_of_the_shop_say_what_to_do_next() {
         (ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) }, "12 tADA"),
         (ShopError::OverDailyBudget { price: Lovelace::from_ada(9), left: Lovelace::from_ada(1) }, "midnight"),
         (ShopError::TooLittle { missing: Lovelace::from_ada(7), address: "addr_test1q".into() }, "addr_test1q"),
+        (ShopError::Declined, "the owner declined"),
+        (ShopError::TooManyWaiting, "https://surety.example.com/me"),
         (ShopError::RateLimited("too many purchases: try again in 60 seconds".into()), "in 60 seconds"),
         (ShopError::Unavailable("D1 said no".into()), "Make the same call again"),
     ];

@@ -1,13 +1,13 @@
 //! The tools, and the seven of `/mcp`.
 
 use api_types::{
-    Purchase, PurchaseStatus as Status,
+    Purchase, PurchaseRequest, PurchaseStatus as Status,
     mcp::{
-        BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments, PurchaseStatus,
-        Purchased, SearchListings, WalletView, Withdrawal,
+        ApprovalAsked, BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments,
+        PurchaseStatus, Purchased, SearchListings, WalletView, Withdrawal,
     },
 };
-use cardano::{ContentHash, TxHash};
+use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     catalogue::{Filter, Page},
     checkout::OwnPurchase,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     for_models::{self, in_a_list, links, spendable},
-    shop::{BoughtListing, Shelf, Shop, ShopError, WalletState},
+    shop::{BoughtListing, Ordered, Shelf, Shop, ShopError, WalletState},
     view::{content_page, filter},
 };
 
@@ -218,17 +218,23 @@ async fn get_own(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome
 
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let BuyListing { id, mode } = read(arguments)?;
-    let bought = shop.buy(&listing_id(&id)?, mode).await.map_err(|error| not_bought(shop, &error))?;
-    let bought = purchased(bought);
-    Ok(ToolResult::with(&bought, |fields| {
+    let ordered = shop.buy(&listing_id(&id)?, mode).await.map_err(|error| not_bought(shop, &error))?;
+    let told = match ordered {
+        Ordered::Bought(bought) => purchased(bought),
+        Ordered::Asked { request, listed_hash } => asked(request, listed_hash, &shop.origin()),
+    };
+    Ok(ToolResult::with(&told, |fields| {
         for_models::paid_now(fields);
-        fields.insert("links".into(), links(&shop.origin(), &bought.tx.to_string()));
+        fields.extend(told.tx.map(|tx| ("links".to_owned(), links(&shop.origin(), &tx.to_string()))));
     }))
 }
 
 /// Why nothing was bought, and who can change that: the demo wallet's limits are no owner's.
 fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
-    let limited = matches!(error, ShopError::OverPurchaseLimit { .. } | ShopError::OverDailyBudget { .. });
+    let limited = matches!(
+        error,
+        ShopError::OverPurchaseLimit { .. } | ShopError::OverDailyBudget { .. } | ShopError::TooManyWaiting
+    );
     match (limited, shop.is_demo()) {
         (false, _) => error.to_string(),
         (true, false) => format!("{error} The owner does so at {}/me.", shop.origin()),
@@ -306,12 +312,35 @@ fn purchased(bought: BoughtListing) -> Purchased {
         status: if content.is_some() { Delivery::Delivered } else { Delivery::Pending },
         already_owned: bought.already_owned,
         paid_lovelace: bought.paid,
-        tx: bought.tx,
+        tx: Some(bought.tx),
+        approval: None,
         deadlines: bought.deadlines,
         content_hash: bought.listed_hash,
         content_matches,
         next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| next.into()),
         content,
+    }
+}
+
+fn asked(request: PurchaseRequest, listed_hash: ContentHash, origin: &str) -> Purchased {
+    let next = "Nothing is paid yet: at this price the owner approves each purchase. Give the owner approval.page, and call \
+        buy_listing again with the same arguments once they have approved; an approval is good for an hour.";
+    Purchased {
+        status: Delivery::AwaitingApproval,
+        already_owned: false,
+        paid_lovelace: Lovelace::ZERO,
+        tx: None,
+        approval: Some(ApprovalAsked {
+            page: format!("{origin}/me/requests/{}", request.id),
+            title: request.title,
+            price_lovelace: request.price_lovelace,
+            expires_at: request.expires_at,
+        }),
+        deadlines: None,
+        content_hash: listed_hash,
+        content_matches: None,
+        content: None,
+        next: next.into(),
     }
 }
 
@@ -371,6 +400,7 @@ fn wallet_view(wallet: WalletState) -> WalletView {
         max_per_payment_lovelace: wallet.max_per_payment,
         daily_budget_lovelace: wallet.daily_budget,
         spent_today_lovelace: wallet.spent_today,
+        ask_above_lovelace: wallet.ask_above,
         shared_demo_wallet: wallet.is_demo,
         next,
     }

@@ -5,9 +5,9 @@
 //!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
-//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant; all
-//! of it hangs on the consent request's id not being there yet, so of many answers one counts, and on the share that one
-//! network has of a day's: answers cost nothing where a wallet is made up for them, and what they leave stays for long.
+//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant.
+//! All of it needs that the consent request's id is not stored yet, so of many answers one counts. It needs room in the
+//! network's share of the day: anyone can make up a wallet for an answer, and a grant stays for long.
 
 use api_types::{ConnectChallenge, Connected};
 use cardano::{
@@ -19,7 +19,8 @@ use cardano::{
 };
 use market::{
     account::{
-        DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA, NewWallet,
+        AskAbove, DEFAULT_DAILY_BUDGET, DEFAULT_MAX_PER_PAYMENT, DEMO_OWNER, MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA,
+        NewWallet,
     },
     challenge::{self, Challenge, Challenges, ChallengesError, Purpose},
     limits::{DAY_MS, day},
@@ -147,6 +148,8 @@ pub struct Approval {
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
+    /// When the account's agents ask; `None`: that stays as it is.
+    pub ask_above: Option<AskAbove>,
     /// The limits are those that the form began with: an account that has its own keeps them.
     pub keeps_limits: bool,
 }
@@ -180,6 +183,13 @@ pub async fn check(
         None => false,
         Some(keep) => keep.as_bool().ok_or_else(|| invalid("keepLimits: must be true or false"))?,
     };
+    let ask_above = match fields.get("askAboveAda") {
+        None | Some(Value::Null) => None,
+        Some(ada) => {
+            let ada = ada.as_u64().and_then(|ada| u32::try_from(ada).ok()).unwrap_or(u32::MAX);
+            Some(AskAbove::from_ada(ada).map_err(|error| ApprovalError::Invalid(error.to_string()))?)
+        }
+    };
     let scope = match fields.get("scope") {
         None => request.scope,
         Some(scope) => match Scope::deserialize(scope) {
@@ -197,7 +207,7 @@ pub async fn check(
         "wallet" => Approver::Wallet(signer(&fields, &request, challenges, port, now_ms).await?),
         _ => return Err(invalid("mode: must be wallet or demo")),
     };
-    Ok(Approval { request, approver, scope, max_per_payment, daily_budget, keeps_limits })
+    Ok(Approval { request, approver, scope, max_per_payment, daily_budget, ask_above, keeps_limits })
 }
 
 async fn signer(
@@ -335,20 +345,23 @@ impl Writing<'_> {
             Approver::Wallet(owner) => Some(owner.payment_key()),
             Approver::Demo => None,
         };
-        let ((max_per_payment, daily_budget), on_conflict) = match self.approval.approver {
-            Approver::Wallet(_) if self.approval.keeps_limits => {
-                ((self.approval.max_per_payment, self.approval.daily_budget), "DO NOTHING")
-            }
-            Approver::Wallet(_) => (
-                (self.approval.max_per_payment, self.approval.daily_budget),
-                "DO UPDATE SET max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget",
-            ),
-            Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), "DO NOTHING"),
+        let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
+        let ((max_per_payment, daily_budget), ask_above, keeps_limits) = match self.approval.approver {
+            Approver::Wallet(_) => ((max_per_payment, daily_budget), ask_above, keeps_limits),
+            Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), None, true),
         };
+        let changes = [
+            (!keeps_limits)
+                .then_some("max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget"),
+            ask_above.map(|_| "ask_above = excluded.ask_above"),
+        ];
+        let changes: Vec<&str> = changes.into_iter().flatten().collect();
+        let on_conflict =
+            if changes.is_empty() { "DO NOTHING".to_owned() } else { format!("DO UPDATE SET {}", changes.join(", ")) };
         let sql = format!(
             "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, \
-               owner_key, wallet_key) \
-             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12 WHERE {COUNTED} AND NOT {GRANTED} \
+               owner_key, wallet_key, ask_above) \
+             SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12, CAST(?13 AS INTEGER) WHERE {COUNTED} AND NOT {GRANTED} \
              ON CONFLICT (owner) {on_conflict}"
         );
         self.statement(
@@ -362,6 +375,7 @@ impl Writing<'_> {
                 self.now_ms.into(),
                 owner_key.into(),
                 wallet.address.payment_key().into(),
+                ask_above.and_then(AskAbove::price).into(),
             ],
         )
     }

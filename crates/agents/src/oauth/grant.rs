@@ -58,6 +58,7 @@ pub async fn caller(
         "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'scope', g.scope, 'account', json_object('owner', a.owner, \
            'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
            'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
+           'askAbove', CAST(a.ask_above AS TEXT), \
            'authorization', json_object('grant', g.id))) \
          FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
          WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",

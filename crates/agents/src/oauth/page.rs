@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 use pages::{
     asset::{Asset, CONSENT},
-    layout::{Page, Place},
+    layout::{Page, Section},
     parts,
 };
 
@@ -19,7 +19,7 @@ use super::{
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
 fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
-    Page { title, place: Place::Alone, script, card: None }.around(main)
+    Page { title, section: Section::Alone, script, card: None }.around(main)
 }
 
 /// The consent page (200). `demo` says whether the shared demo wallet may be chosen.
@@ -113,6 +113,11 @@ fn limits() -> Markup {
                 label for="per-day" { "Most per day (tADA)" }
                 input #per-day type="number" inputmode="numeric" min="1" max="500" step="1" required value=(per_day);
             }
+            p.field {
+                label for="ask-above" { "Agents ask me above (tADA)" }
+                input #ask-above type="number" inputmode="numeric" min="0" max="100" step="1" aria-describedby="asks";
+            }
+            p.note #asks { "What an agent would buy above that price waits until you approve it. Left empty, that stays as it is: at first, agents never ask." }
         }
     }
 }

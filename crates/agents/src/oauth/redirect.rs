@@ -11,9 +11,10 @@ pub const MAX_REDIRECT_URI: usize = 1_024;
 /// Schemes without a domain in their name that editors had registered before RFC 8252 asked for one.
 const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
 
-/// A redirect URI in its one spelling, without user information and fragment (RFC 6749 section 3.1.2): https, http to
-/// loopback (RFC 8252 section 7.3), or a scheme of a program's own (section 7.1): a reversed domain, or one of [`EDITORS`].
-/// Another program may claim such a scheme, as it may the loopback port: PKCE, which every client uses, is what protects.
+/// A redirect URI in its one spelling, without user information and fragment (RFC 6749 section 3.1.2). It is https,
+/// http to loopback (RFC 8252 section 7.3), or a scheme of a program's own (section 7.1): a reversed domain, or one of
+/// [`EDITORS`]. Another program may claim such a scheme, as it may the loopback port: PKCE, which every client uses, is
+/// what protects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RedirectUri {

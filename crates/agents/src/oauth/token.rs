@@ -4,8 +4,8 @@
 //!   surety_rt_ base64url( grant (16) ‖ generation (4) ‖ end, POSIX ms (8) ‖ HMAC-SHA-256 over kind, issuer and these (32) )
 //! ```
 //!
-//! So garbage is refused without asking the database, a stolen database opens nothing, and a token that has to be given
-//! out again (a client that lost the answer to a refresh) is made again, from the grant's row alone.
+//! So garbage is refused without asking the database, and a stolen database opens nothing. A client that lost the
+//! answer to a refresh gets the same token again: it is made from the grant's row alone.
 
 use std::fmt;
 

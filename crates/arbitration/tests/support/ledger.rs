@@ -217,7 +217,7 @@ impl Evaluate for Ledger {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let inputs: BTreeSet<TxRef> = utxos.spent.into_iter().collect();
         let by_script = inputs.iter().enumerate().filter(|(_, input)| utxos.by_script.contains(input));
-        let units: BTreeMap<usize, ExUnits> = by_script.map(|(place, _)| (place, LITTLE)).collect();
+        let units: BTreeMap<usize, ExUnits> = by_script.map(|(index, _)| (index, LITTLE)).collect();
         self.asked(|| Evaluation::Accepted(units)).await
     }
 }

@@ -13,8 +13,8 @@ use crate::{
     hash::{TxHash, TxRef},
 };
 
-/// Bytes of the outputs' JSON that are read: 16 kB of transaction hold fewer than 5,500 tokens (3 bytes each at least),
-/// about 100 bytes of JSON each, or fewer than 500 outputs of about 400 bytes.
+/// Bytes of the outputs' JSON that are read. A transaction of 16 kB holds fewer than 5,500 tokens (3 bytes each at
+/// least), about 100 bytes of JSON each, or fewer than 500 outputs of about 400 bytes.
 const MAX_OUTPUTS_JSON: usize = 2 << 20;
 
 /// The outputs of a transaction.

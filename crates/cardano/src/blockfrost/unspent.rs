@@ -18,7 +18,7 @@ use crate::{
 /// Outputs of one transaction or page that are read at most; the ledger's size limit keeps real ones far below.
 pub(super) const MAX_OUTPUTS: usize = 1_000;
 /// Different tokens in one output that are read at most. Anyone may send an output with as many as the ledger allows to
-/// any address, and one that is not read stops its owner's payments: 5,000 bytes of value (`maxValueSize`) hold fewer
+/// any address, and one that is not read stops its owner's payments. 5,000 bytes of value (`maxValueSize`) hold fewer
 /// than one for each 3 bytes.
 const MAX_ASSETS: usize = 2_000;
 
@@ -243,7 +243,7 @@ pub fn keep_most_valuable_within(utxos: &mut Vec<Utxo>, most: usize) {
     let mut held: usize = utxos.iter().map(tokens).sum();
     let worth = |utxo: &Utxo| u128::from(utxo.value.lovelace.get()).checked_div(tokens(utxo) as u128);
     while held > most {
-        let laden = utxos.iter().enumerate().filter_map(|(place, utxo)| Some((worth(utxo)?, place)));
+        let laden = utxos.iter().enumerate().filter_map(|(index, utxo)| Some((worth(utxo)?, index)));
         let Some((_, worst)) = laden.min() else { break };
         held = held.saturating_sub(tokens(&utxos.swap_remove(worst)));
     }

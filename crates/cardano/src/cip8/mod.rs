@@ -12,9 +12,9 @@
 //! the [`VerifyEd25519`] port. [`verify`] does the three in order.
 //!
 //! The profile. Wallet libraries (evolution-sdk, lucid-evolution, mesh, message-signing, the SDK of Lace) all emit
-//! definite lengths and shortest integers, in varying key order; anything else is refused, as are header and key
+//! definite lengths and shortest integers, in varying key order. Anything else is refused, as are header and key
 //! parameters that none of them emits. General COSE libraries put the tag 18 before a COSE_Sign1 (RFC 9052 section 2),
-//! and a key id into any header: the tag may be there, and a key id that is not signed must name the key.
+//! and a key id into any header. The tag may be there, and a key id that is not signed must name the key.
 
 use ciborium::Value;
 

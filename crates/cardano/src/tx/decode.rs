@@ -7,10 +7,10 @@
 //!                                            └ id = BLAKE2b-256 of exactly these bytes
 //! ```
 //!
-//! What a plain payment consists of is decoded into types; what else may be in a transaction is kept as bytes
-//! under its name ([`TxPart`]), so that a caller can refuse, or look into, what it did not expect.
-//! The reader is stricter than the ledger's: each difference is one where honest wallets do not tread
-//! (lengths longer than needed, duplicate keys in any map, nesting over [`MAX_CBOR_DEPTH`]).
+//! What a plain payment consists of is decoded into types. What else may be in a transaction is kept as bytes under its
+//! name ([`TxPart`]): a caller can refuse, or look into, what it did not expect. The reader is stricter than the
+//! ledger's: each difference is one where honest wallets do not tread (lengths longer than needed, duplicate keys in
+//! any map, nesting over [`MAX_CBOR_DEPTH`]).
 //!
 //! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`).
 

@@ -1,8 +1,8 @@
 //! What a transaction of anyone did, read from its bytes: what it spent and what it made.
 //!
-//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block has
-//! been judged by the ledger already, so this reader takes every encoding that a ledger takes, passes over what no
-//! caller asks for (certificates, votes, metadata, witnesses), and its work is bounded by the bytes of one transaction,
+//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block
+//! has been judged by the ledger already. So this reader takes every encoding that a ledger takes. It passes over what
+//! no caller asks for (certificates, votes, metadata, witnesses). Its work is bounded by the bytes of one transaction,
 //! whatever that transaction refers to.
 //!
 //! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`), whose
@@ -151,14 +151,14 @@ impl<'b> UtxosBody<'b> {
         redeemed: &BTreeSet<usize>,
     ) -> Result<TransactionUtxos, TransactionUtxosError> {
         let returned = self.outputs.len();
-        // A redeemer names its input by its place among all of them in order (Alonzo, `rdptr`).
+        // A redeemer names its input by its index among all of them in order (Alonzo, `rdptr`).
         let in_order = self.inputs.iter().copied().filter(|_| valid).collect::<BTreeSet<_>>();
-        let by_script = in_order.into_iter().enumerate().filter(|(place, _)| redeemed.contains(place));
+        let by_script = in_order.into_iter().enumerate().filter(|(index, _)| redeemed.contains(index));
         let by_script = by_script.map(|(_, input)| input).collect();
         let (spent, made) = if valid {
             (self.inputs, self.outputs.into_iter().zip(0_usize..).collect())
         } else {
-            // Its place is behind the outputs that the transaction would have made (Babbage, `collateralReturn`).
+            // Its index is behind the outputs that the transaction would have made (Babbage, `collateralReturn`).
             let made = self.collateral_return.map(|made| output::read(&mut Decoder::new(made))).transpose();
             let made = made.map_err(|_| TransactionUtxosError::Malformed("collateral return"))?;
             (self.collateral, made.into_iter().map(|made| (made, returned)).collect::<Vec<_>>())

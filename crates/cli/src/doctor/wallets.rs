@@ -22,9 +22,9 @@ const MOST: u64 = 5_000_000_000_000;
 const POLICIES: [&str; 2] = ["11", "22"];
 
 /// A wallet's output, hex of CBOR.
-fn output(place: u16, address: &str, lovelace: u64) -> String {
+fn output(index: u16, address: &str, lovelace: u64) -> String {
     let length = address.len() / 2;
-    format!("82825820{}19{place:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
+    format!("82825820{}19{index:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
 }
 
 /// The output with three tokens, in the order that CIP-21 has not.
@@ -87,7 +87,7 @@ impl Deployment {
     /// What a wallet holds that has most in one output, a little in 600, and something that no key spends.
     fn many_outputs(&self) -> Vec<String> {
         let own = self.own();
-        let small = (1..=600).map(|place| output(place, &own, 1_000_000));
+        let small = (1..=600).map(|index| output(index, &own, 1_000_000));
         let script = output(601, &format!("70{}", "0b".repeat(28)), 9_000_000);
         small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, MOST)]).collect()
     }

@@ -173,10 +173,10 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
     let Evidence { version, listing, purchase, steps, .. } = evidence;
     ensure(*version == VERSION, "version", "this program reads version 1")?;
     let shown = shown(evidence, blueprint, content)?;
-    for (place, (step, (status, datum))) in steps.iter().zip(&shown.steps).enumerate() {
-        ensure(step.status == *status, format!("steps[{place}].status"), &format!("the transaction left {status}"))?;
+    for (index, (step, (status, datum))) in steps.iter().zip(&shown.steps).enumerate() {
+        ensure(step.status == *status, format!("steps[{index}].status"), &format!("the transaction left {status}"))?;
         let same = step.datum == datum.as_ref().map(hex::encode);
-        ensure(same, format!("steps[{place}].datum"), "the transaction made another escrow")?;
+        ensure(same, format!("steps[{index}].datum"), "the transaction made another escrow")?;
     }
     let last = shown.steps.last().map(|(status, _)| status);
     ensure(last == Some(&purchase.status), "purchase.status", "the last step left another")?;
@@ -193,7 +193,7 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
 /// The first part that does not hold.
 pub fn shown(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>) -> Result<Shown, Flaw> {
     let Evidence { listing, purchase, quote, steps, .. } = evidence;
-    let read = steps.iter().enumerate().map(|(place, step)| read(place, step)).collect::<Result<Vec<_>, _>>()?;
+    let read = steps.iter().enumerate().map(|(index, step)| read(index, step)).collect::<Result<Vec<_>, _>>()?;
     let ordered = steps.is_sorted_by(|before, after| before.height <= after.height && before.at <= after.at);
     ensure(ordered, "steps", "a transaction's block is older than that of the one before it")?;
     let (first, rest) = read.split_first().ok_or_else(|| flaw("steps", "there is no transaction"))?;
@@ -229,14 +229,14 @@ pub fn shown(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
 }
 
 /// A step's transaction, with its signatures checked.
-fn read(place: usize, step: &Step) -> Result<ReadStep, Flaw> {
-    let part = format!("steps[{place}].cbor");
+fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
+    let part = format!("steps[{index}].cbor");
     let bytes = hex::decode(&step.cbor).map_err(|error| flaw(&part, error.to_string()))?;
     ensure(hex::encode(&bytes) == step.cbor, &part, "it is not in lowercase")?;
     ensure(ContentHash::of(&bytes) == step.sha256, &part, "sha256 is of other bytes")?;
     let tx = SignedTx::parse(&bytes).map_err(|error| flaw(&part, error.to_string()))?;
     let utxos = TransactionUtxos::read(&bytes).map_err(|error| flaw(&part, error.to_string()))?;
-    ensure(tx.id == step.tx_hash, format!("steps[{place}].txHash"), "cbor is another transaction")?;
+    ensure(tx.id == step.tx_hash, format!("steps[{index}].txHash"), "cbor is another transaction")?;
     ensure(tx.is_valid, &part, "it says that its scripts fail")?;
     let hash = tx.auxiliary_data.as_ref().map(cardano::tx::AuxiliaryData::hash);
     ensure(hash == tx.auxiliary_data_hash, &part, "its metadata are not those that were signed")?;
@@ -314,8 +314,8 @@ fn locked(extra: &EscrowExtra, of_buyer: &Datum) -> Datum {
 fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(Shown, Option<Vec<u8>>), Flaw> {
     let mut steps = vec![(lock.datum.state.name().to_owned(), lock.utxo.inline_datum.clone())];
     let (mut current, mut decision, mut result) = (Some(lock), None, None);
-    for (place, step) in (1_usize..).zip(rest) {
-        let part = format!("steps[{place}]");
+    for (index, step) in (1_usize..).zip(rest) {
+        let part = format!("steps[{index}]");
         let Some(escrow) = current else { return Err(flaw(part, "the escrow ended before")) };
         let reference = escrow.utxo.reference;
         ensure(step.utxos.spent.contains(&reference), &part, "it does not spend what the step before it left")?;
@@ -384,7 +384,7 @@ fn decided(
     })
 }
 
-/// The redeemer that released an input: `{[tag, place] => [data, units]}`, or a list of `[tag, place, data, units]`.
+/// The redeemer that released an input: `{[tag, index] => [data, units]}`, or a list of `[tag, index, data, units]`.
 fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
     let mut inputs = tx.inputs.clone();
     inputs.sort_unstable();
@@ -401,13 +401,13 @@ fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
             None => {}
         }
         decoder.array().ok()?;
-        let (tag, place) = (decoder.u64().ok()?, decoder.u64().ok()?);
+        let (tag, index) = (decoder.u64().ok()?, decoder.u64().ok()?);
         if is_map {
             decoder.array().ok()?;
         }
         let start = decoder.position();
         decoder.skip().ok()?;
-        if (tag, place) == (SPEND, wanted) {
+        if (tag, index) == (SPEND, wanted) {
             return Redeemer::from_cbor(cbor.get(start..decoder.position())?).ok();
         }
         decoder.skip().ok()?;

@@ -1,7 +1,7 @@
 //! Plutus data as the ledger writes it.
 //!
-//! Reading follows the expected shape and nothing else: no tree is built from outside bytes, so their nesting and
-//! length cost nothing, and whatever is not of the shape is [`InvalidDatum`], an answer and not a failure: anyone may send
+//! Reading follows the expected shape and nothing else. No tree is built from outside bytes, so their nesting and
+//! length cost nothing. What has another shape is [`InvalidDatum`], an answer and not a failure: anyone may send
 //! anything to a script's address.
 
 mod reader;

@@ -98,7 +98,7 @@ impl Planner<'_> {
         };
         let mut evaluated = BTreeMap::new();
         for ScriptInput { utxo, .. } in &plan.script_inputs {
-            let found = first.input_place(&utxo.reference).and_then(|place| units.get(&place));
+            let found = first.input_index(&utxo.reference).and_then(|index| units.get(&index));
             let found = found.ok_or_else(|| ChainError::Malformed("an evaluation of something else".to_owned()))?;
             evaluated.insert(utxo.reference, *found);
         }

@@ -73,7 +73,7 @@ impl Paid {
     }
 
     /// SQL of these listings' numbers, newest first, `?2` of them after `?3`; and of how many there are in all.
-    fn places(&self, with_escrow: bool) -> (String, String) {
+    fn selection(&self, with_escrow: bool) -> (String, String) {
         let (condition, _) = self.condition(with_escrow);
         let Some(own) = self.counted(with_escrow) else {
             let shown = format!("FROM listings INDEXED BY listings_by_seller WHERE {condition}");
@@ -103,7 +103,7 @@ pub async fn for_sale(
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
     let (_, seller) = paid.condition(with_escrow);
-    let (picked, total) = paid.places(with_escrow);
+    let (picked, total) = paid.selection(with_escrow);
     let page = format!(
         "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
     );

@@ -84,11 +84,11 @@ impl Newest {
         Ok(now)
     }
 
-    /// Puts a listing in its place; older ones come before newer ones.
+    /// Puts a listing where its number belongs; older ones come before newer ones.
     fn put(&mut self, kept: Kept) {
         match self.listings.binary_search_by(|known| kept.seq.cmp(&known.seq)) {
-            Ok(place) => {
-                if let Some(known) = self.listings.get_mut(place) {
+            Ok(index) => {
+                if let Some(known) = self.listings.get_mut(index) {
                     *known = kept;
                 }
             }
@@ -118,8 +118,8 @@ impl Newest {
     #[must_use]
     pub fn page(&self) -> Page {
         let mut json = String::with_capacity(self.listings.iter().map(|kept| kept.json.len().saturating_add(1)).sum());
-        for (place, kept) in self.listings.iter().enumerate() {
-            json.push(if place == 0 { '[' } else { ',' });
+        for (index, kept) in self.listings.iter().enumerate() {
+            json.push(if index == 0 { '[' } else { ',' });
             json.push_str(&kept.json);
         }
         json.push_str(if self.listings.is_empty() { "[]" } else { "]" });
@@ -139,7 +139,7 @@ impl Kept {
 }
 
 fn malformed() -> DatabaseError {
-    DatabaseError("a listing without its place".into())
+    DatabaseError("a listing without its number".into())
 }
 
 fn state() -> Statement {

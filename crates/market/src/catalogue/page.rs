@@ -75,13 +75,13 @@ impl Order {
         let (key, by, from) = match sort {
             Sort::Newest => ("seq", "seq DESC", "listings INDEXED BY listings_shown"),
             Sort::Popular => {
-                ("listings.sales", "listings.sales DESC, place DESC", "listings INDEXED BY listings_by_sales")
+                ("listings.sales", "listings.sales DESC, order_seq DESC", "listings INDEXED BY listings_by_sales")
             }
             Sort::PriceAsc => {
-                ("negated_price", "negated_price DESC, place DESC", "listings INDEXED BY listings_by_negated_price")
+                ("negated_price", "negated_price DESC, order_seq DESC", "listings INDEXED BY listings_by_negated_price")
             }
             Sort::PriceDesc => {
-                ("price_lovelace", "price_lovelace DESC, place DESC", "listings INDEXED BY listings_by_price")
+                ("price_lovelace", "price_lovelace DESC, order_seq DESC", "listings INDEXED BY listings_by_price")
             }
             Sort::Reputation => {
                 let by = "reputation DESC, latest_seq DESC, address DESC, seq DESC";
@@ -210,7 +210,7 @@ impl Filter {
         match self.sort {
             Sort::Newest => format!("seq < {seq}"),
             Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => {
-                format!("({}, place) < ({}, {seq})", Order::of(self.sort).key, bound.name(cursor.key))
+                format!("({}, order_seq) < ({}, {seq})", Order::of(self.sort).key, bound.name(cursor.key))
             }
             Sort::Reputation => {
                 let newest = format!(
@@ -229,7 +229,9 @@ impl Filter {
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
         let within = match self.sort {
             Sort::Newest => "seq >= (SELECT s FROM edge)".to_owned(),
-            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => format!("({key}, place) >= (SELECT k, s FROM edge)"),
+            Sort::Popular | Sort::PriceAsc | Sort::PriceDesc => {
+                format!("({key}, order_seq) >= (SELECT k, s FROM edge)")
+            }
             Sort::Reputation => "(reputation, latest_seq) >= (SELECT k, n FROM edge) \
                 AND (latest_seq <> (SELECT n FROM edge) OR seq >= (SELECT s FROM edge))"
                 .to_owned(),

@@ -232,11 +232,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Purchase<'_, '_, D, C, V, Z, K> {
     /// Looks for the purchase, then makes it. `None` where an equal request was quicker: its payment is this one's too.
     async fn try_once(&self) -> Result<Option<Bought>, BuyError> {
-        let Order { account, terms, .. } = self.order;
+        let Order { account, terms, mode, .. } = self.order;
         let (checkout, wallet, now) = (self.checkout, account.wallet_address, self.checkout.now);
         let slot = api_types::SLOTS.slot_at(checkout.clock).unwrap_or(0);
         let mut reads = vec![
-            conditions(account, &terms.id, terms.price_lovelace, now),
+            conditions(account, &terms.id, *mode, terms.price_lovelace, now),
             overdue(&wallet, slot),
             payment::given_up_recently(&wallet, &terms.id, now),
         ];
@@ -258,6 +258,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             // A payment that is overdue, or failed lately, may give back what it holds of the budget.
             Some(blocked) if over.rows.is_empty() && ended.rows.is_empty() => {
+                // No owner is asked to approve what cannot be bought.
+                self.method()?;
                 blocked.spend_refused().map_or(Ok(()), Err)?;
             }
             _ => {}

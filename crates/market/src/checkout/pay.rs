@@ -516,7 +516,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             | Blocked::Restoring
             | Blocked::SignedOut
             | Blocked::OverPerPayment { .. }
-            | Blocked::OverBudget { .. } => Err(content_missing(&pay.terms.content_hash).into()),
+            | Blocked::OverBudget { .. }
+            | Blocked::Unapproved => Err(content_missing(&pay.terms.content_hash).into()),
         }
     }
 

@@ -60,8 +60,8 @@ impl From<DatabaseError> for NotRead {
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// The content again, for a buyer who proved to be one, by any of these payment keys: of the purchase on record, or of a
-    /// payment that is in a block by now, recorded with that. `None` where there is none.
+    /// The content again, for a buyer who proved to be one, by any of these payment keys. It is that of the purchase on
+    /// record, or of a payment that is in a block by now and is recorded so. `None` where there is none.
     ///
     /// # Errors
     /// Something cannot be asked.

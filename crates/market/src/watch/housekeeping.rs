@@ -122,6 +122,7 @@ fn agents(now: Millis) -> Vec<Statement> {
         )
     };
     vec![
+        remove_older("purchase_requests", "id", "expires_at_ms", now),
         statement!(format!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}"), now),
         statement!(
             format!("UPDATE oauth_clients SET kept_until_ms = ?2 WHERE id IN {due} AND {named}"),

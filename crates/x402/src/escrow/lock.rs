@@ -2,8 +2,8 @@
 //!
 //! The contract runs only when an escrow is spent, never when it is made: what is wrong with a lock is found here or
 //! strands the money. Every rule of the scheme document ("Facilitator Verification Rules", the additional ones, and
-//! "Lock invariants") is one function in one table, judges one thing, and passes where the thing is not there at
-//! all, which another rule refuses. A rule that others imply is named where it is implied.
+//! "Lock invariants") is one function in one table and judges one thing. It passes where the thing is not there at all,
+//! which another rule refuses. A rule that others imply is named where it is implied.
 
 use ::escrow::{Datum, InvalidDatum, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State, collateral};
 use cardano::{

@@ -3,7 +3,7 @@
 //!
 //! Everything in a quote follows from the sale, the configuration, the time of issue and a random nonce. Signing is
 //! deterministic (RFC 8032), so the quote that an entry claims to be can be made again from the entry's own nonce and
-//! deadlines: if both are equal in every byte, it is this server's: only its key makes the signature in it.
+//! deadlines. If both are equal in every byte, it is this server's: only its key makes the signature in it.
 //!
 //! The transaction keeps the rules of any payment here, with one exception: the output at the escrow's address, and no
 //! other, carries a datum. That output is judged by [`crate::escrow`].

@@ -11,7 +11,7 @@ const SALT: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d
 const H: &str = "712cdce8a4e64fc7e2b2fb3b70ba41317ff606d84e98890c65d4fd828276a621";
 
 fn salt() -> Salt {
-    Salt::new(std::array::from_fn(|place| u8::try_from(place).unwrap()))
+    Salt::new(std::array::from_fn(|index| u8::try_from(index).unwrap()))
 }
 
 fn get() -> RequestDigest {
@@ -122,7 +122,7 @@ fn a_402_declares_the_request_that_it_answers() {
 fn a_client_pays_no_402_that_sells_another_request() {
     let other = RequestDigest::of(&HttpRequest { url: "https://api.example.com/article/B", ..GET }).unwrap();
     assert_eq!(get().is_declared_in(&other.offered()), Err(OtherRequest));
-    for (place, value) in [
+    for (path, value) in [
         ("/profile", json!("mcp:1")),
         ("/bindingParams/headers", json!(["accept"])),
         ("/commitment/digest", json!("00".repeat(32))),
@@ -130,9 +130,9 @@ fn a_client_pays_no_402_that_sells_another_request() {
         ("/commitment", json!(null)),
     ] {
         let mut changed = Value::Object(get().offered());
-        *changed.pointer_mut(&format!("/{NAME}/info{place}")).unwrap() = value;
+        *changed.pointer_mut(&format!("/{NAME}/info{path}")).unwrap() = value;
         let Value::Object(changed) = changed else { unreachable!() };
-        assert_eq!(get().is_declared_in(&changed), Err(OtherRequest), "{place}");
+        assert_eq!(get().is_declared_in(&changed), Err(OtherRequest), "{path}");
     }
 }
 

@@ -13,16 +13,16 @@ pub(crate) struct Blanks {
 impl Blanks {
     /// The text with a blank where each of these marks stands. `None` where one of them does not stand there exactly once.
     pub fn of(text: &str, marks: &[&str]) -> Option<Self> {
-        let mut places = BTreeMap::new();
+        let mut found = BTreeMap::new();
         for (of, mark) in marks.iter().enumerate() {
-            if places.insert(once(text, mark)?, (of, mark.len())).is_some() {
+            if found.insert(once(text, mark)?, (of, mark.len())).is_some() {
                 return None;
             }
         }
-        let first = places.first_key_value().map_or(text.len(), |(at, _)| *at);
-        let ends = places.keys().skip(1).copied().chain([text.len()]);
-        let mut rest = Vec::with_capacity(places.len());
-        for ((at, (of, length)), end) in places.iter().zip(ends) {
+        let first = found.first_key_value().map_or(text.len(), |(at, _)| *at);
+        let ends = found.keys().skip(1).copied().chain([text.len()]);
+        let mut rest = Vec::with_capacity(found.len());
+        for ((at, (of, length)), end) in found.iter().zip(ends) {
             rest.push((*of, text.get(at.checked_add(*length)?..end)?.to_owned()));
         }
         Some(Self { first: text.get(..first)?.to_owned(), rest })
@@ -56,8 +56,8 @@ impl Blanks {
 }
 
 fn once(text: &str, mark: &str) -> Option<usize> {
-    let mut places = text.match_indices(mark).map(|(at, _)| at);
-    places.next().filter(|_| places.next().is_none())
+    let mut found = text.match_indices(mark).map(|(at, _)| at);
+    found.next().filter(|_| found.next().is_none())
 }
 
 #[cfg(test)]

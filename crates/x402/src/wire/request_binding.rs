@@ -1,8 +1,9 @@
 //! The extension `request-binding`, of this service's own: a secret in each 402, which clients send back with their payment.
 //!
-//! Clients copy a 402's extensions into the payment that answers it. All else in a payment can be read from the chain as
-//! soon as a node has its transaction, or is the same for all clients; with the secret, the value of `PAYMENT-SIGNATURE` is
-//! known to its sender and to us alone. It proves nothing by itself, and who leaves it out pays all the same.
+//! Clients copy a 402's extensions into the payment that answers it. All else in a payment can be read from the chain
+//! as soon as a node has its transaction, or is the same for all clients. With the secret, the value of
+//! `PAYMENT-SIGNATURE` is known to its sender and to us alone. It proves nothing by itself, and who leaves it out pays
+//! all the same.
 
 use serde_json::{Map, Value, json};
 

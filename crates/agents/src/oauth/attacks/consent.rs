@@ -53,6 +53,29 @@ fn connecting_again_raises_limits_only_where_the_owner_changed_the_numbers() {
 }
 
 #[test]
+fn connecting_again_changes_when_agents_ask_only_where_the_owner_says_so() {
+    let world = World::new();
+    let client = world.register(&[CALLBACK]);
+    let connect = |changes: Value| {
+        let mut body = world.approval(&world.consent(&client));
+        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        world.grant(&world.check(&body).unwrap()).unwrap();
+        let limits = "SELECT json_array(max_per_payment, ask_above) FROM accounts";
+        block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
+    };
+    assert_eq!(connect(json!({})), "[10000000,null]", "off at first");
+    assert_eq!(connect(json!({ "keepLimits": true, "maxPerPaymentAda": 90, "askAboveAda": 4 })), "[10000000,4000000]");
+    assert_eq!(connect(json!({ "maxPerPaymentAda": 9 })), "[9000000,4000000]");
+    assert_eq!(connect(json!({ "keepLimits": true, "askAboveAda": null })), "[9000000,4000000]");
+    assert_eq!(connect(json!({ "keepLimits": true, "askAboveAda": 100 })), "[9000000,null]");
+    for wrong in [json!(101), json!(-1), json!(1.5), json!("4")] {
+        let mut body = world.approval(&world.consent(&client));
+        body["askAboveAda"] = wrong.clone();
+        assert!(matches!(world.check(&body), Err(ApprovalError::Invalid(_))), "{wrong}");
+    }
+}
+
+#[test]
 fn an_owner_may_allow_less_than_was_asked_and_never_more() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);

@@ -26,8 +26,8 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// The fee can exceed the minimum by at most one part in this many, and only where the inputs hold a little more than
-/// outputs and fee and there is nothing to add so that change becomes possible.
+/// The fee can exceed the minimum by at most one part in this many. That happens only where the inputs hold a little
+/// more than outputs and fee and there is nothing to add so that change becomes possible.
 const FEE_TOLERANCE: u64 = 100;
 /// Rounds until the fee stops growing. Each round that is not the last makes the transaction at least a byte longer,
 /// which only the few changes of integer widths can do.

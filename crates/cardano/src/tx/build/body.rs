@@ -145,15 +145,15 @@ fn input(reference: &TxRef) -> TransactionInput {
     TransactionInput { transaction_id: Hash::new(*reference.tx.as_bytes()), index: reference.index.into() }
 }
 
-/// A redeemer names its input by its place in the ledger's order of all inputs.
+/// A redeemer names its input by its index in the ledger's order of all inputs.
 fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Option<Redeemers>, BuildError> {
     if scripts.is_empty() {
         return Ok(None);
     }
     let mut redeemers = BTreeMap::new();
     for script in scripts {
-        let place = inputs.iter().position(|input| *input == script.reference).and_then(|place| place.try_into().ok());
-        let key = RedeemersKey { tag: RedeemerTag::Spend, index: place.ok_or(BuildError::OutOfRange)? };
+        let index = inputs.iter().position(|input| *input == script.reference).and_then(|index| index.try_into().ok());
+        let key = RedeemersKey { tag: RedeemerTag::Spend, index: index.ok_or(BuildError::OutOfRange)? };
         let ex_units = LedgerExUnits { mem: script.ex_units.mem, steps: script.ex_units.steps };
         redeemers.insert(key, RedeemersValue { data: script.redeemer.clone(), ex_units });
     }

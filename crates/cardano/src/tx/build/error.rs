@@ -27,7 +27,7 @@ pub enum BuildError {
     /// An output holds less than the ledger asks of its size.
     #[error("output {index} must hold at least {}", minimum.display_tada())]
     OutputBelowMinimum {
-        /// Its place among the plan's outputs.
+        /// Its index among the plan's outputs.
         index: usize,
         /// What it must hold.
         minimum: Lovelace,
@@ -35,7 +35,7 @@ pub enum BuildError {
     /// An output's value has more bytes than the ledger allows: too many native assets.
     #[error("output {index} has a value of {bytes} bytes; the ledger allows {limit}")]
     OutputValueTooLarge {
-        /// Its place among the plan's outputs.
+        /// Its index among the plan's outputs.
         index: usize,
         /// Its bytes.
         bytes: usize,

@@ -115,8 +115,8 @@ impl<'a> Selection<'a> {
     }
 
     fn choose(&mut self, reference: TxRef) {
-        if let Some(place) = self.idle.iter().position(|source| source.reference == reference) {
-            let source = self.idle.remove(place);
+        if let Some(index) = self.idle.iter().position(|source| source.reference == reference) {
+            let source = self.idle.remove(index);
             self.chosen.push(source);
         }
     }

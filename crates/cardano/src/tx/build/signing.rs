@@ -74,9 +74,9 @@ impl UnsignedTx {
         &self.keys
     }
 
-    /// The place of a script input among the inputs: an evaluation names redeemers by it (`spend:<place>`).
+    /// The index of a script input among the inputs: an evaluation names redeemers by it (`spend:<index>`).
     #[must_use]
-    pub fn input_place(&self, reference: &TxRef) -> Option<usize> {
+    pub fn input_index(&self, reference: &TxRef) -> Option<usize> {
         self.facts.inputs.iter().position(|input| input == reference)
     }
 

@@ -12,29 +12,29 @@ const SPEND: u64 = 0;
 
 /// The places of the inputs that redeemers are for.
 pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
-    let mut places = BTreeSet::new();
+    let mut indices = BTreeSet::new();
     let mut fields = ItemCount::of_map(decoder)?;
     while fields.more(decoder)? {
         if decoder.u64()? == REDEEMERS {
-            places = redeemers(decoder)?;
+            indices = redeemers(decoder)?;
         } else {
             decoder.skip()?;
         }
     }
-    Ok(places)
+    Ok(indices)
 }
 
-/// `[[tag, place, data, units], ...]`, or since Conway `{[tag, place]: [data, units], ...}`.
+/// `[[tag, index, data, units], ...]`, or since Conway `{[tag, index]: [data, units], ...}`.
 fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let keyed = matches!(decoder.datatype()?, Type::Map | Type::MapIndef);
     let mut all = if keyed { ItemCount::of_map(decoder)? } else { ItemCount::of_array(decoder)? };
-    let mut places = BTreeSet::new();
+    let mut indices = BTreeSet::new();
     while all.more(decoder)? {
         let mut fields = ItemCount::of_array(decoder)?;
         fields.expect(decoder)?;
         let tag = decoder.u64()?;
         fields.expect(decoder)?;
-        let place = decoder.u64()?;
+        let index = decoder.u64()?;
         while fields.more(decoder)? {
             decoder.skip()?;
         }
@@ -42,8 +42,8 @@ fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
             decoder.skip()?;
         }
         if tag == SPEND {
-            places.extend(usize::try_from(place).ok());
+            indices.extend(usize::try_from(index).ok());
         }
     }
-    Ok(places)
+    Ok(indices)
 }

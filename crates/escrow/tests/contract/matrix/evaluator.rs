@@ -106,11 +106,11 @@ fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<Resol
     if !datums.is_empty() {
         cbor.u8(4)?.array(datums.len() as u64)?.writer_mut().extend(datums.concat());
     }
-    let spends = (0_u32..).zip(inputs).filter_map(|(place, input)| Some((place, input.redeemer.as_ref()?)));
+    let spends = (0_u32..).zip(inputs).filter_map(|(index, input)| Some((index, input.redeemer.as_ref()?)));
     let spends: Vec<_> = spends.collect();
     cbor.u8(5)?.map(spends.len() as u64)?;
-    for (place, redeemer) in spends {
-        cbor.array(2)?.u8(0)?.u32(place)?.array(2)?.writer_mut().extend(redeemer);
+    for (index, redeemer) in spends {
+        cbor.array(2)?.u8(0)?.u32(index)?.array(2)?.writer_mut().extend(redeemer);
         cbor.array(2)?.u64(1_000_000)?.u64(1_000_000_000)?;
     }
     cbor.bool(true)?.null()?;

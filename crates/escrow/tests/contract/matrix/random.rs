@@ -67,8 +67,8 @@ fn edit(dice: &mut Dice, transaction: &mut TxInfo) {
         1 => edit_signers(dice, &mut transaction.signers),
         2 => edit_outputs(dice, &mut transaction.outputs),
         3 | 4 => {
-            let place = dice.below(transaction.outputs.len().max(1));
-            if let Some(output) = transaction.outputs.get_mut(place) {
+            let index = dice.below(transaction.outputs.len().max(1));
+            if let Some(output) = transaction.outputs.get_mut(index) {
                 edit_output(dice, output);
             }
         }
@@ -100,8 +100,8 @@ fn edit(dice: &mut Dice, transaction: &mut TxInfo) {
 /// One of the inputs that the script is asked about.
 fn spend<'a>(dice: &mut Dice, transaction: &'a mut TxInfo) -> &'a mut TxIn {
     let mut spends: Vec<_> = transaction.inputs.iter_mut().filter(|input| input.redeemer.is_some()).collect();
-    let place = dice.below(spends.len());
-    spends.swap_remove(place)
+    let index = dice.below(spends.len());
+    spends.swap_remove(index)
 }
 
 fn edit_validity(dice: &mut Dice, validity: &mut ValidityRange) {
@@ -122,11 +122,11 @@ fn edit_signers(dice: &mut Dice, signers: &mut Vec<KeyHash>) {
 }
 
 fn edit_outputs(dice: &mut Dice, outputs: &mut Vec<TxOut>) {
-    let place = dice.below(outputs.len());
+    let index = dice.below(outputs.len());
     match dice.below(3) {
-        0 if outputs.len() > 1 => drop(outputs.remove(place)),
-        1 => outputs.push(outputs[place].clone()),
-        _ => outputs.rotate_left(place),
+        0 if outputs.len() > 1 => drop(outputs.remove(index)),
+        1 => outputs.push(outputs[index].clone()),
+        _ => outputs.rotate_left(index),
     }
 }
 

@@ -59,8 +59,8 @@ impl EscrowMethod {
         let clock = MARKED_MS.saturating_add(u32::from_le_bytes([a, b, c, d]).into());
         let Draft::Unsigned(quote) = self.draft(sale, clock, random)? else { return Err(OfferError::Marks) };
         let mut signature = [0; 64];
-        for (place, byte) in signature.iter_mut().zip(random.iter().cycle()) {
-            *place = !byte;
+        for (mark, byte) in signature.iter_mut().zip(random.iter().cycle()) {
+            *mark = !byte;
         }
         let terms = quote.extra.signed_terms(&quote.requirements).ok_or(OfferError::Time)?;
         let terms = String::from_utf8(terms).map_err(|_| OfferError::Marks)?;

@@ -102,7 +102,7 @@ fn a_redeemer_names_its_input_by_the_place_among_all_inputs() {
     plan.inputs = utxos.to_vec();
     let draft = build(&plan, &wallet(home(), &utxos), &preprod()).unwrap();
     assert_eq!(draft.facts().inputs, [1, 50, 60, 70].map(reference));
-    assert_eq!(draft.input_place(&reference(70)), Some(3));
+    assert_eq!(draft.input_index(&reference(70)), Some(3));
     let (_, tx) = built(&plan, &utxos);
     let units = "821a0007a1201a0bebc200";
     let expected = format!("a282000182d87980{units}8200038207{units}");

@@ -21,7 +21,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// The states that an action leads to, depending on where the escrow stands: it must be the right one of them, and where a
+/// The states that an action leads to, depending on the escrow's state. It must be the right one of them. Where a
 /// forged lock's result contradicts its state, a refund request must lead to none.
 const fn could_follow(action: Action) -> &'static [State] {
     match action {

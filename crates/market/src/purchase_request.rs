@@ -1,0 +1,197 @@
+//! Purchases that wait for an owner's approval: what an agent may not buy before its owner says so.
+//!
+//! ```text
+//! buy ──> unapproved (claim.sql) ──> ask: a request, good for a day ──> the owner's answer: an approval, good for an hour
+//! buy ──> claim ──> the approval is used up, in the claim's own batch. A payment that fails gives it back.
+//! ```
+
+use std::fmt;
+
+use api_types::{Answer, PurchaseRequest};
+use cardano::{Lovelace, TxHash, slots::Millis};
+use sql::{Database, DatabaseError, Statement, exactly, statement};
+
+use crate::{
+    account::{SESSION_OWNER, Token},
+    limits::DAY_MS,
+    listing::{DeliveryMode, ListingId},
+};
+
+/// How long an owner can answer, in ms.
+pub const REQUEST_MS: Millis = DAY_MS;
+/// How long an approval is good, in ms.
+pub const APPROVAL_MS: Millis = 60 * 60 * 1_000;
+/// Requests of an account that wait for an answer at one time.
+pub const MAX_WAITING: u32 = 20;
+
+/// The name of a request: 128 random bits, in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestId([u8; 16]);
+
+impl RequestId {
+    /// A new one of random bits.
+    #[must_use]
+    pub const fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// One as a path has it, if it has the shape of one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut id = [0; 16];
+        hex::decode_to_slice(text, &mut id).ok().map(|()| Self(id))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// SQL: no payment used the approval of the request `r` up; one that failed gave it back.
+pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.state IN ('refused', 'expired')))";
+
+/// SQL for requests as [`PurchaseRequest`], of agents that were not removed.
+fn requests(which: &str) -> String {
+    format!(
+        "SELECT json_object('id', r.id, 'listingId', r.listing_id, 'title', l.title, 'mode', r.mode, \
+           'priceLovelace', CAST(r.price AS TEXT), 'clientName', g.client_name, \
+           'status', CASE WHEN NOT {UNUSED} THEN 'used' WHEN r.approved IS NULL THEN 'waiting' \
+             WHEN r.approved THEN 'approved' ELSE 'declined' END, \
+           'expiresAt', CAST(r.expires_at_ms AS TEXT), 'tx', iif({UNUSED}, NULL, r.tx_id)) \
+         FROM purchase_requests r JOIN oauth_grants g ON g.id = r.grant_id JOIN listings l ON l.id = r.listing_id \
+         WHERE g.revoked_at_ms IS NULL AND {which}"
+    )
+}
+
+/// What an agent asks its owner.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The account.
+    pub owner: &'a str,
+    /// The agent's grant.
+    pub grant: &'a str,
+    /// What it wants to buy.
+    pub listing: &'a ListingId,
+    /// How it would pay.
+    pub mode: DeliveryMode,
+    /// What it costs.
+    pub price: Lovelace,
+}
+
+impl Asked<'_> {
+    /// Asks the owner under a new name, unless the same was asked before and is not over: then that request. `None` where too
+    /// many wait for an answer already, or the agent was removed.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn ask(
+        &self,
+        db: &impl Database,
+        id: RequestId,
+        now: Millis,
+    ) -> Result<Option<PurchaseRequest>, DatabaseError> {
+        let Self { owner, grant, listing, mode, price } = *self;
+        let over = statement!(
+            format!(
+                "DELETE FROM purchase_requests AS r WHERE grant_id = ?1 AND listing_id = ?2 AND mode = ?3 \
+                   AND (expires_at_ms <= ?4 OR price < CAST(?5 AS INTEGER) OR NOT {UNUSED})"
+            ),
+            grant,
+            listing,
+            mode.as_str(),
+            now,
+            price,
+        );
+        let new = statement!(
+            format!(
+                "INSERT INTO purchase_requests (id, owner, grant_id, listing_id, mode, price, expires_at_ms) \
+                 SELECT ?1, g.owner, g.id, ?4, ?5, CAST(?6 AS INTEGER), ?7 FROM oauth_grants g \
+                 WHERE g.id = ?3 AND g.owner = ?2 AND g.revoked_at_ms IS NULL AND (SELECT count(*) FROM purchase_requests r \
+                   JOIN oauth_grants o ON o.id = r.grant_id WHERE r.owner = ?2 AND r.expires_at_ms > ?8 AND r.approved IS NULL \
+                   AND o.revoked_at_ms IS NULL) < {MAX_WAITING} ON CONFLICT DO NOTHING"
+            ),
+            id.to_string(),
+            owner,
+            grant,
+            listing,
+            mode.as_str(),
+            price,
+            now.saturating_add(REQUEST_MS),
+            now,
+        );
+        let request = statement!(
+            requests("r.grant_id = ?1 AND r.listing_id = ?2 AND r.mode = ?3"),
+            grant,
+            listing,
+            mode.as_str()
+        );
+        let [_, _, request] = exactly(db.batch(vec![over, new, request]).await?)?;
+        request.first_json()
+    }
+}
+
+/// The statement by which the payment that the statement before wrote uses its approval up, if it has one.
+pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
+    statement!(
+        "UPDATE purchase_requests SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 AND approved = 1 \
+         AND changes() > 0",
+        tx,
+        grant,
+        listing,
+        mode.as_str(),
+    )
+}
+
+/// The statement that reads what waits for an owner's answer, [`PurchaseRequest`] each, the oldest first.
+#[must_use]
+pub fn waiting(owner: &str, now: Millis) -> Statement {
+    let which = "r.owner = ?1 AND r.expires_at_ms > ?2 AND r.approved IS NULL ORDER BY r.expires_at_ms";
+    statement!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)
+}
+
+fn own(session: &Token, id: RequestId, now: Millis) -> Statement {
+    let which = format!("r.id = ?3 AND r.owner = {SESSION_OWNER} AND r.expires_at_ms > ?2");
+    statement!(requests(&which), session.hash(), now, id.to_string())
+}
+
+/// A request to a live session's owner; `None` where there is none, or it is over.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn read(
+    db: &impl Database,
+    session: &Token,
+    id: RequestId,
+    now: Millis,
+) -> Result<Option<PurchaseRequest>, DatabaseError> {
+    db.run(own(session, id, now)).await?.first_json()
+}
+
+/// Answers a request to a live session's owner, unless a payment used its approval up; how it stands then. `None` where
+/// there is none, or it is over.
+///
+/// # Errors
+/// The database cannot be asked.
+pub async fn answer(
+    db: &impl Database,
+    session: &Token,
+    id: RequestId,
+    answer: Answer,
+    now: Millis,
+) -> Result<Option<PurchaseRequest>, DatabaseError> {
+    let set = statement!(
+        format!(
+            "UPDATE purchase_requests AS r SET approved = ?4, expires_at_ms = iif(?4, ?5, expires_at_ms) \
+             WHERE id = ?3 AND owner = {SESSION_OWNER} AND expires_at_ms > ?2 AND {UNUSED}"
+        ),
+        session.hash(),
+        now,
+        id.to_string(),
+        answer == Answer::Approve,
+        now.saturating_add(APPROVAL_MS),
+    );
+    let [_, request] = exactly(db.batch(vec![set, own(session, id, now)]).await?)?;
+    request.first_json()
+}

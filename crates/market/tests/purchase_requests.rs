@@ -1,0 +1,263 @@
+//! An agent's purchase above what its owner set: asked, answered, used up by its claim.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+use api_types::{Answer, PurchaseRequest, RequestStatus};
+use cardano::{Lovelace, keys::SigningKey};
+use market::{
+    DeliveryMode, ListingId,
+    account::{self, Account, AskAbove},
+    claim::{Blocked, Claim},
+    limits::Authorization,
+    purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, REQUEST_MS, RequestId},
+};
+use outbox::Decision;
+use sql::{Database, sqlite::Sqlite, statement};
+
+use crate::support::{
+    NOON, Paying, block, given, inclusion, list, one, paying_for, payment, reread, sign_up, step, token,
+};
+
+const ADA: u64 = 1_000_000;
+const UNTIL: u64 = (NOON - 1_655_683_200_000) / 1_000 + 300;
+const AGENT: &str = "0000000000000000000000000000000a";
+const OTHER: &str = "0000000000000000000000000000000b";
+
+/// An account whose agents ask above 3 tADA, and a listing for 5.
+struct World {
+    db: Sqlite,
+    account: Account,
+    key: SigningKey,
+    listing: ListingId,
+}
+
+impl World {
+    fn new() -> Self {
+        let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
+        let (account, key) = sign_up(&db, 1, NOON);
+        for grant in [AGENT, OTHER] {
+            block(db.run(statement!(
+                "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
+                   code_challenge, client_auth, generation, rotated_at_ms, created_at_ms, used_at_ms) \
+                 VALUES (?1, ?1, ?2, 'client', 'Shopper', '', '', 'mcp', printf('%043d', 0), 'none', 1, 0, 0, 0)",
+                grant,
+                account.owner.as_str()
+            )))
+            .unwrap();
+        }
+        let listing = list(&db, 1, 5 * ADA);
+        let world = Self { db, account, key, listing };
+        world.asks_above(3);
+        world
+    }
+
+    fn asks_above(&self, ada: u32) {
+        let limits = account::limits(10, 500).unwrap();
+        let above = Some(AskAbove::from_ada(ada).unwrap());
+        assert!(block(account::set_limits(&self.db, &token(1), limits, above, NOON)).unwrap().is_some());
+    }
+
+    fn account(&self, grant: &str) -> Account {
+        Account { authorization: Some(Authorization::Grant(grant.into())), ..reread(&self.db, 1, NOON) }
+    }
+
+    /// A payment by an agent, from the faucet's output of this number.
+    fn paying(&self, grant: &str, coin: u8) -> Paying {
+        let account = self.account(grant);
+        let built = payment(&account, &self.key, &[given(&account, coin, 200 * ADA)], 5 * ADA, UNTIL);
+        paying_for(&account, &self.listing, &built, 5 * ADA)
+    }
+
+    fn asked<'a>(&'a self, grant: &'a str, listing: &'a ListingId) -> Asked<'a> {
+        let price = Lovelace::new(5 * ADA).unwrap();
+        Asked { owner: &self.account.owner, grant, listing, mode: DeliveryMode::Instant, price }
+    }
+
+    fn ask(&self, grant: &str, random: u8, now: u64) -> Option<PurchaseRequest> {
+        block(self.asked(grant, &self.listing).ask(&self.db, RequestId::new([random; 16]), now)).unwrap()
+    }
+
+    fn answer(&self, asked: &PurchaseRequest, answer: Answer, now: u64) -> Option<PurchaseRequest> {
+        let id = RequestId::parse(&asked.id).unwrap();
+        block(purchase_request::answer(&self.db, &token(1), id, answer, now)).unwrap()
+    }
+
+    /// Asks, and is allowed to.
+    fn approved(&self, grant: &str, now: u64) -> PurchaseRequest {
+        let asked = self.ask(grant, 1, now).unwrap();
+        let approved = self.answer(&asked, Answer::Approve, now).unwrap();
+        assert_eq!((approved.status, approved.expires_at), (RequestStatus::Approved, now + APPROVAL_MS));
+        approved
+    }
+
+    fn standing(&self, asked: &PurchaseRequest) -> PurchaseRequest {
+        let id = RequestId::parse(&asked.id).unwrap();
+        block(purchase_request::read(&self.db, &token(1), id, NOON)).unwrap().unwrap()
+    }
+}
+
+const UNAPPROVED: Claim = Claim::Blocked(Blocked::Unapproved);
+
+fn is_new(claim: &Claim) -> bool {
+    matches!(claim, Claim::New(_))
+}
+
+#[test]
+fn an_agent_buys_above_the_price_only_what_its_owner_approved() {
+    let world = World::new();
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON), UNAPPROVED);
+    assert_eq!(one(&world.db, "SELECT CAST(count(*) AS TEXT) FROM outbox"), "0", "nothing is written");
+    let asked = world.ask(AGENT, 1, NOON).unwrap();
+    assert_eq!(
+        (asked.status, asked.title.as_str(), asked.client_name.as_str()),
+        (RequestStatus::Waiting, "Listing 1", "Shopper")
+    );
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON), UNAPPROVED, "asking is no approval");
+    world.answer(&asked, Answer::Approve, NOON).unwrap();
+    assert_eq!(world.paying(OTHER, 1).claim(&world.db, NOON), UNAPPROVED, "another agent");
+    let protected = Paying { mode: DeliveryMode::Protected, ..world.paying(AGENT, 1) };
+    assert_eq!(protected.claim(&world.db, NOON), UNAPPROVED, "in another mode");
+    let elsewhere = Paying { listing: list(&world.db, 2, 5 * ADA), ..world.paying(AGENT, 1) };
+    assert_eq!(elsewhere.claim(&world.db, NOON), UNAPPROVED, "another listing");
+    let dearer = Paying { price: 5 * ADA + 1, ..world.paying(AGENT, 1) };
+    assert_eq!(dearer.claim(&world.db, NOON), UNAPPROVED, "at a higher price");
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON + APPROVAL_MS), UNAPPROVED, "too late");
+    assert!(is_new(&world.paying(AGENT, 1).claim(&world.db, NOON + APPROVAL_MS - 1)));
+}
+
+#[test]
+fn who_asks_for_no_approval_buys_as_before() {
+    let off = World::new();
+    off.asks_above(100);
+    assert_eq!(reread(&off.db, 1, NOON).ask_above, None);
+    assert!(is_new(&off.paying(AGENT, 1).claim(&off.db, NOON)));
+    let at_the_price = World::new();
+    at_the_price.asks_above(5);
+    assert!(is_new(&at_the_price.paying(AGENT, 1).claim(&at_the_price.db, NOON)), "above it, and not at it");
+    let every = World::new();
+    every.asks_above(0);
+    assert_eq!(every.paying(AGENT, 1).claim(&every.db, NOON), UNAPPROVED, "each purchase");
+    let owner = World::new();
+    let account = reread(&owner.db, 1, NOON);
+    assert!(matches!(account.authorization, Some(Authorization::Session(_))));
+    let by_session = Paying { account: Some(account), ..owner.paying(AGENT, 1) };
+    assert!(is_new(&by_session.claim(&owner.db, NOON)), "the owner's own purchase");
+}
+
+#[test]
+fn of_claims_that_race_on_one_approval_one_goes_through() {
+    let world = World::new();
+    let approved = world.approved(AGENT, NOON);
+    let payments: Vec<Paying> = (1..=20).map(|coin| world.paying(AGENT, coin)).collect();
+    let claims: Vec<Claim> = payments.iter().map(|payment| payment.claim(&world.db, NOON)).collect();
+    assert_eq!(claims.iter().filter(|claim| is_new(claim)).count(), 1);
+    let used = world.standing(&approved);
+    assert_eq!((used.status, used.tx), (RequestStatus::Used, Some(payments[0].tx())));
+    // What keeps others from it otherwise: that the listing is owned, or being paid for.
+    step(&world.db, &payments[0].tx(), &Decision::Include(inclusion(1)));
+    one(&world.db, "UPDATE purchases SET status = 'refunded' RETURNING id");
+    for payment in &payments[1..] {
+        assert_eq!(payment.claim(&world.db, NOON), UNAPPROVED, "the approval is used up");
+    }
+    assert_eq!(world.answer(&approved, Answer::Approve, NOON).unwrap().status, RequestStatus::Used, "for good");
+    let again = world.ask(AGENT, 2, NOON).unwrap();
+    assert_eq!(again.status, RequestStatus::Waiting);
+    assert_ne!(again.id, approved.id);
+}
+
+#[test]
+fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
+    for decision in [Decision::Refuse("no".into()), Decision::Expire] {
+        let world = World::new();
+        let approved = world.approved(AGENT, NOON);
+        let first = world.paying(AGENT, 1);
+        assert!(is_new(&first.claim(&world.db, NOON)));
+        step(&world.db, &first.tx(), &decision);
+        assert_eq!(world.standing(&approved).status, RequestStatus::Approved);
+        // The chain was asked about the first.
+        let second = |coin| Paying { checked: 1, excluded: 1, ..world.paying(AGENT, coin) };
+        assert_eq!(second(2).claim(&world.db, NOON + APPROVAL_MS), UNAPPROVED, "its hour is over");
+        assert!(is_new(&second(2).claim(&world.db, NOON + 1)));
+        assert_eq!(world.standing(&approved).tx, Some(second(2).tx()));
+    }
+}
+
+#[test]
+fn what_is_paid_or_on_its_way_needs_no_approval_again() {
+    let world = World::new();
+    world.approved(AGENT, NOON);
+    let payment = world.paying(AGENT, 1);
+    assert!(is_new(&payment.claim(&world.db, NOON)));
+    assert!(matches!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Known(_)));
+    let other = world.paying(AGENT, 2);
+    assert_eq!(other.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(Blocked::Paying { tx: payment.tx() }));
+    step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));
+    assert_eq!(
+        other.claim(&world.db, NOON + 2 * APPROVAL_MS),
+        Claim::Blocked(Blocked::Owned { purchase: payment.tx() })
+    );
+}
+
+#[test]
+fn a_request_is_one_until_it_is_over() {
+    let world = World::new();
+    let asked = world.ask(AGENT, 1, NOON).unwrap();
+    assert_eq!(asked.expires_at, NOON + REQUEST_MS);
+    assert_eq!(world.ask(AGENT, 2, NOON + REQUEST_MS - 1), Some(asked.clone()), "asked again");
+    let declined = world.answer(&asked, Answer::Decline, NOON).unwrap();
+    assert_eq!(declined.status, RequestStatus::Declined);
+    assert_eq!(world.ask(AGENT, 3, NOON + 1), Some(declined), "no means no");
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON + 1), UNAPPROVED);
+    assert_eq!(
+        world.answer(&asked, Answer::Approve, NOON + 2).unwrap().status,
+        RequestStatus::Approved,
+        "on second thought"
+    );
+    assert_eq!(world.answer(&asked, Answer::Decline, NOON + 3).unwrap().status, RequestStatus::Declined);
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON + 4), UNAPPROVED);
+    let over = NOON + 2 * REQUEST_MS;
+    assert_eq!(world.answer(&asked, Answer::Approve, over), None, "it is over");
+    assert_ne!(world.ask(AGENT, 4, over).unwrap().id, asked.id);
+}
+
+#[test]
+fn only_the_owner_answers_and_only_for_agents_that_were_not_removed() {
+    let world = World::new();
+    sign_up(&world.db, 2, NOON);
+    let asked = world.ask(AGENT, 1, NOON).unwrap();
+    let id = RequestId::parse(&asked.id).unwrap();
+    for stranger in [token(2), token(3)] {
+        assert_eq!(block(purchase_request::read(&world.db, &stranger, id, NOON)).unwrap(), None);
+        assert_eq!(block(purchase_request::answer(&world.db, &stranger, id, Answer::Approve, NOON)).unwrap(), None);
+    }
+    assert_eq!(world.standing(&asked).status, RequestStatus::Waiting);
+    world.answer(&asked, Answer::Approve, NOON).unwrap();
+    one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));
+    assert_eq!(world.answer(&asked, Answer::Approve, NOON), None);
+    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON), Claim::Blocked(Blocked::SignedOut));
+    assert_eq!(world.ask(AGENT, 2, NOON), None);
+}
+
+#[test]
+fn an_account_has_a_bounded_number_of_open_requests() {
+    let world = World::new();
+    let ask = |grant, number: u8| {
+        let listing = list(&world.db, number, 5 * ADA);
+        block(world.asked(grant, &listing).ask(&world.db, RequestId::new([number; 16]), NOON)).unwrap()
+    };
+    let most = u8::try_from(MAX_WAITING).unwrap();
+    let asked: Vec<PurchaseRequest> = (2..2 + most).map(|number| ask(AGENT, number).unwrap()).collect();
+    assert_eq!(ask(OTHER, 100), None, "of all agents together");
+    let waiting = block(world.db.run(purchase_request::waiting(&world.account.owner, NOON))).unwrap();
+    assert_eq!(waiting.all_json::<PurchaseRequest>().unwrap().len(), usize::from(most));
+    world.answer(&asked[0], Answer::Decline, NOON).unwrap();
+    assert!(ask(OTHER, 101).is_some(), "an answer makes room");
+    one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));
+    assert!(ask(OTHER, 102).is_some(), "and so does an agent's removal");
+}

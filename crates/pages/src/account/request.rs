@@ -1,0 +1,87 @@
+//! What an agent asks its owner: to approve one purchase.
+
+use market::DeliveryMode;
+use maud::{Markup, html};
+
+use crate::{
+    asset::ACCOUNT,
+    format::{at, tada},
+    layout::{Page, Section},
+    parts,
+    view::{PurchaseRequest, RequestStatus},
+};
+
+/// The page of a request; `None` where it is over, or another account's.
+#[must_use]
+pub fn page(asked: Option<&PurchaseRequest>) -> String {
+    let main = html! {
+        main #main.narrow {
+            @match asked {
+                Some(asked) => { (question(asked)) },
+                None => {
+                    h1 { "Nothing to approve" }
+                    p { "This request is over, or it is another account's. Your agent can ask again." }
+                }
+            }
+        }
+    };
+    Page { title: "Approve a purchase", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(&main)
+}
+
+/// Requests on the account's page.
+pub(super) fn list(waiting: &[PurchaseRequest]) -> Markup {
+    html! {
+        section aria-labelledby="waiting" {
+            h2 #waiting { "Waiting for your approval" }
+            ul.rows {
+                @for asked in waiting {
+                    li {
+                        a href={ "/me/requests/" (asked.id) } { (asked.title) }
+                        span.soft { (tada(asked.price_lovelace)) " · " (asked.client_name) }
+                        div.acts {
+                            a.button.quiet href={ "/me/requests/" (asked.id) } aria-label={ "Review " (asked.title) } { "Review" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn question(asked: &PurchaseRequest) -> Markup {
+    html! {
+        section aria-labelledby="asked" {
+            h1 #asked { "Let " strong { (asked.client_name) } " buy this?" }
+            dl {
+                dt { "Listing" } dd { a href={ "/listings/" (asked.listing_id) } { (asked.title) } }
+                dt { "Price" } dd { (tada(asked.price_lovelace)) ", and the network's fee" }
+                dt { "Payment" }
+                dd {
+                    @match asked.mode {
+                        DeliveryMode::Protected => { "Protected: held in escrow, and refunded if delivery fails" }
+                        DeliveryMode::Instant => { "Instant: the seller is paid at once, and it cannot be taken back" }
+                    }
+                }
+                dt { "Agent" } dd { (asked.client_name) " (its own name for itself)" }
+            }
+            p {
+                @match asked.status {
+                    RequestStatus::Waiting => { "Nothing is paid yet. Answer by " (at(asked.expires_at)) "." }
+                    RequestStatus::Approved => { "Approved: the agent may buy it once, until " (at(asked.expires_at)) "." }
+                    RequestStatus::Declined => { "Declined: the agent may not buy it." }
+                    RequestStatus::Used => { "The agent has used your approval." }
+                }
+            }
+            @if let Some(tx) = &asked.tx { p { a.button.quiet href={ "/purchases/" (tx) } { "See the purchase" } } }
+            div.acts {
+                @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Declined) {
+                    button type="button" data-action="answer" data-answer="approve" data-said="Approved. Tell your agent to go on." { "Approve" }
+                }
+                @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Approved) {
+                    button.quiet type="button" data-action="answer" data-answer="decline" data-said="Declined. Nothing is paid." { "Decline" }
+                }
+            }
+        }
+        div #talk { (parts::progress()) }
+    }
+}

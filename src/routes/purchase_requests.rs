@@ -1,0 +1,57 @@
+//! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines a purchase that an agent asked for.
+
+use api_types::{PurchaseRequest, RequestAnswer};
+use edge::answer::ErrorAnswer;
+use edge::serve::{Request, Response};
+use market::purchase_request::{self, RequestId};
+
+use crate::{
+    app::App,
+    body,
+    error::{ApiError, Refused},
+    limits::Counted,
+    respond,
+    session::Session,
+};
+
+/// Why there is no request to show or to answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// None of the session's account, or it is over.
+    #[error("no such request: it is over, or is another account's")]
+    Unknown,
+}
+
+impl Refused for RequestError {
+    fn answer(&self) -> ErrorAnswer {
+        ErrorAnswer::not_found(self.to_string())
+    }
+}
+
+/// A request to the session's account, unless it is over.
+pub async fn read(app: &App, id: &str, request: &Request) -> Result<Option<PurchaseRequest>, ApiError> {
+    let Session { token, .. } = owner(app, request).await?;
+    let Some(id) = RequestId::parse(id) else { return Ok(None) };
+    Ok(purchase_request::read(&app.database(), &token, id, app.now_ms()).await?)
+}
+
+/// The request.
+pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+    respond::private(&read(app, id, request).await?.ok_or(RequestError::Unknown)?)
+}
+
+/// The owner's answer to it.
+pub async fn answer(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
+    let Session { token, .. } = owner(app, &request).await?;
+    let id = RequestId::parse(id).ok_or(RequestError::Unknown)?;
+    let RequestAnswer { answer } = body::read(&mut request).await?;
+    let answered = purchase_request::answer(&app.database(), &token, id, answer, app.now_ms()).await?;
+    respond::private(&answered.ok_or(RequestError::Unknown)?)
+}
+
+async fn owner(app: &App, request: &Request) -> Result<Session, ApiError> {
+    app.limit_client(Counted::Session, request).await?;
+    let session = Session::of(app, request).await?;
+    app.limit(Counted::Account, &session.account.owner).await?;
+    Ok(session)
+}
