@@ -141,11 +141,11 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let address = self.key.enterprise_address();
         let mut reads = vec![live_for(&purpose)];
         reads.extend(snapshot(&address, disputed.tip.slot, now));
-        let [live, sent, reserved, contested] = exactly(self.database.batch(reads).await?)?;
+        let [live, entries, reserved] = exactly(self.database.batch(reads).await?)?;
         if let Some(entry) = Entry::first(&live)? {
             return Ok(WrittenBy::Another(entry));
         }
-        let wallet = WalletSnapshot::read(&address, &[sent, reserved, contested])?;
+        let wallet = WalletSnapshot::read(&address, &[entries, reserved])?;
         let built = match self.build(disputed, award, parameters, &wallet).await {
             // Change of what is being submitted right now will be spendable in a moment.
             Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),

@@ -60,14 +60,17 @@ pub struct WalletSnapshot {
 /// lately. `tip_slot` is the newest known block's: change of what can be in no
 /// block any more is on the chain, where the provider shows it, or will never be.
 #[must_use]
-pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] {
+pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
     let (since, live) = (now.saturating_sub(MAX_LATE_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
     [
         statement!(
             format!(
-                "SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 AND (state = 'included' \
-                   OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
-                 ORDER BY created_at_ms DESC LIMIT {MAX_SENT}"
+                "SELECT * FROM (SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 \
+                   AND (state = 'included' OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
+                   ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
+                 UNION ALL SELECT * FROM (SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
+                   WHERE wallet = ?1 AND state <> 'included' AND state IN ('refused', 'expired') AND created_at_ms > ?2 \
+                   ORDER BY created_at_ms LIMIT {MAX_CONTESTED})"
             ),
             wallet,
             since,
@@ -81,14 +84,6 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 3] 
             wallet,
             since
         ),
-        statement!(
-            format!(
-                "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-                 AND state IN ('refused', 'expired') AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_CONTESTED}"
-            ),
-            wallet,
-            since
-        ),
     ]
 }
 
@@ -97,14 +92,16 @@ impl WalletSnapshot {
     ///
     /// # Errors
     /// What is stored is not what we store.
-    pub fn read(wallet: &Address, [sent, reserved, contested]: &[Rows; 3]) -> Result<Self, DatabaseError> {
+    pub fn read(wallet: &Address, [entries, reserved]: &[Rows; 2]) -> Result<Self, DatabaseError> {
         let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
         let mut read = Self::default();
         for tx_in in &reserved.rows {
             read.reserved.insert(tx_in.parse().map_err(|_| broken("an input"))?);
         }
+        let failed = |entry: &Entry| matches!(entry.state, EntryState::Refused | EntryState::Expired);
+        let (contested, sent): (Vec<_>, Vec<_>) = Entry::all(entries)?.into_iter().partition(failed);
         // Oldest first.
-        for entry in Entry::all(sent)?.into_iter().rev() {
+        for entry in sent.into_iter().rev() {
             if entry.state == EntryState::Claimed {
                 read.in_flight = true;
                 continue;
@@ -123,7 +120,7 @@ impl WalletSnapshot {
         }
         // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
         let mut is_contested = BTreeSet::new();
-        for entry in Entry::all(contested)? {
+        for entry in contested {
             is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));

@@ -241,7 +241,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             payment::given_up_recently(&wallet, &terms.id, now),
         ];
         reads.extend(snapshot(&wallet, slot, now));
-        let [blocked, over, ended, sent, reserved, contested] = exactly(checkout.database.batch(reads).await?)?;
+        let [blocked, over, ended, entries, reserved] = exactly(checkout.database.batch(reads).await?)?;
         let mut checked = 0;
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
@@ -272,7 +272,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         if checkout.outbox().close(Entry::all(&over)?, &view.tip, now).await? {
             return Ok(None);
         }
-        let known = WalletSnapshot::read(&wallet, &[sent, reserved, contested])?;
+        let known = WalletSnapshot::read(&wallet, &[entries, reserved])?;
         let ended = Entry::all(&ended)?;
         let excluded = ended.len();
         match checkout.outbox().earlier(ended, &known, &view.utxos, now).await? {

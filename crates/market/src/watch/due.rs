@@ -54,7 +54,7 @@ pub(super) struct Due {
     pub failures: u32,
     /// The service wallet that bought, if one did.
     pub service_wallet: Option<ServiceWallet>,
-    /// The hash of what was delivered, as a result of this lock, where it was read before.
+    /// The hash of what was delivered, as a result of this lock, where it was read before, or posted by this service.
     pub delivered: Option<ContentHash>,
 }
 
@@ -106,7 +106,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
                'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
                  WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
                'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
-               'failures', e.failures, 'delivered', e.delivered_hash, \
+               'failures', e.failures, 'delivered', coalesce(e.delivered_hash, (SELECT e.result_hash FROM outbox \
+                 WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')), \
                'serviceWallet', json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version) \
                  FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \

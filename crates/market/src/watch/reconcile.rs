@@ -60,9 +60,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         if gone.is_empty() && statements.is_empty() {
             return Ok(vec![]);
         }
-        statements.push(to_recheck(&gone, MAX_RECHECKED));
+        let rechecked = (!gone.is_empty()).then(|| to_recheck(&gone, MAX_RECHECKED));
+        let reads = rechecked.is_some();
+        statements.extend(rechecked);
         let done = self.ports.database.batch(statements).await?;
-        Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
+        Ok(done.last().filter(|_| reads).map(Entry::all).transpose()?.unwrap_or_default())
     }
 
     /// Reconciles entries. One that cannot be checked or changed delays no other: anyone can submit payments.
