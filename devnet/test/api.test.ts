@@ -146,7 +146,7 @@ test("every endpoint answers in the documented shape and types, with nothing bes
   }
 });
 
-test("what a transaction is handed in for is answered in the documented shape, too", async () => {
+test("what a transaction is submitted for is answered in the documented shape, too", async () => {
   const [, , , , , last] = coins;
   assert.ok(last);
   const { cbor } = build(payment(last));

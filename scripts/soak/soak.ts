@@ -46,11 +46,11 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     say("all are there");
     const until = Date.now() + minutes * 60_000 * TRAFFIC_SHARE;
     await play({ world, random: randomOf(seed + 2), traffic, figures, miner, until, say });
-    await traffic.doubtful();
+    await traffic.unresolved();
     say(`${traffic.sales.length} sales; ${traffic.attempts} attempts to steal; waiting for the escrows' ends`);
     await settle(world, traffic, figures);
     // What was on its way when the traffic ended is in a block by now, or never will be.
-    await traffic.doubtful();
+    await traffic.unresolved();
     await miner.stop();
     await reckon(world, traffic, figures);
     return figures;
@@ -137,7 +137,7 @@ async function play({ world, random, traffic, figures, miner, until, say }: Cour
     }
     await bought;
     // No payer waits longer: what is public is taken for an hour.
-    if (round % 10 === 0) await traffic.doubtful();
+    if (round % 10 === 0) await traffic.unresolved();
     await tick(world, traffic, figures);
     await world.ledger.advance(15 + random.below(40));
     peak(figures);

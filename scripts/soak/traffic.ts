@@ -280,7 +280,7 @@ export class Traffic {
       both.map(async (listing, n) => {
         const payment = payments[n] as Payment;
         // Whether it is answered or not, one that is in a block is a sale.
-        this.#doubtful.push({
+        this.#unresolved.push({
           sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
           payment,
         });
@@ -292,14 +292,14 @@ export class Traffic {
       }),
     );
   }
-  readonly #doubtful: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
+  readonly #unresolved: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
   /** Buyers without an answer, or with a refusal, whose payment a block has by now, ask again. */
-  async doubtful(): Promise<void> {
-    for (const doubt of this.#doubtful.splice(0)) {
+  async unresolved(): Promise<void> {
+    for (const doubt of this.#unresolved.splice(0)) {
       const { sale, payment } = doubt;
       if ((await this.#world.ledger.tx(sale.id))?.state !== "block") {
-        this.#doubtful.push(doubt);
+        this.#unresolved.push(doubt);
         continue;
       }
       await this.#told("a payment that got into a block", this.#claim(sale, payment));

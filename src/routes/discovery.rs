@@ -39,7 +39,7 @@ const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];
 /// A parameter that is not what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
-    /// How many.
+    /// `limit` is out of range.
     #[error("limit: must be a whole number from 1 to {MAX_LIMIT}")]
     Limit,
     /// After how many.

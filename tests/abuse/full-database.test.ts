@@ -56,7 +56,7 @@ describe("a database with little room", { timeout: 120_000 }, () => {
     errorOf(await post(`${world.api}/listings`, offerOf(seller), session), 503);
 
     const stranger = await verify(world.api, await answerOf(newcomer, await challenge(world.api, newcomer.address)));
-    assert.match(errorOf(stranger, 503), /no room/);
+    assert.match(errorOf(stranger, 503), /storage is full/);
     const again = json<SignedIn>(
       await verify(world.api, await answerOf(seller, await challenge(world.api, seller.address))),
     );

@@ -75,7 +75,7 @@ describe("calls before anything is paid", { timeout: 300_000 }, () => {
     }
   });
 
-  it("are no longer counted once a payment was handed in: it goes on while others have used them up", async () => {
+  it("are no longer counted once a payment was submitted: it goes on while others have used them up", async () => {
     const listing = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), listing);
     const paid = presentUntilServed(world, listing, payment, "203.0.113.200");

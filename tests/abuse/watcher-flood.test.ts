@@ -50,7 +50,7 @@ const JUDGED_BEFORE_S = 8 * 60;
 /** Disputes: more than two ticks can make. */
 const DISPUTES = 30;
 /** Blocks below the newest one whose entries a tick asks for once more. */
-const UNSURE_BLOCKS = 6;
+const RECHECKED_BLOCKS = 6;
 
 describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
   let world: World;
@@ -147,7 +147,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     // What the flood left is read by now, and the newest blocks with own entries are asked for once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
     await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
-    for (let newer = 0; newer <= UNSURE_BLOCKS; newer++) await world.ledger.nextBlock();
+    for (let newer = 0; newer <= RECHECKED_BLOCKS; newer++) await world.ledger.nextBlock();
     await tick();
     const before = await tick();
     const judge = async (verification: string) => {

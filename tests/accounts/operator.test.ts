@@ -113,7 +113,7 @@ describe("for an operator", { concurrency: 3 }, () => {
           if (answer.status !== 429) continue;
           assert.match(
             errorOf(answer, 429),
-            /^too many [a-z ]+, more than \d+ in 60 seconds: try again in 60 seconds$/,
+            /^too many [a-z -]+, more than \d+ in 60 seconds: try again in 60 seconds$/,
           );
           assert.equal(answer.headers.get("retry-after"), "60");
           return asked;

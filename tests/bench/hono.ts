@@ -138,7 +138,7 @@ async function unlock(c: Context<Env>): Promise<Response> {
   };
   c.header("PAYMENT-REQUIRED", btoa(JSON.stringify(required)));
   c.header("cache-control", "no-store");
-  return c.json({ error: "payment required: choose one of the terms" }, 402);
+  return c.json({ error: "payment required: choose one of the offers" }, 402);
 }
 
 const isolate = Math.random().toString(16).slice(2, 10);

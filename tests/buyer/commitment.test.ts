@@ -125,7 +125,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
       const payment = await committed(request, SALT, disclosed);
       const answer = await present(world, listing, payment);
       assert.equal(refusalOf(answer), `request_commitment_${code}`, JSON.stringify(request));
-      assert.equal(await world.ledger.tx(payment.tx), undefined, "nothing was handed in");
+      assert.equal(await world.ledger.tx(payment.tx), undefined, "nothing was submitted");
     }
   });
 

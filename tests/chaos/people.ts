@@ -1,4 +1,4 @@
-// Who buys, sells and acts by hand in this test.
+// Who buys, sells and acts in this test.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -94,13 +94,13 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
   });
 
   it("ends a payment within seconds wherever it stalls, and the same payment again is delivered and paid once", async () => {
-    for (const stalled of ["before it is handed in", "while its block is waited for"]) {
+    for (const stalled of ["before it is submitted", "while its block is waited for"]) {
       const [seller, buyer] = [world.person("seller"), await world.buyer()];
       const listing = await list(world.api, seller);
       const payment = await makeOut(world, buyer, listing);
-      if (stalled === "before it is handed in") await fault("stall", 1_000);
+      if (stalled === "before it is submitted") await fault("stall", 1_000);
       const answer = present(world, listing, payment);
-      if (stalled !== "before it is handed in") {
+      if (stalled !== "before it is submitted") {
         await world.ledger.waitFor(payment.tx, "mempool");
         await fault("stall", 1_000);
       }

@@ -57,6 +57,30 @@ describe("paying from the Surety balance", () => {
     await page.close();
   });
 
+  it("is proposed once it is known whether it can pay: nothing that is chosen changes under the reader's hand", async () => {
+    for (const [lovelace, told] of [
+      [25_000_000n, "Pay 6 tADA from your Surety balance"],
+      [3_000_000n, "Pay 6 tADA with Test wallet"],
+    ] as const) {
+      const { page } = await signedIn(lovelace);
+      let answer = () => {};
+      const held = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await page.route("**/me", async (route) => {
+        await held;
+        return route.continue();
+      });
+      await goTo(page, await offered(world));
+      await page.getByRole("radio", { name: "Test wallet" }).waitFor();
+      assert.equal(await page.locator("[name=payer]:checked").count(), 0, "nothing is chosen yet");
+      await page.getByRole("button", { name: "Pay 6 tADA", exact: true }).waitFor();
+      answer();
+      await page.getByRole("button", { name: told }).waitFor();
+      await page.close();
+    }
+  });
+
   it("says where to sign in to those who are not, and comes back to the checkout", async () => {
     const listing = await offered(world);
     const wallet = world.person("owner");

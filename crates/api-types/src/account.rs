@@ -150,7 +150,7 @@ pub struct Buy {
     /// The listing.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub listing_id: String,
-    /// How.
+    /// The delivery mode: instant or protected.
     pub mode: DeliveryMode,
 }
 

@@ -35,7 +35,7 @@ pub struct DisputedListing {
 pub enum ResolveResult {
     /// A node took the award, or the chain has it.
     Paid {
-        /// Why.
+        /// What the evidence shows, and why.
         verdict: Finding,
         /// Who gets how much.
         payout: Split,
@@ -44,7 +44,7 @@ pub enum ResolveResult {
     },
     /// Decided, and to be paid once the arbiters' window opens.
     Signed {
-        /// Why.
+        /// What the evidence shows, and why.
         verdict: Finding,
         /// Who will get how much.
         payout: Split,

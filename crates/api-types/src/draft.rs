@@ -18,7 +18,7 @@ pub struct NewPaymentDraft {
     /// Look the output that pays up first, so that a wallet on another network is told before it signs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_inputs: Option<bool>,
-    /// How.
+    /// The delivery mode: instant or protected.
     pub mode: DeliveryMode,
     /// `getChangeAddress()`: hexadecimal, or bech32.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
@@ -76,7 +76,7 @@ pub struct PaymentSummary {
     pub fee_lovelace: Lovelace,
     /// What comes back at once.
     pub change_lovelace: Lovelace,
-    /// Where to.
+    /// The address that gets the change.
     pub change_address: Address,
     /// Tokens that come back, by unit; quantities are decimal texts.
     pub change_assets: BTreeMap<String, String>,
@@ -168,9 +168,9 @@ pub struct PossibleAction {
 pub enum ActionTiming {
     /// Later.
     Early,
-    /// Now.
+    /// Possible now.
     Open,
-    /// No more.
+    /// No longer possible.
     Over,
 }
 
@@ -212,7 +212,7 @@ pub struct ActionSummary {
     pub receives_lovelace: Lovelace,
     /// What comes back.
     pub change_lovelace: Lovelace,
-    /// Where to.
+    /// The address that gets the change.
     pub change_address: Address,
     /// Tokens that come back, by unit; quantities are decimal texts.
     pub change_assets: BTreeMap<String, String>,

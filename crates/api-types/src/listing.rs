@@ -122,7 +122,7 @@ pub struct SellerReputation {
 pub struct Listing {
     /// `lst_` and a ULID.
     pub id: String,
-    /// A line.
+    /// One line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
     /// What a buyer gets, in the seller's words.
@@ -169,7 +169,7 @@ impl Listing {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewListing {
-    /// A line.
+    /// One line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
     /// What a buyer gets, in the seller's words.

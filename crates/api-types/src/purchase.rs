@@ -216,7 +216,7 @@ pub struct Purchase {
     pub id: TxHash,
     /// What was bought.
     pub listing_id: String,
-    /// How.
+    /// The delivery mode: instant or protected.
     pub mode: DeliveryMode,
     /// Who paid.
     pub buyer_address: Address,

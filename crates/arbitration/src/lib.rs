@@ -46,7 +46,7 @@ pub struct Arbiter<'a, D, C, Z> {
     /// Its own database.
     pub database: &'a D,
     pub chain: &'a C,
-    /// Waiting.
+    /// The port that waits: tests pass time, workers sleep.
     pub sleep: &'a Z,
     /// The contract.
     pub deployment: &'a Deployment,

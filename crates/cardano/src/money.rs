@@ -20,7 +20,7 @@ pub enum LovelaceError {
 }
 
 impl Lovelace {
-    /// Nothing.
+    /// 0 lovelace.
     pub const ZERO: Self = Self(0);
     /// 45 billion ADA: the maximum supply (Shelley genesis, `maxLovelaceSupply`).
     pub const MAX: Self = Self(45_000_000_000_000_000);

@@ -68,9 +68,9 @@ pub enum NotAsAsked {
     /// Money goes where it should not.
     #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
     Output {
-        /// Where to.
+        /// The address that is paid.
         address: String,
-        /// How much.
+        /// Lovelace that it gets.
         lovelace: Lovelace,
     },
     /// The payee is not paid, or more than once.

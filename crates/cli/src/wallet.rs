@@ -26,7 +26,7 @@ pub enum WalletCommand {
     Show,
 }
 
-/// How much.
+/// The amount to ask for.
 #[derive(Args)]
 pub struct FundArguments {
     /// In ADA.

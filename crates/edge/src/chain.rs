@@ -89,7 +89,7 @@ pub struct Blockfrost {
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
-    /// Whether a transaction was handed in.
+    /// Whether a transaction was submitted.
     paid: Cell<bool>,
 }
 
@@ -109,7 +109,7 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Asks before each call that is made before anything was handed in, and for the bytes of long answers as they arrive. What
+    /// Asks before each call that is made before anything was submitted, and for the bytes of long answers as they arrive. What
     /// is claimed and paid goes first: from a submission on nothing is asked.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {

@@ -59,7 +59,7 @@ pub struct Evidence<'a> {
 pub struct Verdict {
     /// Who wins; `None` as long as evidence may still arrive.
     pub winner: Option<Winner>,
-    /// Why.
+    /// The reason, for people and in the answer.
     pub reason: Reason,
     /// Until when evidence may arrive, POSIX ms.
     pub evidence_deadline: Millis,

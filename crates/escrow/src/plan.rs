@@ -110,7 +110,7 @@ pub enum PlanError {
 pub struct Planner<'a> {
     /// The contract.
     pub deployment: &'a Deployment,
-    /// Live parameters.
+    /// The protocol parameters of the current epoch.
     pub parameters: &'a ProtocolParameters,
     /// How slots map to time.
     pub slots: &'a SlotConfig,

@@ -58,7 +58,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub chain: &'a C,
     /// Signature checks.
     pub signatures: &'a V,
-    /// Waiting.
+    /// The port that waits: tests pass time, workers sleep.
     pub sleep: &'a Z,
     /// What is sold.
     pub contents: &'a K,

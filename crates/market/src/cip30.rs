@@ -65,7 +65,7 @@ pub enum InvalidWallet {
     /// More of a list than is read.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany {
-        /// Which list.
+        /// The name of the list in the request.
         list: &'static str,
         /// How many are read.
         most: usize,
@@ -73,7 +73,7 @@ pub enum InvalidWallet {
     /// Not an output.
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput {
-        /// Which list.
+        /// The name of the list in the request.
         list: &'static str,
         /// Its index there.
         index: usize,
@@ -81,7 +81,7 @@ pub enum InvalidWallet {
     /// An output of mainnet, so that the wallet is there.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet {
-        /// Which list.
+        /// The name of the list in the request.
         list: &'static str,
         /// Its index there.
         index: usize,

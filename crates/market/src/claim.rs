@@ -53,11 +53,11 @@ pub struct NewPayment<'a> {
     pub provenance: Provenance,
     /// What is paid for.
     pub listing_id: &'a ListingId,
-    /// How.
+    /// The delivery mode.
     pub mode: DeliveryMode,
     /// Who pays.
     pub payer: Address,
-    /// How much.
+    /// The price, in lovelace.
     pub amount: Lovelace,
     /// What the creator gets of a protected sale.
     pub creator: Lovelace,

@@ -49,7 +49,7 @@ pub(crate) fn facts_json(purchase: &str, mode: &str) -> String {
 /// Whether content may be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// Now.
+    /// The content may be handed out.
     Now,
     /// Not yet: no block has the payment, or the result of a protected one.
     NotYet,

@@ -87,7 +87,7 @@ struct WithdrawalRun<'a, D, C> {
 /// in no block yet is sent again, and answered if there is nothing else to send.
 ///
 /// # Errors
-/// Why not.
+/// See [`WithdrawError`]: nothing was sent, but where the chain did not answer.
 pub async fn withdraw(
     database: &impl Database,
     chain: &impl Chain,

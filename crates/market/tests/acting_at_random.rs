@@ -129,7 +129,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 }
                 let Effect::Continue { .. } = rule.effect else { return };
                 let Some(next) = rule.next(&escrow.datum, sales.now(), 60_000, None) else { return };
-                sales.ledger.hand_in(Tx::unsigned(
+                sales.ledger.add_to_mempool(Tx::unsigned(
                     sales.unique().into(),
                     &[escrow.utxo.reference],
                     &[sales.escrow_of(&next)],
@@ -180,7 +180,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             let Some(rule) = Rule::find(Action::SetRefundRequested, &escrow.datum) else { return };
             let Some(next) = rule.next(&escrow.datum, sales.now(), 60_000, None) else { return };
             let (made, until) = ([sales.escrow_of(&next)], sales.ledger.tip().slot + 1);
-            sales.ledger.hand_in(Tx::unsigned(sales.unique().into(), &[escrow.utxo.reference], &made, until));
+            sales.ledger.add_to_mempool(Tx::unsigned(sales.unique().into(), &[escrow.utxo.reference], &made, until));
         }
         Ev::Lag => {
             if lag.is_none() {

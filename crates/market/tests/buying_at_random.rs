@@ -15,7 +15,7 @@ use crate::support::{
     interrupted::Interrupted,
     ledger::{CALLS, Ledger, Tx, faucets},
     list, person,
-    provider::{Handing, Meanwhile, Provider},
+    provider::{Meanwhile, Provider, SubmitOutcome},
     reread,
     sales::output,
     sign_up,
@@ -75,13 +75,13 @@ fn ev() -> impl Strategy<Value = Ev> {
     ]
 }
 
-const fn handing(number: u8) -> Handing {
+const fn submit_outcome(number: u8) -> SubmitOutcome {
     match number {
-        0 => Handing::Limited,
-        1 => Handing::Late,
-        2 => Handing::Lost,
-        3 | 4 => Handing::Denied,
-        _ => Handing::Answered,
+        0 => SubmitOutcome::Limited,
+        1 => SubmitOutcome::Late,
+        2 => SubmitOutcome::Lost,
+        3 | 4 => SubmitOutcome::Denied,
+        _ => SubmitOutcome::Answered,
     }
 }
 
@@ -116,7 +116,7 @@ impl World {
             .map(|ada| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None))
             .collect();
         coins.extend([20, 25, 30].iter().map(|ada| output(own_address.clone(), Lovelace::from_ada(*ada), None)));
-        assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
+        assert!(ledger.add_to_mempool(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
         ledger.mine();
         let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let terms =
@@ -178,9 +178,9 @@ impl World {
     }
     /// A payment that the provider denies and passes on, tried again every four seconds while it waits for its block.
     fn denied_and_retried(&self, retries: u32, pay: impl Fn()) {
-        self.provider.handing.set(Handing::Denied);
+        self.provider.submit_outcome.set(SubmitOutcome::Denied);
         pay();
-        self.provider.handing.set(Handing::Answered);
+        self.provider.submit_outcome.set(SubmitOutcome::Answered);
         for _ in 0..retries {
             self.later.set(self.later.get() + 4_000);
             pay();
@@ -272,29 +272,29 @@ impl World {
         ];
         match *event {
             Ev::Buy(listing, how, mines) => {
-                self.provider.handing.set(handing(how));
+                self.provider.submit_outcome.set(submit_outcome(how));
                 self.buy_on(&self.db, listing, mines)
             }
             Ev::Beside(a, b, at, how, other, mines) => {
-                self.provider.handing.set(handing(how));
+                self.provider.submit_outcome.set(submit_outcome(how));
                 let beside = || {
-                    self.provider.handing.set(handing(other));
+                    self.provider.submit_outcome.set(submit_outcome(other));
                     if b == 2 && other == 9 {
                         self.withdraw()
                     } else {
                         self.buy_on(&self.db, b, mines)
                     }
-                    self.provider.handing.set(handing(how))
+                    self.provider.submit_outcome.set(submit_outcome(how))
                 };
                 self.buy_on(&Interrupted::before(&self.db, AT[usize::from(at)], beside), a, false)
             }
             Ev::Withdraw(how) => {
-                self.provider.handing.set(handing(how));
+                self.provider.submit_outcome.set(submit_outcome(how));
                 self.withdraw()
             }
             Ev::Own(listing, how, which) => {
                 if self.own {
-                    self.provider.handing.set(handing(how));
+                    self.provider.submit_outcome.set(submit_outcome(how));
                     self.own(listing, which)
                 }
             }
@@ -316,7 +316,7 @@ impl World {
                 }
             }
             Ev::Tick => {
-                self.provider.handing.set(Handing::Answered);
+                self.provider.submit_outcome.set(SubmitOutcome::Answered);
                 self.tick()
             }
             Ev::Still => {
@@ -331,7 +331,7 @@ impl World {
             }
             Ev::Fund(ada) => {
                 let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
-                ledger.hand_in(Tx::unsigned(self.unique().into(), &[faucets(self.unique())], &[coin], u64::MAX));
+                ledger.add_to_mempool(Tx::unsigned(self.unique().into(), &[faucets(self.unique())], &[coin], u64::MAX));
             }
             Ev::Forget => {
                 if !self.own {
@@ -349,7 +349,7 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
         world.happens(event);
     }
     world.provider.ledger.catch_up();
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     for _ in 0..10 {
         world.provider.ledger.mine();
         world.tick()

@@ -53,7 +53,7 @@ fn tick(sales: &Sales) {
     sales.ledger.calls.set(before);
 }
 
-/// A stranger's payments whose money is spent elsewhere: handed in anew when their time is over.
+/// A stranger's payments whose money is spent elsewhere: submitted anew when their time is over.
 #[derive(Default)]
 struct Stranger {
     open: Vec<u64>,

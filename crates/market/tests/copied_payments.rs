@@ -1,4 +1,4 @@
-//! Copies of a payment that its payer handed in elsewhere, of which the provider shows nothing until a block has it: what a
+//! Copies of a payment that its payer submitted elsewhere, of which the provider shows nothing until a block has it: what a
 //! thief gets by them, whatever becomes of the submission.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
@@ -10,7 +10,7 @@ use crate::support::{
     interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, person,
-    provider::{Handing, Meanwhile, Provider},
+    provider::{Meanwhile, Provider, SubmitOutcome},
     sales::output,
     sign_up, step, without_echoes,
 };
@@ -65,7 +65,7 @@ impl World {
         let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), coin.clone()], u64::MAX);
         let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..coin.clone() });
-        assert!(ledger.hand_in(funds));
+        assert!(ledger.add_to_mempool(funds));
         ledger.mine();
         let terms = terms_of(&db, &listing);
         let until = ledger.tip().slot + 200;
@@ -81,7 +81,9 @@ impl World {
 
     /// The payer submits it elsewhere.
     fn broadcast(&self) {
-        assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
+        assert!(
+            self.provider.ledger.add_to_mempool(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot))
+        );
     }
 
     fn mine(&self) {
@@ -97,16 +99,16 @@ impl World {
     }
 
     /// The first request with the header, which waits for a node that handles it like this.
-    fn waiting(&self, handing: Handing) -> Asking<'_> {
-        self.provider.handing.set(handing);
+    fn waiting(&self, submit_outcome: SubmitOutcome) -> Asking<'_> {
+        self.provider.submit_outcome.set(submit_outcome);
         let mut first = self.pay(0, None);
         begin(&mut first);
         first
     }
 
     /// The payer's request in a process that dies meanwhile.
-    fn dies_waiting(&self, handing: Handing) {
-        drop(self.waiting(handing));
+    fn dies_waiting(&self, submit_outcome: SubmitOutcome) {
+        drop(self.waiting(submit_outcome));
     }
 
     /// A request with the header, so much later than the first.
@@ -174,10 +176,10 @@ fn begin(request: &mut Asking<'_>) {
 
 #[test]
 fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all() {
-    for handing in [Handing::Limited, Handing::Late] {
+    for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Late] {
         let world = World::new();
         world.broadcast();
-        world.provider.handing.set(handing);
+        world.provider.submit_outcome.set(submit_outcome);
         assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
         world.mine();
         for after in [0, LATER_MS] {
@@ -192,7 +194,7 @@ fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all(
 fn a_payer_may_sign_by_any_address_of_the_key_that_paid() {
     let world = World::new();
     world.broadcast();
-    world.provider.handing.set(Handing::Late);
+    world.provider.submit_outcome.set(SubmitOutcome::Late);
     assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
     world.mine();
     let stake = cardano::address::Credential::Key(*person(7).enterprise_address().payment_key());
@@ -206,11 +208,11 @@ fn a_payer_may_sign_by_any_address_of_the_key_that_paid() {
 fn no_thief_is_faster_than_the_answer_of_the_node() {
     let world = World::new();
     world.broadcast();
-    let first = world.waiting(Handing::Outstanding);
+    let first = world.waiting(SubmitOutcome::Outstanding);
     world.mine();
     let second = block(world.pay(0, None));
     assert!(second.is_err(), "{second:?}");
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     assert!(block(first).is_err());
     assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
 }
@@ -219,9 +221,9 @@ fn no_thief_is_faster_than_the_answer_of_the_node() {
 fn what_a_node_refused_before_the_process_died_is_its_payers() {
     let world = World::new();
     world.broadcast();
-    world.dies_waiting(Handing::Outstanding);
+    world.dies_waiting(SubmitOutcome::Outstanding);
     world.mine();
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     for after in [0, LATER_MS] {
         let thief = block(world.pay(after, None));
         assert!(thief.is_err(), "{thief:?}");
@@ -230,12 +232,12 @@ fn what_a_node_refused_before_the_process_died_is_its_payers() {
 }
 
 #[test]
-fn who_hands_in_nothing_elsewhere_needs_no_signature() {
-    for handing in [Handing::Limited, Handing::Late] {
+fn who_submits_nothing_elsewhere_needs_no_signature() {
+    for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Late] {
         let world = World::new();
-        world.provider.handing.set(handing);
+        world.provider.submit_outcome.set(submit_outcome);
         assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(matches!(block(world.pay(10_000, None)), Err(PayError::NotSettled(..))), "sent again");
         assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Submitted);
         world.mine();
@@ -245,30 +247,30 @@ fn who_hands_in_nothing_elsewhere_needs_no_signature() {
 
 #[test]
 fn a_payer_whose_submission_has_no_answer_signs_once() {
-    for handing in [Handing::Lost, Handing::Unsent] {
+    for submit_outcome in [SubmitOutcome::Lost, SubmitOutcome::Unsent] {
         let world = World::new();
-        world.provider.handing.set(handing);
+        world.provider.submit_outcome.set(submit_outcome);
         let mut first = world.pay(0, None);
-        match handing {
-            Handing::Unsent => begin(&mut first),
+        match submit_outcome {
+            SubmitOutcome::Unsent => begin(&mut first),
             _ => assert!(matches!(block(first), Err(PayError::NotSettled(..)))),
         }
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(block(world.pay(10_000, None)).is_err(), "sent again");
         world.mine();
-        assert_eq!(block(world.pay(2 * LATER_MS, None)), Err(PayError::Public), "{handing:?}");
+        assert_eq!(block(world.pay(2 * LATER_MS, None)), Err(PayError::Public), "{submit_outcome:?}");
         let signed = block(world.pay(2 * LATER_MS, Some(world.payer)));
-        assert_eq!(signed.unwrap().content, "content 1", "{handing:?}");
+        assert_eq!(signed.unwrap().content, "content 1", "{submit_outcome:?}");
     }
 }
 
 #[test]
 fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
     let world = World::new();
-    let first = world.waiting(Handing::Outstanding);
+    let first = world.waiting(SubmitOutcome::Outstanding);
     world.mine();
     assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     assert_eq!(block(first).unwrap().content, "content 1");
     assert_eq!(entry(&world.db, &world.tx()).provenance, Provenance::Ours);
 }
@@ -277,9 +279,9 @@ fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
 fn the_bytes_of_what_a_block_has_are_kept_though_a_node_refused_it_while_its_payer_waited() {
     let world = World::new();
     world.broadcast();
-    let first = RefCell::new(Some(world.waiting(Handing::Outstanding)));
+    let first = RefCell::new(Some(world.waiting(SubmitOutcome::Outstanding)));
     let meanwhile = || {
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         if let Some(first) = first.take() {
             assert!(block(first).is_err(), "a node had it before");
         }
@@ -295,9 +297,9 @@ fn the_bytes_of_what_a_block_has_are_kept_though_a_node_refused_it_while_its_pay
 #[test]
 fn who_was_answered_before_the_process_died_signs_once() {
     let world = World::new();
-    world.dies_waiting(Handing::Outstanding);
+    world.dies_waiting(SubmitOutcome::Outstanding);
     world.mine();
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     assert_eq!(block(world.pay(LATER_MS, None)), Err(PayError::Public));
     assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
 }
@@ -307,10 +309,10 @@ fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     // Refused at first; then its payer presents it for the other listing, and a block has it.
-    world.dies_waiting(Handing::Unsent);
+    world.dies_waiting(SubmitOutcome::Unsent);
     let meanwhile = || {
         world.provider.lags.set(false);
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(step(&world.db, &world.tx(), &Decision::Refuse("no".into())));
         let taken_up = block(world.pay_for(&other, &world.header, (1_000, Some(world.payer)), &|| world.mine()));
         assert_eq!(taken_up.unwrap().content, "content 2");
@@ -360,7 +362,7 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     assert_eq!(account.owner, world.payer.to_string());
     world.broadcast();
     let presents = |terms| world.pay_for(terms, &world.header, (0, Some(world.payer)), &|| ());
-    world.provider.handing.set(Handing::Outstanding);
+    world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut first = presents(&world.terms);
     begin(&mut first);
     // This provider's node has it only now.
@@ -368,7 +370,7 @@ fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_
     let first = RefCell::new(Some(first));
     let meanwhile = || {
         let Some(first) = first.take() else { return };
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(block(first).is_err(), "a node had it before");
         world.mine();
         assert_eq!(block(presents(&other)).unwrap().content, "content 2");
@@ -396,16 +398,16 @@ fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
     let copy = String::from_utf8(STANDARD.decode(&world.header).unwrap()).unwrap();
     let copy = STANDARD.encode(copy.replace("0123456789abcdef", "fedcba9876543210"));
     world.broadcast();
-    world.provider.handing.set(Handing::Outstanding);
+    world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut first = world.pay_for(&world.terms, &copy, (0, None), &|| ());
     begin(&mut first);
     let first = RefCell::new(Some(first));
     let meanwhile = || {
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         let Some(first) = first.take() else { return };
         assert!(block(first).is_err(), "a node had it before");
         // The provider takes no more when its payer comes.
-        world.provider.handing.set(Handing::Limited);
+        world.provider.submit_outcome.set(SubmitOutcome::Limited);
         assert!(matches!(block(world.pay(2_000, Some(world.payer))), Err(PayError::NotSettled(..))));
         world.mine();
     };
@@ -424,23 +426,23 @@ fn copied(world: &World) -> String {
 /// refuses it; its payer signs, and a block has it when the first looks again.
 #[test]
 fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
-    for payers in [Handing::Limited, Handing::Lost] {
+    for payers in [SubmitOutcome::Limited, SubmitOutcome::Lost] {
         let world = World::new();
         let copy = copied(&world);
         world.broadcast();
-        world.provider.handing.set(Handing::Limited);
+        world.provider.submit_outcome.set(SubmitOutcome::Limited);
         let meanwhile = || {
-            world.provider.handing.set(Handing::Answered);
+            world.provider.submit_outcome.set(SubmitOutcome::Answered);
             let second = block(world.pay_for(&world.terms, &copy, (5_000, None), &|| ()));
             assert!(second.is_err(), "a node had it before: {second:?}");
             assert_eq!(entry(&world.db, &world.tx()).state, EntryState::Refused);
-            world.provider.handing.set(payers);
+            world.provider.submit_outcome.set(payers);
             assert!(matches!(block(world.pay(6_000, Some(world.payer))), Err(PayError::NotSettled(..))));
             world.mine();
         };
         let first = block(world.pay_for(&world.terms, &copy, (0, None), &meanwhile));
         assert!(first.is_err(), "{payers:?}: {first:?}");
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
     }
 }
@@ -451,19 +453,19 @@ fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_noth
     let world = World::new();
     let copy = copied(&world);
     world.broadcast();
-    world.provider.handing.set(Handing::Limited);
+    world.provider.submit_outcome.set(SubmitOutcome::Limited);
     let paying = RefCell::new(None);
     let meanwhile = || {
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(block(world.pay_for(&world.terms, &copy, (5_000, None), &|| ())).is_err());
-        world.provider.handing.set(Handing::Outstanding);
+        world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
         let mut payer = world.pay(6_000, Some(world.payer));
         begin(&mut payer);
         world.mine();
         paying.replace(Some(payer));
     };
     let first = block(world.pay_for(&world.terms, &copy, (0, None), &meanwhile));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let payer = block(paying.take().unwrap());
     assert!(first.is_err(), "{first:?}; its payer: {payer:?}");
 }
@@ -476,35 +478,35 @@ fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
     let copy = copied(&world);
     world.broadcast();
     for number in 0..10 {
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         let refused = block(world.pay_for(&world.terms, &copy, (number * 200, None), &|| ()));
         assert!(refused.is_err());
         let stored = entry(&world.db, &world.tx());
         assert_eq!((stored.state, stored.provenance), (EntryState::Refused, Provenance::Foreign));
     }
-    world.provider.handing.set(Handing::Lost);
+    world.provider.submit_outcome.set(SubmitOutcome::Lost);
     assert!(matches!(block(world.pay_for(&world.terms, &copy, (2_000, None), &|| ())), Err(PayError::NotSettled(..))));
     let stored = entry(&world.db, &world.tx());
     world.mine();
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let thief = block(world.pay_for(&world.terms, &copy, (3_000, None), &|| ()));
     assert!(thief.is_err(), "{thief:?}; attempts {}, {:?}", stored.attempts, stored.provenance);
 }
 
 #[test]
 fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
-    for handing in [Handing::Limited, Handing::Outstanding] {
+    for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Outstanding] {
         let world = World::new();
         let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
         world.broadcast();
-        world.provider.handing.set(handing);
+        world.provider.submit_outcome.set(submit_outcome);
         let mut thief = world.pay_for(&other, &world.header, (0, None), &|| ());
         drop(block_on(poll_once(&mut thief)));
         drop(thief);
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         world.mine();
         assert!(block(world.pay_for(&other, &world.header, (LATER_MS, None), &|| ())).is_err());
-        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1", "{handing:?}");
+        assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1", "{submit_outcome:?}");
         assert!(block(world.pay_for(&other, &world.header, (LATER_MS, Some(world.payer)), &|| ())).is_err());
     }
 }
@@ -514,7 +516,7 @@ fn no_payer_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.broadcast();
-    world.provider.handing.set(Handing::Outstanding);
+    world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut thief = world.pay_for(&other, &world.header, (0, None), &|| ());
     begin(&mut thief);
     for is_mined in [false, true] {
@@ -528,7 +530,7 @@ fn no_payer_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
         }
     }
     drop(thief);
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     assert_eq!(block(world.pay(LATER_MS, Some(world.payer))).unwrap().content, "content 1");
 }
 
@@ -537,11 +539,11 @@ fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_p
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.broadcast();
-    world.provider.handing.set(Handing::Outstanding);
+    world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let first = RefCell::new(world.pay_for(&other, &world.header, (0, None), &|| ()));
     begin(&mut first.borrow_mut());
     let meanwhile = || {
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(block(first.borrow_mut().as_mut()).is_err());
         world.mine();
     };
@@ -553,9 +555,9 @@ fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_p
 fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
     let world = World::new();
     world.provider.shows_mempool.set(true);
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(block(world.pay(0, None)).is_err());
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let again = || block(world.pay_for(&world.terms, &world.another, (5_000, None), &|| ()));
     let Err(PayError::NotSettled(_, told)) = again() else { panic!("it waits") };
     assert_eq!(told.transaction, world.tx().to_string());
@@ -569,9 +571,9 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
 fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_no_payer_pay_twice() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(block(world.pay(0, None)).is_err());
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     assert!(block(world.pay_for(&other, &world.header, (1_000, None), &|| ())).is_err());
     world.mine();
     let again = block(world.pay_for(&world.terms, &world.another, (30_000, None), &|| ()));
@@ -615,11 +617,11 @@ fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_
     assert_eq!(again.settlement.transaction, world.tx().to_string());
 }
 
-/// What the payer hands in elsewhere for another listing of the same seller, presented by a thief for one that is theirs.
+/// What the payer submits elsewhere for another listing of the same seller, presented by a thief for one that is theirs.
 fn another_copy(world: &World) -> Result<Paid, PayError> {
     let header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
     let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
-    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    assert!(world.provider.ledger.add_to_mempool(Tx::new(cbor, world.built.facts.valid_until_slot)));
     block(world.pay_for(&world.terms, &world.another, (LATER_MS, None), &|| world.mine()))
 }
 
@@ -649,7 +651,7 @@ fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
     *header.pointer_mut("/extensions").unwrap() =
         json!({ "payment-identifier": { "info": { "required": false, "id": "a-name-of-the-thief" } } });
     let header = STANDARD.encode(header.to_string());
-    assert!(world.provider.ledger.hand_in(Tx::new(cbor, world.built.facts.valid_until_slot)));
+    assert!(world.provider.ledger.add_to_mempool(Tx::new(cbor, world.built.facts.valid_until_slot)));
     let first = block(world.pay_for(&world.terms, &header, (LATER_MS, None), &|| world.mine()));
     [first, block(world.pay_for(&world.terms, &header, (2 * LATER_MS, None), &|| ()))]
 }
@@ -681,7 +683,7 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
     world.broadcast();
     assert!(thief(0).is_err(), "a node had it before");
     // The provider takes no more when its payer comes.
-    world.provider.handing.set(Handing::Limited);
+    world.provider.submit_outcome.set(SubmitOutcome::Limited);
     assert!(matches!(block(world.pay(10_000, Some(world.payer))), Err(PayError::NotSettled(..))));
     world.mine();
     assert_eq!(block(world.pay(20_000, Some(world.payer))).unwrap().content, "content 1");
@@ -691,9 +693,12 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
 
 #[test]
 fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_validity() {
-    for (handing, asker) in
-        [(Handing::Limited, 0), (Handing::Outstanding, 0), (Handing::Limited, 1), (Handing::Limited, 2)]
-    {
+    for (submit_outcome, asker) in [
+        (SubmitOutcome::Limited, 0),
+        (SubmitOutcome::Outstanding, 0),
+        (SubmitOutcome::Limited, 1),
+        (SubmitOutcome::Limited, 2),
+    ] {
         let world = World::new();
         let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
         let copied = if asker == 2 { &other } else { &world.terms };
@@ -701,7 +706,7 @@ fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_vali
         world.broadcast();
         // The provider is behind with what is in blocks for longer than the payment is valid.
         world.provider.lags.set(true);
-        world.provider.handing.set(handing);
+        world.provider.submit_outcome.set(submit_outcome);
         drop(block_on(poll_once(&mut thief(0))));
         (0..20).for_each(|_| world.mine());
         let now = world.provider.ledger.tip().time_ms - world.begun;
@@ -709,8 +714,12 @@ fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_vali
         assert!(block(asks).is_err(), "it is in no block");
         world.provider.lags.set(false);
         let thief = block(thief(now));
-        assert!(thief.is_err(), "{handing:?}: {thief:?}");
-        assert_eq!(block(world.pay(now, Some(world.payer))).unwrap().content, "content 1", "{handing:?}, {asker}");
+        assert!(thief.is_err(), "{submit_outcome:?}: {thief:?}");
+        assert_eq!(
+            block(world.pay(now, Some(world.payer))).unwrap().content,
+            "content 1",
+            "{submit_outcome:?}, {asker}"
+        );
     }
 }
 

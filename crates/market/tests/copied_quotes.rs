@@ -67,7 +67,7 @@ impl World {
         let coin = output(owner.enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(number.into(), &[faucets(number)], std::slice::from_ref(&coin), u64::MAX);
         let reference = TxRef { tx: funds.id, index: 0 };
-        assert!(self.provider.ledger.hand_in(funds));
+        assert!(self.provider.ledger.add_to_mempool(funds));
         self.provider.ledger.mine();
         Utxo { reference, ..coin }
     }
@@ -121,11 +121,11 @@ fn a_lock_that_no_block_will_have_leaves_its_quote_to_others() {
         let offered = world.method.offer(&world.terms.sale(), now, [5; 32]).unwrap();
         let (lock, header) = world.lock(&offered, &payer, &coin);
         // The payer hands it in elsewhere. Its datum makes the quote public.
-        assert!(world.provider.ledger.hand_in(Tx::new(lock.cbor.clone(), lock.facts.valid_until_slot)));
+        assert!(world.provider.ledger.add_to_mempool(Tx::new(lock.cbor.clone(), lock.facts.valid_until_slot)));
         if burned {
             // A lock of money that is spent elsewhere at the same time: the node refuses it, nothing is locked.
             let (_, copied) = world.lock(&offered, &thief, &thiefs);
-            assert!(world.provider.ledger.hand_in(Tx::unsigned(3, &[thiefs.reference], &[], u64::MAX)));
+            assert!(world.provider.ledger.add_to_mempool(Tx::unsigned(3, &[thiefs.reference], &[], u64::MAX)));
             let refused = world.pay(&copied, None);
             assert!(matches!(refused, Err(PayError::NotSettled(..))), "{refused:?}");
         }

@@ -32,7 +32,7 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-/// A lock that is valid for so many slots more is handed in.
+/// A lock that is valid for so many slots more is submitted.
 fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let policy = ConfirmationPolicy::new(0).unwrap();
     let seller = sales.platform.seller.clone();
@@ -47,7 +47,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let coin = output(payer.to_string(), Lovelace::from_ada(100), None);
     let funds = Tx::unsigned(1, &[faucets(900)], std::slice::from_ref(&coin), u64::MAX);
     let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
-    assert!(sales.ledger.hand_in(funds));
+    assert!(sales.ledger.add_to_mempool(funds));
     sales.ledger.mine();
     let now = sales.now();
     let offered = method.offer(&terms.sale(), now, [7; 32]).unwrap();

@@ -110,7 +110,7 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     sales.ledger.mine();
     let theirs = sales.ledger.blocks.borrow().clone();
     sales.ledger.roll_back(1, 0);
-    posted.into_iter().for_each(|tx| assert!(sales.ledger.hand_in(tx)));
+    posted.into_iter().for_each(|tx| assert!(sales.ledger.add_to_mempool(tx)));
     sales.ledger.mine();
     let stays = sales.ledger.blocks.borrow().clone();
     ticks_beside(&sales, "INSERT INTO chain_blocks", theirs, stays);
@@ -177,7 +177,7 @@ fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash
     sales.ledger.roll_back(depth, 0);
     sales.ledger.mempool.borrow_mut().clear();
     for tx in ours {
-        sales.ledger.hand_in(tx);
+        sales.ledger.add_to_mempool(tx);
     }
     (0..=depth).for_each(|_| sales.ledger.mine());
     let stays = sales.ledger.blocks.borrow().clone();
@@ -279,7 +279,7 @@ fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for
     assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
 }
 
-/// A database that loses one answer where an action that was overtaken is given up.
+/// A database that loses one answer where a conflicting action is given up.
 struct LosesOne<'a>(&'a Sqlite, RefCell<bool>);
 
 impl Database for LosesOne<'_> {
@@ -293,7 +293,7 @@ impl Database for LosesOne<'_> {
 }
 
 #[test]
-fn an_action_that_was_overtaken_is_given_up_by_the_next_tick_where_one_could_not() {
+fn a_conflicting_action_is_given_up_by_the_next_tick_where_one_could_not() {
     let sales = Sales::new();
     let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
     sales.ledger.mine();

@@ -111,7 +111,7 @@ fn again_at(
 #[test]
 fn a_signature_opens_nothing_earlier_than_the_payment_does() {
     let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
-    assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
+    assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
 
     // In a block, found by the signed request itself, and then on record.
@@ -136,7 +136,7 @@ fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_conte
         let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
         assert!(step(&db, &tx, &end));
         assert_eq!(again(&db, &ledger, &terms, &buyer, 0), Ok(None), "{end:?}");
-        assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
+        assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
         ledger.mine();
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
@@ -159,7 +159,7 @@ fn who_paid_gets_the_content_however_the_block_writes_the_witnesses() {
         assert!(step(&db, &tx, &end));
         let other = Tx::new(with_other_witnesses(&cbor), UNTIL);
         assert_eq!(other.id, tx);
-        assert!(ledger.hand_in(other));
+        assert!(ledger.add_to_mempool(other));
         ledger.mine();
         let bought = again(&db, &ledger, &terms, &buyer, 0).unwrap().unwrap();
         assert_eq!(bought.purchase, tx, "{end:?}");
@@ -255,7 +255,7 @@ fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
         let outcome = block(outbox.wait_for_block(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
         assert_eq!(outcome.status, TxStatus::Expired);
     }
-    assert!(ledger.hand_in(Tx::new(cbor.clone(), UNTIL)));
+    assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
     let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), None, &policy, Trust::Unproven, NOON)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "the chain has the last word");

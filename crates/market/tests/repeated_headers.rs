@@ -85,7 +85,7 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
     };
     let first = RefCell::new(first);
     // Its payer submitted it elsewhere.
-    assert!(ledger.hand_in(Tx::new(built.cbor.clone(), UNTIL)));
+    assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), UNTIL)));
     let meanwhile = || {
         let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
         assert!(block(outbox.submit_first(&mut first.borrow_mut(), None, NOON)).unwrap().is_some());

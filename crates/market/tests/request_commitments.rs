@@ -58,7 +58,7 @@ impl World {
         let coin = output(key.enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], std::slice::from_ref(&coin), u64::MAX);
         let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
-        assert!(ledger.hand_in(funds));
+        assert!(ledger.add_to_mempool(funds));
         ledger.mine();
         let plan = TxPlan {
             outputs: vec![NewOutput::pay(SELLER.parse::<Address>().unwrap(), Lovelace::new(PRICE).unwrap())],
@@ -86,7 +86,9 @@ impl World {
     }
 
     fn broadcast(&self) {
-        assert!(self.provider.ledger.hand_in(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot)));
+        assert!(
+            self.provider.ledger.add_to_mempool(Tx::new(self.built.cbor.clone(), self.built.facts.valid_until_slot))
+        );
     }
 
     fn pay(&self, terms: &ListingTerms, header: &str) -> Result<Paid, PayError> {

@@ -207,7 +207,7 @@ impl World {
         if !matches!(claimed, Claim::New(_)) {
             return;
         }
-        assert!(self.ledger.hand_in(Tx::new(built.cbor, until)));
+        assert!(self.ledger.add_to_mempool(Tx::new(built.cbor, until)));
         if protected {
             self.locks.insert(fresh_escrow(number).reference_signature, tx);
         }
@@ -254,7 +254,7 @@ impl World {
         };
         block(self.db.batch(write_down(&draft, self.ledger.tip().time_ms).into())).unwrap();
         let id = tx.id;
-        assert!(self.ledger.hand_in(tx));
+        assert!(self.ledger.add_to_mempool(tx));
         id
     }
 
@@ -274,7 +274,7 @@ impl World {
         }
         let tx = Tx::unsigned(number.into(), &[escrow.utxo.reference], &made, u64::MAX);
         self.told.insert(tx.id, Told { purchase, status, creator_paid });
-        self.ledger.hand_in(tx);
+        self.ledger.add_to_mempool(tx);
     }
 
     /// What an action makes of an escrow, and how that is told.

@@ -9,7 +9,7 @@ use crate::support::{
     NOON, SELLER, block, checkout,
     ledger::{Ledger, Tx, faucets},
     list, person,
-    provider::{Handing, Meanwhile, Provider},
+    provider::{Meanwhile, Provider, SubmitOutcome},
     reread,
     sales::output,
     sign_up, sign_up_as, token,
@@ -67,7 +67,7 @@ impl World {
         let funds = Tx::unsigned(1, &[faucets(1)], &made, u64::MAX);
         let coins = [0, 1].map(|index| Utxo { reference: TxRef { tx: funds.id, index }, ..own.clone() });
         let elsewhere = Utxo { reference: TxRef { tx: funds.id, index: 2 }, ..of_sibling };
-        assert!(ledger.hand_in(funds));
+        assert!(ledger.add_to_mempool(funds));
         ledger.mine();
         let listing = list(&db, 1, PRICE);
         let terms = block(db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
@@ -264,10 +264,10 @@ fn an_owners_signature_opens_what_the_service_wallet_bought() {
 impl World {
     /// What the provider answers to a payment for which it says no from now on.
     fn is_denied(&self, pay: impl FnOnce(&Self) -> String) {
-        self.provider.handing.set(Handing::Denied);
+        self.provider.submit_outcome.set(SubmitOutcome::Denied);
         let said = pay(self);
         assert!(said.contains("refused"), "{said}");
-        self.provider.handing.set(Handing::Answered);
+        self.provider.submit_outcome.set(SubmitOutcome::Answered);
     }
 
     /// A payment that the provider says no to, and that no node has.

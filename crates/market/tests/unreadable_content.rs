@@ -100,7 +100,7 @@ impl World {
         let fees = output(person(2).enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(1, &[faucets(1)], &[coin.clone(), fees], u64::MAX);
         let coin = Utxo { reference: TxRef { tx: funds.id, index: 0 }, ..coin };
-        assert!(provider.ledger.hand_in(funds));
+        assert!(provider.ledger.add_to_mempool(funds));
         provider.ledger.mine();
         let instant = DefaultMethod::new(api_types::NETWORK, policy).unwrap();
         let tip = provider.ledger.tip();

@@ -13,7 +13,7 @@ use crate::support::{
     interrupted::Interrupted,
     ledger::{Ledger, Tx, faucets},
     list, one, paying_for, payment,
-    provider::{Handing, Meanwhile, Provider},
+    provider::{Meanwhile, Provider, SubmitOutcome},
     reread,
     sales::output,
     sign_up, step,
@@ -55,7 +55,7 @@ impl World {
         block(db.run(statement!(limits))).unwrap();
         let coin = |ada: &u32| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None);
         let coins: Vec<Utxo> = coins.iter().map(coin).collect();
-        assert!(ledger.hand_in(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
+        assert!(ledger.add_to_mempool(Tx::unsigned(1, &[faucets(1)], &coins, u64::MAX)));
         ledger.mine();
         let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
         let listed = |(number, ada): (u8, &u32)| terms_of(&db, &list(&db, number, u64::from(*ada) * 1_000_000));
@@ -116,11 +116,16 @@ impl World {
     fn fund(&self, ada: u32) {
         let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
         let number = u32::try_from(self.provider.ledger.blocks.borrow().len()).unwrap();
-        assert!(self.provider.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[coin], u64::MAX)));
+        assert!(self.provider.ledger.add_to_mempool(Tx::unsigned(
+            number.into(),
+            &[faucets(number)],
+            &[coin],
+            u64::MAX
+        )));
         self.provider.ledger.mine();
     }
 
-    /// The payments for a listing that were handed in, in blocks or not.
+    /// The payments for a listing that were submitted, in blocks or not.
     fn paid(&self, listing: usize) -> usize {
         let terms = &self.terms[listing];
         let pays = |made: &Utxo| {
@@ -169,9 +174,9 @@ fn a_payment_that_is_called_expired_and_is_in_a_block_is_not_made_again() {
 #[test]
 fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
     let world = World::new(&[8, 8, 8], &[5]);
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     world.provider.lags.set(true);
     world.provider.ledger.mine();
     paid_once(&world);
@@ -179,7 +184,7 @@ fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
 
 /// The owner comes back when the provider has shown everything for long.
 fn found_an_hour_later(world: &World) {
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     world.provider.lags.set(false);
     (0..190).for_each(|_| world.provider.ledger.mine());
     let again = (0..2).find_map(|_| world.buy(0).ok());
@@ -191,7 +196,7 @@ fn found_an_hour_later(world: &World) {
 #[test]
 fn a_payment_that_was_refused_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
     let world = World::new(&[8, 8, 8], &[5]);
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
     found_an_hour_later(&world);
 }
@@ -229,9 +234,9 @@ fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_sa
     for passed_on in [false, true] {
         let world = World::new(&[20], &[6, 5]);
         assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
-        world.provider.handing.set(Handing::Denied);
+        world.provider.submit_outcome.set(SubmitOutcome::Denied);
         assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         if !passed_on {
             drop(world.provider.ledger.mempool.borrow_mut().pop());
         }
@@ -253,9 +258,9 @@ fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_sa
 fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has_it() {
     for tries in [7, 8, 19] {
         let world = World::new(&[20], &[5]);
-        world.provider.handing.set(Handing::Denied);
+        world.provider.submit_outcome.set(SubmitOutcome::Denied);
         assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         let refused = (1..=tries).filter(|second| match world.buy_at(0, *second) {
             Err(BuyError::Ledger(_)) => true,
             Err(BuyError::EarlierUnresolved(_)) => false,
@@ -272,7 +277,7 @@ fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has
 #[test]
 fn a_buyer_refused_again_and_again_without_cause_buys_a_little_later() {
     let world = World::new(&[20], &[5]);
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     let mut refused = 0;
     // Half an hour of a node that is behind, and a client that asks each two seconds.
     for second in (0..1_800).step_by(2) {
@@ -284,7 +289,7 @@ fn a_buyer_refused_again_and_again_without_cause_buys_a_little_later() {
         world.provider.ledger.mempool.borrow_mut().clear();
     }
     assert!((15..30).contains(&refused), "{refused}");
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let waited = (1_800..3_600).step_by(2).find(|second| matches!(world.buy_at(0, *second), Err(BuyError::Pending(_))));
     assert!(waited.is_some_and(|second| second < 2_100), "{waited:?}");
     world.provider.ledger.mine();
@@ -316,7 +321,7 @@ fn what_was_refused_on_a_chain_of_payments_that_ended_is_paid_again_at_once() {
     }
     let mempool = &world.provider.ledger.mempool;
     let waiting = mempool.borrow().clone();
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     for second in 13..19 {
         assert!(matches!(world.buy_at(8, second), Err(BuyError::Ledger(_))));
         mempool.replace(waiting.clone());
@@ -328,7 +333,7 @@ fn what_was_refused_on_a_chain_of_payments_that_ended_is_paid_again_at_once() {
         assert!(world.buy(listing).is_err());
         mempool.borrow_mut().clear();
     }
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let bought = world.buy(8);
     assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
 }
@@ -347,9 +352,9 @@ fn one_expired() -> World {
 fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out() {
     let world = one_expired();
     // The node refuses it, for the first one spent the same; its answer is lost.
-    world.provider.handing.set(Handing::Lost);
+    world.provider.submit_outcome.set(SubmitOutcome::Lost);
     assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let again = world.buy(0);
     assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
     world.mine();
@@ -360,10 +365,10 @@ fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out()
 fn two_orders_at_once_pay_nothing_twice() {
     let world = one_expired();
     // The node's refusal of the one is on its way while the other is built.
-    world.provider.handing.set(Handing::Outstanding);
+    world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut other = Box::pin(world.buying(1));
     assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let again = world.buy(0);
     assert!(matches!(again, Err(BuyError::EarlierUnresolved(tx)) if tx == world.first()), "{again:?}");
     assert!(matches!(block(other), Err(BuyError::Ledger(_))));
@@ -376,12 +381,12 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
     let world = World::new(&[20, 13], &[5, 6]);
     let others = || {
         // The smaller coin is held until a node has answered; its change is what the next payment spends.
-        world.provider.handing.set(Handing::Outstanding);
+        world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
         let mut other = Box::pin(world.buying(1));
         assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
-        world.provider.handing.set(Handing::Denied);
+        world.provider.submit_outcome.set(SubmitOutcome::Denied);
         assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))), "it is on its way all the same");
-        world.provider.handing.set(Handing::Answered);
+        world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(matches!(block(other), Err(BuyError::Pending(_))));
     };
     let database = Interrupted::before(&world.db, "INSERT INTO outbox ", others);
@@ -406,7 +411,7 @@ fn what_the_owners_own_wallet_paid_and_seems_refused_is_not_paid_again_from_the_
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         assert!(step(&world.db, &own.tx(), &end));
         // Passed on all the same.
-        assert!(ledger.hand_in(Tx::new(built.cbor.clone(), until)));
+        assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), until)));
         world.provider.shows_mempool.set(true);
         if in_block {
             ledger.mine();
@@ -431,7 +436,7 @@ fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         // The provider says no to what it passed on.
         assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
-        assert!(world.provider.ledger.hand_in(Tx::new(built.cbor.clone(), until)));
+        assert!(world.provider.ledger.add_to_mempool(Tx::new(built.cbor.clone(), until)));
     };
     let database = Interrupted::before(&world.db, "INSERT INTO outbox ", meanwhile);
     let bought = block(world.buying_on(&database, 0));
@@ -446,9 +451,9 @@ fn one_passed_on_and_three_refused() -> World {
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
     world.mine();
     world.buy(0).unwrap();
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.buy(1), Err(BuyError::Ledger(_))));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE provenance <> 'ours'");
     assert_eq!(public, "0", "only the service has what its wallet signed");
     for listing in [2, 3, 4] {
@@ -486,9 +491,9 @@ fn what_a_refused_withdrawal_spent_that_is_in_a_block_all_the_same_keeps_nothing
     world.provider.ledger.mine();
     world.buy(0).unwrap();
     // It spends the change, and is passed on.
-    world.provider.handing.set(Handing::Denied);
+    world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.withdraw(), Err(WithdrawError::Ledger(_))));
-    world.provider.handing.set(Handing::Answered);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
     world.mine();
     // Five minutes later the wallet holds what the withdrawal left, and this.
     world.fund(30);

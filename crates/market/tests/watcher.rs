@@ -242,7 +242,7 @@ fn a_step_is_followed_whatever_address_its_collateral_would_return_to() {
         sales.ledger.mine();
         let plain = sales.does(&lock, Action::SetRefundRequested);
         let plain = sales.ledger.mempool.borrow_mut().pop().filter(|tx| tx.id == plain).unwrap();
-        assert!(sales.ledger.hand_in(with_collateral_return(&plain, &address)));
+        assert!(sales.ledger.add_to_mempool(with_collateral_return(&plain, &address)));
         let reports = sales.ticks(20);
         assert_eq!(sales.status(&lock), "Disputed", "its result is posted: {reports:#?}");
     }
@@ -256,7 +256,7 @@ fn raises_an_alarm(field: Vec<u8>, why: &str) {
     let plain = sales.ledger.mempool.borrow_mut().pop().filter(|tx| tx.id == plain).unwrap();
     let odd = with_fields(&plain, &[field]);
     let id = odd.id;
-    assert!(sales.ledger.hand_in(odd));
+    assert!(sales.ledger.add_to_mempool(odd));
     sales.ledger.mine();
     sales.does(&known, Action::SetRefundRequested);
     let mut reports = sales.ticks(6);
@@ -455,7 +455,7 @@ fn as_many_results_as_may_wait_are_posted_in_time_behind_any_others() {
             sales.does(lock, Action::SetRefundRequested);
         }
         for tx in pending {
-            sales.ledger.hand_in(tx);
+            sales.ledger.add_to_mempool(tx);
         }
     }
     assert!(fresh.is_empty());
@@ -847,7 +847,7 @@ fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
     assert_eq!(acted(&[sales.tick()], &format!("payout of {}", ids[4])), 1);
 }
 
-/// A disputed sale whose settlement is handed in.
+/// A disputed sale whose award is submitted.
 fn settled() -> (Sales, TxHash) {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));

@@ -42,7 +42,7 @@ pub enum ProviderError {
     Unreachable {
         /// What was asked.
         path: String,
-        /// What happened.
+        /// The provider's answer, or why there is none.
         why: String,
     },
     /// The ledger refuses a transaction, with the node's reason.
@@ -53,7 +53,7 @@ pub enum ProviderError {
     Call {
         /// What was asked.
         path: String,
-        /// What happened.
+        /// The provider's answer, or why there is none.
         why: String,
     },
     /// An answer of another shape.

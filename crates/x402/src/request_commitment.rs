@@ -91,7 +91,7 @@ refusals! {
 /// What a payment says of the request that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Nothing.
+    /// The payment commits to no request.
     No,
     /// It was made for this request by its sender.
     ToThisRequest,

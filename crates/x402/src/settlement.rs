@@ -16,7 +16,7 @@ pub enum SettlementEvidence {
     Mempool,
     /// It is in a block.
     Block {
-        /// Which.
+        /// The block, as the provider shows it.
         inclusion: Inclusion,
         /// Newer blocks.
         confirmations: u64,
@@ -28,7 +28,7 @@ pub enum SettlementEvidence {
 pub enum Settlement {
     /// The evidence meets the policy.
     Confirmed(SettlementEvidence),
-    /// Not yet.
+    /// In no block yet, or in one with too few confirmations; with what shows it.
     Pending(Option<SettlementEvidence>),
     /// The ledger refused the transaction: nothing was paid.
     Refused(String),

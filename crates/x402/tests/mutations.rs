@@ -646,7 +646,7 @@ fn every_change_that_does_not_matter_is_accepted() {
         ("the least fee", on(|p| p.set_least_fee(0))),
         ("the latest TTL", on(|p| p.ttl = Some(now_slot() + 300))),
         ("the earliest TTL", on(|p| p.ttl = Some(now_slot() + 1))),
-        ("a payment that was handed in elsewhere within the hour", on(|p| p.public_after(200 + 3_599))),
+        ("a payment that was submitted elsewhere within the hour", on(|p| p.public_after(200 + 3_599))),
         ("a start at the newest block", on(|p| p.start = Some(p.tip_slot))),
         (
             "a ledger ahead of the clock",

@@ -17,7 +17,7 @@ export function terms(world: () => World): void {
         assert.deepEqual([answer.status, answer.text], [402, ""]);
         assert.ok(termsOf(answer).accepts.length > 0);
       }
-      assert.equal(await world().ledger.tx(payment.tx), undefined, "nothing was handed in");
+      assert.equal(await world().ledger.tx(payment.tx), undefined, "nothing was submitted");
     });
 
     it("is told in PAYMENT-REQUIRED how to pay the seller directly", async () => {

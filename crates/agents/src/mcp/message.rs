@@ -108,7 +108,7 @@ pub(super) fn invalid_params(text: &str) -> RpcError {
 }
 
 impl RpcError {
-    /// A refusal.
+    /// A refusal with this code and text.
     #[must_use]
     pub fn new(status: u16, code: RpcCode, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), data: None }

@@ -21,7 +21,7 @@ pub struct OAuthError {
 }
 
 impl OAuthError {
-    /// A refusal.
+    /// A refusal with this code and text.
     #[must_use]
     pub fn new(code: ErrorCode, description: impl Into<String>) -> Self {
         Self { code, description: description.into(), cause: None, wait_s: WAIT_S }

@@ -96,7 +96,7 @@ impl Ledger {
     }
 
     /// Takes a transaction into the mempool, or refuses it.
-    pub fn hand_in(&self, cbor: &[u8]) -> Result<(), &'static str> {
+    pub fn add_to_mempool(&self, cbor: &[u8]) -> Result<(), &'static str> {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let unspent = self.unspent();
         if !utxos.spent.iter().all(|spent| unspent.contains_key(spent)) {
@@ -202,12 +202,12 @@ impl Chain for Ledger {
             Some(Submit::Fail) => Err(ChainError::Unavailable("no answer".into())),
             Some(Submit::Forget) => Ok(Submission::Accepted),
             Some(Submit::RefuseAfterPassingOn) => {
-                self.hand_in(cbor).unwrap();
+                self.add_to_mempool(cbor).unwrap();
                 Ok(Submission::Refused("no".into()))
             }
-            None => {
-                Ok(self.hand_in(cbor).map_or_else(|why| Submission::Refused(why.into()), |()| Submission::Accepted))
-            }
+            None => Ok(self
+                .add_to_mempool(cbor)
+                .map_or_else(|why| Submission::Refused(why.into()), |()| Submission::Accepted)),
         }
     }
 }

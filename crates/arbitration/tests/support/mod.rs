@@ -144,7 +144,7 @@ impl World {
         let utxos = self.ledger.unspent_at(&address.to_string());
         let wallet = Wallet { address, utxos: &utxos, reserved: &BTreeSet::new() };
         let built = build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[key]).unwrap();
-        self.ledger.hand_in(&built.cbor).unwrap();
+        self.ledger.add_to_mempool(&built.cbor).unwrap();
         self.ledger.mine();
         built.facts.tx_id
     }

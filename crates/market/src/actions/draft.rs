@@ -67,7 +67,7 @@ pub enum ActionError {
         /// In the API's word.
         state: &'static str,
     },
-    /// Not yet.
+    /// The action's window has not opened.
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
     TooEarly {
         action: Action,
@@ -75,7 +75,7 @@ pub enum ActionError {
         from: Millis,
         now: Millis,
     },
-    /// No more.
+    /// The action's window has closed.
     #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
     TooLate {
         action: Action,

@@ -93,7 +93,7 @@ pub enum BuyError {
     Insufficient {
         /// How much more is needed.
         missing: Lovelace,
-        /// Where to.
+        /// The address to send it to.
         wallet: Address,
     },
     /// The listing is the account's own.

@@ -84,7 +84,7 @@ pub enum DraftError {
     Insufficient {
         /// How much more.
         missing: Lovelace,
-        /// Where to.
+        /// The address to send it to.
         wallet: Address,
     },
     /// The wallet holds enough, in pieces that are too small, or laden with too many tokens.

@@ -38,7 +38,7 @@ const MAX_ROUNDS: u32 = 3;
 /// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
 const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// How long a transaction that is not handed in, for its payer owns what it is for, must stay unseen.
+/// How long a transaction that is not submitted, for its payer owns what it is for, must stay unseen.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
 /// How long after its block a header without a secret is taken for its payer's, from their network: anyone there can make
@@ -255,7 +255,7 @@ impl PayRequest<'_> {
         if !(same || identified || self.is_proven(&record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
-        // One whose answer is not known yet goes on: how it was handed in is looked at before it delivers.
+        // One whose answer is not known yet goes on: how it was submitted is checked before it delivers.
         if record.entry.provenance == Provenance::Foreign {
             self.ensure_entitled(&record.entry, &record.payer)
         } else {

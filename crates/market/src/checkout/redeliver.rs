@@ -95,7 +95,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// One purchase of an account's, with its content where that is asked for.
     ///
     /// # Errors
-    /// Why not.
+    /// See [`NotRead`].
     pub async fn own_purchase(
         &self,
         account: &Account,

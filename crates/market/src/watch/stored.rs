@@ -15,7 +15,7 @@ use crate::platform;
 
 /// Transactions that the provider did not hand out that one tick asks for again.
 const MAX_AGAIN: u32 = 3;
-/// Entries of each sort whose end is not known that one tick looks after, those that expire first. Anyone can hand in
+/// Entries of each sort whose end is not known that one tick looks after, those that expire first. Anyone can submit
 /// payments that never get into a block: they must not delay actions.
 const MAX_ACTIONS: u32 = 12;
 /// Locks come before other payments: a lock whose client has gone is watched from here on.

@@ -171,7 +171,7 @@ impl Ledger {
     }
 
     /// Takes a transaction into the mempool, if nothing that it spends is spent, and its escrow is there.
-    pub fn hand_in(&self, tx: Tx) -> bool {
+    pub fn add_to_mempool(&self, tx: Tx) -> bool {
         self.known.borrow_mut().insert(tx.id, tx.clone());
         let (spent, made) = (self.spent(true), self.made(true));
         let here = |input: &TxRef| !spent.contains_key(input) && (made.contains_key(input) || is_faucets(input));
@@ -211,12 +211,12 @@ impl Ledger {
         let later = std::mem::take(&mut *self.mempool.borrow_mut());
         for tx in gone.into_iter().flat_map(|block| block.txs) {
             if coins & 1 == 1 {
-                self.hand_in(tx);
+                self.add_to_mempool(tx);
             }
             coins = coins.rotate_right(1);
         }
         for tx in later {
-            self.hand_in(tx);
+            self.add_to_mempool(tx);
         }
     }
 
@@ -347,7 +347,7 @@ impl Chain for Ledger {
         let (made, spent) = (self.made(true), self.spent(true));
         let gone = utxos.spent.iter().filter(|input| !made.contains_key(input) || spent.contains_key(input));
         let gone: Vec<String> = gone.map(ToString::to_string).collect();
-        Ok(if self.hand_in(tx) {
+        Ok(if self.add_to_mempool(tx) {
             Submission::Accepted
         } else {
             Submission::Refused(format!("too late, or not there: {}", gone.join(" ")))

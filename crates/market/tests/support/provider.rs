@@ -12,9 +12,9 @@ use outbox::Sleep;
 
 use super::ledger::Ledger;
 
-/// What becomes of a submission.
+/// The outcome of a submission.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Handing {
+pub enum SubmitOutcome {
     /// The node's answer arrives.
     Answered,
     /// The provider takes no more for now: no node sees it.
@@ -23,7 +23,7 @@ pub enum Handing {
     Late,
     /// The answer is lost.
     Lost,
-    /// The provider says no to what it passed on.
+    /// The provider refuses what it forwarded.
     Denied,
     /// The answer is on its way for as long as anyone waits.
     Outstanding,
@@ -34,7 +34,7 @@ pub enum Handing {
 /// A provider whose index has no mempool.
 pub struct Provider {
     pub ledger: Ledger,
-    pub handing: Cell<Handing>,
+    pub submit_outcome: Cell<SubmitOutcome>,
     /// Whether it is behind with what is in blocks, but not with which is the newest.
     pub lags: Cell<bool>,
     /// Whether its index has a mempool.
@@ -46,7 +46,7 @@ pub struct Provider {
 impl Provider {
     pub const fn new(ledger: Ledger) -> Self {
         let (lags, shows_mempool, used_up) = (Cell::new(false), Cell::new(false), Cell::new(false));
-        Self { ledger, handing: Cell::new(Handing::Answered), lags, shows_mempool, used_up }
+        Self { ledger, submit_outcome: Cell::new(SubmitOutcome::Answered), lags, shows_mempool, used_up }
     }
 }
 
@@ -79,20 +79,20 @@ impl Chain for Provider {
         self.ledger.balance_of(address).await
     }
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError> {
-        match self.handing.get() {
-            Handing::Limited => return Err(ChainError::RateLimited),
-            Handing::Late => return Err(ChainError::TimeOver),
-            Handing::Unsent => pending().await,
-            Handing::Answered | Handing::Lost | Handing::Denied | Handing::Outstanding => {}
+        match self.submit_outcome.get() {
+            SubmitOutcome::Limited => return Err(ChainError::RateLimited),
+            SubmitOutcome::Late => return Err(ChainError::TimeOver),
+            SubmitOutcome::Unsent => pending().await,
+            SubmitOutcome::Answered | SubmitOutcome::Lost | SubmitOutcome::Denied | SubmitOutcome::Outstanding => {}
         }
         let answer = self.ledger.submit(cbor).await;
-        match self.handing.get() {
-            Handing::Lost => Err(ChainError::Unavailable("no answer".into())),
-            Handing::Denied => Ok(Submission::Refused("no".into())),
+        match self.submit_outcome.get() {
+            SubmitOutcome::Lost => Err(ChainError::Unavailable("no answer".into())),
+            SubmitOutcome::Denied => Ok(Submission::Refused("no".into())),
             // Until the test lets it come.
-            Handing::Outstanding => {
-                futures_lite::future::poll_fn(|_| match self.handing.get() {
-                    Handing::Outstanding => std::task::Poll::Pending,
+            SubmitOutcome::Outstanding => {
+                futures_lite::future::poll_fn(|_| match self.submit_outcome.get() {
+                    SubmitOutcome::Outstanding => std::task::Poll::Pending,
                     _ => std::task::Poll::Ready(()),
                 })
                 .await;

@@ -129,7 +129,7 @@ impl Sales {
         let made = output(to.to_string(), value.lovelace, None);
         let mut tx = Tx::unsigned(number.into(), &[faucets(number)], &[made], u64::MAX);
         tx.utxos.made.iter_mut().for_each(|made| made.value = value.clone());
-        assert!(self.ledger.hand_in(tx));
+        assert!(self.ledger.add_to_mempool(tx));
     }
 
     /// A stranger makes these outputs.
@@ -137,7 +137,7 @@ impl Sales {
         let number = self.unique();
         let tx = Tx::unsigned(number.into(), &[faucets(number)], made, u64::MAX);
         let id = tx.id;
-        assert!(self.ledger.hand_in(tx));
+        assert!(self.ledger.add_to_mempool(tx));
         id
     }
 
@@ -160,7 +160,7 @@ impl Sales {
         let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
         let until = self.ledger.tip().slot + slots;
         let (tx, _) = written(self.claim(&self.listing, buyer, number, mode, payment, until));
-        assert!(self.ledger.hand_in(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
+        assert!(self.ledger.add_to_mempool(Tx::unsigned(number.into(), &[faucets(number)], &[], u64::MAX)));
         tx
     }
 
@@ -178,7 +178,7 @@ impl Sales {
         let lock = NewOutput { inline_datum: Some(datum.to_cbor()), ..NewOutput::pay(to, price) };
         let until = self.ledger.tip().slot + 1_000;
         let (tx, cbor) = written(self.claim(listing, buyer, number, DeliveryMode::Protected, lock, until));
-        assert!(self.ledger.hand_in(Tx::new(cbor, until)));
+        assert!(self.ledger.add_to_mempool(Tx::new(cbor, until)));
         tx
     }
 
@@ -225,7 +225,7 @@ impl Sales {
     pub fn lose(&self, which: impl Fn(&Utxo) -> bool) {
         let lost: Vec<TxRef> =
             self.ledger.unspent().into_iter().filter(|utxo| which(utxo)).map(|utxo| utxo.reference).collect();
-        assert!(self.ledger.hand_in(Tx::unsigned(self.unique().into(), &lost, &[], u64::MAX)));
+        assert!(self.ledger.add_to_mempool(Tx::unsigned(self.unique().into(), &lost, &[], u64::MAX)));
         self.ledger.mine();
     }
 
@@ -241,7 +241,7 @@ impl Sales {
         let made: Vec<Utxo> = next.iter().map(|datum| self.escrow_of(datum)).collect();
         let tx = Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX);
         let id = tx.id;
-        assert!(self.ledger.hand_in(tx));
+        assert!(self.ledger.add_to_mempool(tx));
         id
     }
 
@@ -262,7 +262,7 @@ impl Sales {
         let paid = plan.outputs.iter().zip(parties);
         let made: Vec<Utxo> =
             paid.map(|(new, to)| output(to.to_string(), new.value.lovelace, new.inline_datum.clone())).collect();
-        self.ledger.hand_in(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX))
+        self.ledger.add_to_mempool(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX))
     }
 
     /// The output that an escrow with this datum is.

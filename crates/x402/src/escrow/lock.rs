@@ -29,7 +29,7 @@ pub struct LockFacts<'a> {
     pub terms: &'a AuthorizedTerms,
     /// Who owns the output that the payment's nonce names.
     pub payer: &'a Address,
-    /// Live parameters.
+    /// The protocol parameters of the current epoch.
     pub parameters: &'a ProtocolParameters,
     /// How slots map to time.
     pub slots: &'a SlotConfig,

@@ -47,7 +47,7 @@ pub struct VerificationContext<'a> {
     pub case: &'a PaymentContext<'a>,
     /// What the chain says.
     pub facts: &'a Facts,
-    /// When.
+    /// The time of the check.
     pub moment: Moment,
 }
 

@@ -36,7 +36,7 @@ pub struct SupportedKind {
     pub x402_version: Version2,
     /// The scheme.
     pub scheme: &'static str,
-    /// Where.
+    /// The CAIP-2 network id.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub network: Network,
     /// What the scheme adds.

@@ -13,7 +13,7 @@ pub struct SettlementResponse {
     pub success: bool,
     /// The transaction's id; empty where there is none.
     pub transaction: String,
-    /// Where.
+    /// The network that the transaction is on.
     pub network: Network,
     /// Who paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ refusals! {
         /// More transactions to look up than a request may.
         #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
         TooManyTransactions {
-            /// How many.
+            /// Transactions that the inputs come from.
             found: usize,
             /// How many may.
             most: usize,
@@ -29,7 +29,7 @@ refusals! {
         /// An input that was spent.
         #[error("input {input} was already spent by {by}")]
         Spent {
-            /// Which.
+            /// The spent output.
             input: TxRef,
             /// Spent by.
             by: TxHash,

@@ -13,7 +13,7 @@ refusals! {
         /// The transaction is too large for the ledger.
         #[error("the transaction has {bytes} bytes, the ledger allows {most}")]
         TooLarge {
-            /// How many.
+            /// The size in bytes, as the ledger counts it.
             bytes: usize,
             /// How many may.
             most: u64,
@@ -24,7 +24,7 @@ refusals! {
         /// An output holds too little.
         #[error("output {output} holds less than its minimum of {least} lovelace")]
         MinUtxo {
-            /// Which.
+            /// The index of the output.
             output: usize,
             /// What it must hold.
             least: Lovelace,

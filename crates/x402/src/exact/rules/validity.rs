@@ -13,7 +13,7 @@
 use super::VerificationContext;
 use crate::Refusal;
 
-/// How long after its TTL a payment that its payer handed in elsewhere is still taken, in slots of a second: a payer
+/// How long after its TTL a payment that its payer submitted elsewhere is still taken, in slots of a second: a payer
 /// comes for the content soon. An old transfer to the same seller was for something else.
 const PUBLIC_SLOTS: u64 = 60 * 60;
 
