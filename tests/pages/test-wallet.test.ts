@@ -72,6 +72,7 @@ describe("the test wallet", () => {
     await page.getByLabel("The prompt itself").fill("Waves, please.\n");
     await page.getByLabel("Price").fill("6");
     await page.getByRole("button", { name: "List with Surety test wallet" }).click();
+    await page.waitForURL("**/listings/lst_*");
     await page.getByRole("heading", { name: "Tide hero" }).waitFor();
 
     await page.goto(`${world.api}/listings/${(await offered(world)).id}/unlock`);
