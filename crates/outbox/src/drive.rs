@@ -131,15 +131,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         let mut answers = self.database.batch(statements).await?.into_iter();
         let changed = answers.next().map(|rows| Entry::first(&rows)).transpose()?.flatten();
         let (hook_answers, has_changed) = (answers.collect(), changed.is_some());
-        let stored = match decision {
+        match changed {
+            Some(changed) => *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..changed },
             // Another request was faster, and may have learnt from a node since the entry was read.
-            Decision::Include(_) | Decision::Reanchor(_) if !has_changed => {
-                Entry::first(&self.database.run(by_id(&entry.tx)).await?)?
-            }
-            _ => changed,
-        };
-        if let Some(stored) = stored {
-            *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
+            None if matches!(decision, Decision::Include(_) | Decision::Reanchor(_)) => self.read_again(entry).await?,
+            None => {}
         }
         Ok((has_changed, hook_answers))
     }

@@ -54,17 +54,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
             }
         }
-        if !gone.is_empty() {
-            self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));
-        }
-        if gone.is_empty() && statements.is_empty() {
+        if gone.is_empty() {
+            if !statements.is_empty() {
+                self.ports.database.batch(statements).await?;
+            }
             return Ok(vec![]);
         }
-        let rechecked = (!gone.is_empty()).then(|| to_recheck(&gone, MAX_RECHECKED));
-        let reads = rechecked.is_some();
-        statements.extend(rechecked);
+        self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));
+        statements.push(to_recheck(&gone, MAX_RECHECKED));
         let done = self.ports.database.batch(statements).await?;
-        Ok(done.last().filter(|_| reads).map(Entry::all).transpose()?.unwrap_or_default())
+        Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
     }
 
     /// Reconciles entries. One that cannot be checked or changed delays no other: anyone can submit payments.

@@ -35,17 +35,20 @@ fn a_second_approval_with_other_limits_changes_none() {
     assert_eq!(block_on(world.db.run(statement!(limits))).unwrap().rows, ["10000000"]);
 }
 
+/// Connects an agent with these changes to the form; the columns of the account's limits then, as a JSON array.
+fn limits_after(world: &World, client: &str, changes: Value, columns: &str) -> String {
+    let mut body = world.approval(&world.consent(client));
+    body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    world.grant(&world.check(&body).unwrap()).unwrap();
+    let limits = format!("SELECT json_array({columns}) FROM accounts");
+    block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
+}
+
 #[test]
 fn connecting_again_raises_limits_only_where_the_owner_changed_the_numbers() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
-    let connect = |changes: Value| {
-        let mut body = world.approval(&world.consent(&client));
-        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        world.grant(&world.check(&body).unwrap()).unwrap();
-        let limits = "SELECT json_array(max_per_payment, daily_budget) FROM accounts";
-        block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
-    };
+    let connect = |changes| limits_after(&world, &client, changes, "max_per_payment, daily_budget");
     assert_eq!(connect(json!({ "keepLimits": true })), "[10000000,30000000]", "a new account has those of the form");
     assert_eq!(connect(json!({ "maxPerPaymentAda": 2, "dailyBudgetAda": 5 })), "[2000000,5000000]");
     assert_eq!(connect(json!({ "keepLimits": true })), "[2000000,5000000]");
@@ -56,13 +59,7 @@ fn connecting_again_raises_limits_only_where_the_owner_changed_the_numbers() {
 fn connecting_again_changes_when_agents_ask_only_where_the_owner_says_so() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
-    let connect = |changes: Value| {
-        let mut body = world.approval(&world.consent(&client));
-        body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        world.grant(&world.check(&body).unwrap()).unwrap();
-        let limits = "SELECT json_array(max_per_payment, ask_above) FROM accounts";
-        block_on(world.db.run(statement!(limits))).unwrap().rows[0].clone()
-    };
+    let connect = |changes| limits_after(&world, &client, changes, "max_per_payment, ask_above");
     assert_eq!(connect(json!({})), "[10000000,null]", "off at first");
     assert_eq!(connect(json!({ "keepLimits": true, "maxPerPaymentAda": 90, "askAboveAda": 4 })), "[10000000,4000000]");
     assert_eq!(connect(json!({ "maxPerPaymentAda": 9 })), "[9000000,4000000]");
