@@ -39,7 +39,7 @@ lint-native:
 lint-workers:
 	@scripts/setup.sh clients
 	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
-	npx biome ci .
+	npx biome ci --error-on-warnings .
 	npx tsc --noEmit
 	node scripts/words.ts
 
