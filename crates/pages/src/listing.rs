@@ -135,3 +135,58 @@ fn other_ways(origin: &str, listing: &Listing) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::format::short;
+
+    /// A new field does not compile here until it stands among those that are shown.
+    #[test]
+    fn the_page_shows_every_field_of_a_listing() {
+        let listing: Listing = serde_json::from_value(json!({
+            "id": "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV", "title": "Aurora", "description": "A hero with northern lights",
+            "priceLovelace": "12500000", "modes": ["instant", "protected"], "contentHash": "a".repeat(64),
+            "sellerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv",
+            "previewMedia": "https://media.example.com/aurora.mp4", "category": "Landing Page",
+            "createdAt": "1790000000000", "sales": 17, "sellerReputation": { "score": 100, "basis": 9 },
+        }))
+        .unwrap();
+        let page =
+            page("https://shop.example", &listing, &Seller { sales: 17, seller_reputation: listing.seller_reputation });
+        let Listing {
+            id,
+            title,
+            description,
+            price_lovelace,
+            seller_address,
+            // Both: the last two texts below.
+            modes: _,
+            content_hash,
+            preview_media,
+            category,
+            created_at,
+            sales,
+            seller_reputation,
+        } = listing;
+        for shown in [
+            id,
+            title,
+            description,
+            tada(price_lovelace).into_string(),
+            short(&seller_address.to_string()),
+            content_hash.to_string(),
+            preview_media.unwrap(),
+            category.unwrap(),
+            on(created_at.unwrap()).into_string(),
+            format!("{} sold", sales.unwrap()),
+            parts::paid_out(seller_reputation.unwrap()).into_string(),
+            "Protected purchase".to_owned(),
+            "Or pay instantly".to_owned(),
+        ] {
+            assert!(page.contains(&shown), "{shown}");
+        }
+    }
+}
