@@ -23,13 +23,22 @@ export async function escrowIn(ledger: string, address: string, tx: string): Pro
 }
 
 /**
- * Acts as the seller, or as the owner of the given seed (64 hexadecimal characters), who also pays the fee from the
- * enterprise address of that key. Resolves with the transaction's id when it is in a block.
+ * Acts as the seller, or as the owner of the given seed (64 hexadecimal characters). The fee is paid from the enterprise
+ * address of the payer's seed; without one, by who acts. Resolves with the transaction's id when it is in a block.
  */
-export async function act(place: Place, action: string, escrow: string, more: string[] = [], seed?: string) {
+export async function act(
+  place: Place,
+  action: string,
+  escrow: string,
+  more: string[] = [],
+  party?: string,
+  payer?: string,
+): Promise<string> {
   const args = ["escrow", "act", action, escrow, "--record", join(place.state, "escrow.json"), ...more];
-  const secrets = { ...secretsOf(place.state), ...(seed && { PARTY_SECRET: seed }) };
-  const { stdout } = await promisify(execFile)(built("xtask"), seed ? [...args, "--party", "PARTY_SECRET"] : args, {
+  if (party) args.push("--party", "PARTY_SECRET");
+  if (payer) args.push("--payer", "PAYER_SECRET");
+  const secrets = { ...secretsOf(place.state), PARTY_SECRET: party, PAYER_SECRET: payer };
+  const { stdout } = await promisify(execFile)(built("xtask"), args, {
     env: { ...process.env, ...secrets, BLOCKFROST_URL: `${place.ledger}/api/v0` },
   });
   return stdout.trim();

@@ -1,8 +1,7 @@
 // `make soak MINUTES=2`: honest and hostile traffic with faults, rollbacks and killed workers, on this machine alone.
 
 import { randomInt } from "node:crypto";
-import { MUST_BE_ZERO, print } from "./soak/report.ts";
-import { soak } from "./soak/soak.ts";
+import { MUST_BE_ZERO, print, soak } from "../tests/chaos/soak.ts";
 
 const MOST_MINUTES = 24 * 60;
 

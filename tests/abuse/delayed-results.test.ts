@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../scripts/act.ts";
-import { rowsOf } from "../chaos/database.ts";
 import { lockUnposted, offer } from "../escrow/sale.ts";
+import { rowsOf } from "../helpers/database.ts";
 import { json, send } from "../helpers/http.ts";
 import type { Purchase } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";

@@ -1,5 +1,5 @@
 // How buyers and sellers behave in this test, what they do by hand, and what must come of it.
-import type { State, Step, Story } from "./chain.ts";
+import type { State, Step, Story } from "../traffic/escrows.ts";
 
 /** Something that a party does by hand, whenever it is possible and the chain does not show it. */
 export interface Hand {

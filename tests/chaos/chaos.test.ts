@@ -7,15 +7,26 @@ import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { cpSync } from "node:fs";
 import { after, afterEach, before, describe, it, type TestContext } from "node:test";
-import { decode, json, send, shownSoon } from "../helpers/http.ts";
+import { rowsOf } from "../helpers/database.ts";
+import { json, send, shownSoon } from "../helpers/http.ts";
 import { type Random, randomOf } from "../helpers/random.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { type Book, Chain, type Flows, flowsOf, held, keepBooks, payoutOf, type Sold, type Wallets } from "./books.ts";
-import { demanded, type Step } from "./chain.ts";
+import {
+  type Book,
+  Chain,
+  flowsOf,
+  held,
+  keepBooks,
+  payoutOf,
+  type Sold,
+  total,
+  type Wallets,
+} from "../traffic/books.ts";
+import { demanded, type Step } from "../traffic/escrows.ts";
+import { escrowAddress, type Offered } from "../traffic/people.ts";
 import { play, shownOf } from "./course.ts";
-import { rowsOf } from "./database.ts";
 import { Drive } from "./drive.ts";
-import { gather, type Purchase, rightResult } from "./people.ts";
+import { gather, type Purchase, rightResult } from "./plan.ts";
 import { print } from "./report.ts";
 
 /** One course of events each time; another by SEED=n, any by SEED=any. */
@@ -26,7 +37,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
   let world: World;
   let drive: Drive;
   let chain: Chain;
-  let sold: Sold[];
+  let sold: Sold<Purchase>[];
   let book: Book;
   let wallets: Wallets;
   let failed = false;
@@ -59,9 +70,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
   async function prepare(random: Random): Promise<void> {
     const { platform = "", arbiter = "" } = world.stack.wallets ?? {};
     const people = await gather(world, random);
-    const terms = await send(`${world.api}/listings/${people.listings[0]?.id}/unlock`);
-    const { accepts } = decode(terms.headers.get("payment-required")) as { accepts: { payTo: string }[] };
-    const escrow = accepts[0]?.payTo ?? "";
+    const escrow = await escrowAddress(world, people.listings[0] as Offered);
     const { txs } = await Chain.read(world);
     const paid = new Set([...txs.values()].flatMap(({ inputs }) => inputs.map(({ address }) => address)));
     const faucets = new Set([...paid].filter((address) => address !== platform));
@@ -215,8 +224,6 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
       [],
       "no other address has anything",
     );
-    const total = (addresses: Iterable<string>, flows: Flows) =>
-      [...addresses].reduce((sum, address) => sum + flows.of(address), 0n);
     const others = known.difference(faucets);
     assert.equal(-total(faucets, book.flows), total(others, book.flows) + total(known, book.fees), "given, held, fees");
   });

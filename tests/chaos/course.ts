@@ -1,13 +1,13 @@
 // What happens in which order: two groups of purchases while the watcher runs, one while it is gone, and then time until
 // the last dispute can be settled.
 import assert from "node:assert/strict";
-import { json, send } from "../helpers/http.ts";
+import { rowsOf } from "../helpers/database.ts";
 import type { Purchase as Shown } from "../helpers/payments.ts";
 import type { Random } from "../helpers/random.ts";
+import { isOver, shownPurchase } from "../traffic/people.ts";
 import { undone } from "./behaviour.ts";
-import { rowsOf } from "./database.ts";
 import type { Drive } from "./drive.ts";
-import { type Purchase, rightResult, shuffled, wrongResult } from "./people.ts";
+import { type Purchase, rightResult, shuffled, wrongResult } from "./plan.ts";
 
 /** Ticks after the last fault by which everything must be over. */
 const LAST_TICKS = 45;
@@ -53,12 +53,7 @@ export async function play(drive: Drive, random: Random): Promise<void> {
 
 /** Purchases as the service shows them; `undefined` for one that it does not know. */
 export const shownOf = (drive: Drive, purchases: readonly Purchase[]): Promise<(Shown | undefined)[]> =>
-  Promise.all(
-    purchases.map(async ({ id }) => {
-      const answer = await send(`${drive.world.api}/purchases/${id}`);
-      return answer.status === 404 ? undefined : json<Shown>(answer);
-    }),
-  );
+  Promise.all(purchases.map(({ id }) => shownPurchase(drive.world, id)));
 
 async function lastSubmitDeadline(drive: Drive, purchases: readonly Purchase[]): Promise<number> {
   const stories = await Promise.all(purchases.map(({ id = "" }) => drive.story(id)));
@@ -85,9 +80,7 @@ async function unanswered(drive: Drive, purchases: readonly Purchase[]): Promise
 /** What is not over yet, in words. Lets more time pass than others: deadlines are minutes away. */
 async function open(drive: Drive): Promise<string | undefined> {
   await drive.world.ledger.advance(20);
-  const over = ({ status, events }: Shown): boolean =>
-    status === "refunded" || events.some((event) => event.status === "creator_paid");
-  const waiting = (await shownOf(drive, drive.bought)).flatMap((shown) => (shown && !over(shown) ? [shown] : []));
+  const waiting = (await shownOf(drive, drive.bought)).flatMap((shown) => (shown && !isOver(shown) ? [shown] : []));
   const sent = rowsOf<{ tx_id: string }>(
     drive.world.state,
     "payments",

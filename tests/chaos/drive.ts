@@ -1,12 +1,13 @@
 // The course of events: purchases, actions by hand, ticks, faults, blocks, rollbacks and time, in an order that the seed
 // decides. What it may not do is to take a party's last chance: no promise could be kept then.
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import { json, post, send } from "../helpers/http.ts";
 import type { Random } from "../helpers/random.ts";
 import type { World } from "../helpers/world.ts";
-import { type Story, storyOf, type Tx, txOf } from "./chain.ts";
-import { Faults } from "./faults.ts";
-import { actByHand, type People, type Purchase, wrongResult } from "./people.ts";
+import { Conditions } from "../traffic/conditions.ts";
+import { type Story, storyOf, type Tx, txOf } from "../traffic/escrows.ts";
+import { actByHand, type People, type Purchase, wrongResult } from "./plan.ts";
 
 const MINUTE = 60_000;
 /** Blocks that a rollback undoes at most. */
@@ -25,40 +26,34 @@ const BUYERS = 8;
 const settledSince = (story: Story | undefined, since: number): boolean =>
   story?.steps.at(-1)?.state === "Disputed" && (story.end?.at ?? 0) >= since;
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const figures = () => ({
+  ticks: 0,
+  "ticks that failed": 0,
+  "ticks beside another": 0,
+  "ticks whose caller went away": 0,
+  "ticks killed with the workers": 0,
+  "API worker killed": 0,
+  rollbacks: 0,
+  "blocks rolled back": 0,
+  "rollbacks that kept transactions": 0,
+  "blocks in the middle of a tick": 0,
+  "rollbacks in the middle of a tick": 0,
+  "actions by hand": 0,
+  "actions by hand that failed": 0,
+});
 
-export class Drive {
-  readonly world: World;
+export class Drive extends Conditions<ReturnType<typeof figures>> {
   readonly people: People;
-  readonly faults: Faults;
-  readonly figures = {
-    ticks: 0,
-    "ticks that failed": 0,
-    "ticks beside another": 0,
-    "ticks whose caller went away": 0,
-    "ticks killed with the workers": 0,
-    "API worker killed": 0,
-    rollbacks: 0,
-    "blocks rolled back": 0,
-    "rollbacks that kept transactions": 0,
-    "blocks in the middle of a tick": 0,
-    "rollbacks in the middle of a tick": 0,
-    "actions by hand": 0,
-    "actions by hand that failed": 0,
-  };
   /** What happened, to find the reason of a failure. */
   readonly log: string[] = [];
   readonly escrow: string;
-  readonly #random: Random;
   #begin = 0;
   #kills = 4;
 
   constructor(world: World, people: People, escrow: string, random: Random) {
-    this.world = world;
+    super(world, random, figures());
     this.people = people;
     this.escrow = escrow;
-    this.#random = random;
-    this.faults = new Faults(world, random);
   }
 
   get bought(): Purchase[] {
@@ -89,8 +84,8 @@ export class Drive {
 
   /** A tick without any fault: it must succeed. */
   async healthyTick(): Promise<readonly string[]> {
-    this.figures.ticks += 1;
-    const tick = await this.world.tick();
+    const tick = await this.tick();
+    if (tick instanceof Error) throw tick;
     this.note(`tick ${JSON.stringify(tick)}`);
     return tick.acted;
   }
@@ -113,24 +108,21 @@ export class Drive {
     let faultsEnd = 0;
     while (!over) {
       await pause(150);
-      const { mempool } = json<{ mempool: number }>(await send(`${this.world.ledger.url}/control/`));
-      if (mempool > 0) await this.world.ledger.block();
-      if (mempool > 0 && this.#random.chance(0.15)) {
+      if ((await this.makeAwaitedBlock()) && this.random.chance(0.15)) {
         await this.faults.end();
-        await this.rollback(1 + this.#random.below(2), true);
+        await this.rollback(1 + this.random.below(2), true);
       }
       if (Date.now() > faultsEnd) {
         await this.faults.end();
         faultsEnd = Date.now() + 700;
         // A payment that a provider forgot is sent again after a minute, which is too long here.
-        if (this.#random.chance(0.5)) this.note(`  faults ${await this.faults.some({ forgetful: false })}`);
+        if (this.random.chance(0.5)) this.note(`  faults ${await this.faults.some({ forgetful: false })}`);
       }
       if (Date.now() > killsAt) {
         killsAt = Number.POSITIVE_INFINITY;
         this.note("  the API worker is killed");
         this.figures["API worker killed"] += 1;
-        await this.world.stack.killWorkers();
-        await this.world.stack.startWorkers();
+        await this.killWorkers();
       }
     }
     await this.faults.end();
@@ -190,7 +182,7 @@ export class Drive {
 
   /** One round of everything. */
   async round(): Promise<void> {
-    const random = this.#random;
+    const random = this.random;
     if (random.chance(0.5)) await this.hands();
     const surprise = await this.#surprise();
     const faults = random.chance(0.6) ? await this.faults.some() : [];
@@ -210,16 +202,16 @@ export class Drive {
 
   /** What the chain does in the middle of a tick. */
   async #surprise(): Promise<(() => Promise<void>) | undefined> {
-    const blocks = 1 + this.#random.below(DEEPEST);
-    if (this.#random.chance(0.3)) {
+    const blocks = 1 + this.random.below(DEEPEST);
+    if (this.random.chance(0.3)) {
       return async () => {
         this.figures["blocks in the middle of a tick"] += 1;
         await this.world.ledger.block();
       };
     }
     // Whether it is fair is asked beforehand, while the provider answers.
-    const keep = this.#random.chance(0.5);
-    if (!this.#random.chance(0.15) || !(await this.#mayRollBack(blocks, keep))) return undefined;
+    const keep = this.random.chance(0.5);
+    if (!this.random.chance(0.15) || !(await this.#mayRollBack(blocks, keep))) return undefined;
     return async () => {
       this.figures["rollbacks in the middle of a tick"] += 1;
       await this.#rollBack(blocks, keep);
@@ -227,16 +219,11 @@ export class Drive {
   }
 
   async #ticks(count: number, fate: string, afterMs: number): Promise<void> {
-    this.figures.ticks += count;
     if (count > 1) this.figures["ticks beside another"] += count;
     const leaving = new AbortController();
     const ticks = Array.from({ length: count }, () =>
-      this.world.tick({ signal: leaving.signal }).then(
-        (tick) => this.note(`  tick ${JSON.stringify(tick)}`),
-        (error: Error) => {
-          this.figures["ticks that failed"] += 1;
-          this.note(`  ${error.message}`);
-        },
+      this.tick({ signal: leaving.signal }).then((tick) =>
+        this.note(tick instanceof Error ? `  ${tick.message}` : `  tick ${JSON.stringify(tick)}`),
       ),
     );
     const over = Promise.all(ticks);
@@ -251,9 +238,7 @@ export class Drive {
       await Promise.race([over, pause(afterMs)]);
       this.figures["ticks killed with the workers"] += count;
       this.#kills -= 1;
-      await this.world.stack.killWorkers();
-      await over;
-      await this.world.stack.startWorkers();
+      await this.killWorkers(over);
     }
     await over;
   }
@@ -274,13 +259,11 @@ export class Drive {
   }
 
   async #rollBack(blocks: number, keep: boolean): Promise<void> {
-    await this.world.ledger.rollback(blocks, keep);
-    this.figures.rollbacks += 1;
     this.figures["blocks rolled back"] += blocks;
     if (keep) this.figures["rollbacks that kept transactions"] += 1;
     this.note(`  rollback by ${blocks}, ${keep ? "kept" : "dropped"}`);
     // What replaces a chain is longer; now and then a provider shows it only in parts.
-    if (this.#random.chance(0.8)) await this.world.ledger.block(blocks + this.#random.below(2));
+    await this.replaceBlocks(blocks, this.random.chance(0.8) ? blocks + this.random.below(2) : 0, keep);
   }
 
   #fair(stories: readonly (Story | undefined)[], since: number, now: number): boolean {

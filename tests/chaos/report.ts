@@ -1,24 +1,18 @@
 // The figures of a run.
-import type { Book, Chain, Flows, Sold, Wallets } from "./books.ts";
+import { type Book, type Chain, type Sold, total, type Wallets } from "../traffic/books.ts";
+import { table } from "../traffic/report.ts";
 import type { Drive } from "./drive.ts";
+import type { Purchase } from "./plan.ts";
 
 export interface Run {
   readonly seed: number;
   readonly seconds: number;
   readonly drive: Drive;
   readonly chain: Chain;
-  readonly sold: readonly Sold[];
+  readonly sold: readonly Sold<Purchase>[];
   readonly book: Book;
   readonly wallets: Wallets;
 }
-
-function table(title: string, rows: readonly (readonly [string, unknown])[]): void {
-  console.log(`\n${title}`);
-  for (const [name, value] of rows) console.log(`  ${String(value).padStart(16)}  ${name}`);
-}
-
-const sum = (addresses: readonly string[], flows: Flows): bigint =>
-  addresses.reduce((total, address) => total + flows.of(address), 0n);
 
 export function print({ seed, seconds, drive, chain, sold, book, wallets }: Run): void {
   const byKind = new Map<string, number>();
@@ -41,11 +35,11 @@ export function print({ seed, seconds, drive, chain, sold, book, wallets }: Run)
     ["published contract", wallets.contract],
     ["escrow", [wallets.escrow]],
   ];
-  const fees = sum([...groups.flatMap(([, addresses]) => addresses), ...wallets.faucets], book.fees);
-  const given = -sum([...wallets.faucets], book.flows);
+  const fees = total([...groups.flatMap(([, addresses]) => addresses), ...wallets.faucets], book.fees);
+  const given = -total([...wallets.faucets], book.flows);
   table("lovelace: what the faucet gave is what all hold in the end, and the fees", [
     ["given", given],
-    ...groups.map(([name, addresses]) => [name, sum(addresses, book.flows)] as const),
+    ...groups.map(([name, addresses]) => [name, total(addresses, book.flows)] as const),
     ["fees", fees],
   ]);
 }

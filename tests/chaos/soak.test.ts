@@ -1,9 +1,8 @@
-// A short soak (`make soak` for longer ones): whatever strangers do and whatever fails, nothing is given away, no honest
+// A short soak (`make soak` for longer ones): strangers attack and parts fail, yet, nothing is given away, no honest
 // sale is lost, and every lovelace is where it belongs.
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { MUST_BE_ZERO, print } from "../../scripts/soak/report.ts";
-import { soak } from "../../scripts/soak/soak.ts";
+import { MUST_BE_ZERO, print, soak } from "./soak.ts";
 
 const SEED = Number(process.env.SEED ?? 10);
 const MINUTES = 2;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { act, escrowIn } from "../../scripts/act.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
-import { rowsOf } from "../chaos/database.ts";
+import { rowsOf } from "../helpers/database.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";

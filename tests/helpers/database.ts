@@ -1,17 +1,36 @@
-// The API's database behind the workers' backs, for what another isolate or the operator does to it.
+// The workers' databases behind their backs: what they wrote, and what another isolate or the operator does to it.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 
-/** Uses the database of a running system whose API alone has one. */
-export function inDatabase<T>({ state }: { state: string }, use: (db: DatabaseSync) => T): T {
-  const d1 = join(state, "workers/v3/d1/miniflare-D1DatabaseObject");
-  const [file] = readdirSync(d1).filter((name) => name.endsWith(".sqlite") && !name.startsWith("metadata"));
-  const db = new DatabaseSync(join(d1, file as string));
+/** The running system whose database it is: the folder of its state. */
+type System = { readonly state: string };
+
+/** The API's database alone has this table. */
+const OF_THE_API = "listings";
+
+/** The database that has this table. The workers may be running. The caller closes it. */
+export function databaseOf({ state }: System, table = OF_THE_API): DatabaseSync {
+  const folder = join(state, "workers/v3/d1/miniflare-D1DatabaseObject");
+  for (const name of readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name))) {
+    const db = new DatabaseSync(join(folder, name));
+    db.exec("PRAGMA busy_timeout = 10000");
+    if (db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?").get(table)) return db;
+    db.close();
+  }
+  throw new Error(`no database in ${folder} has a table ${table}`);
+}
+
+/** Uses a database and closes it. */
+export function inDatabase<T>(system: System, use: (db: DatabaseSync) => T, table = OF_THE_API): T {
+  const db = databaseOf(system, table);
   try {
-    db.exec("PRAGMA busy_timeout = 5000");
     return use(db);
   } finally {
     db.close();
   }
 }
+
+/** Rows of the database that has this table. */
+export const rowsOf = <Row>(state: string, table: string, sql: string, ...values: SQLInputValue[]): Row[] =>
+  inDatabase({ state }, (db) => db.prepare(sql).all(...values) as Row[], table);

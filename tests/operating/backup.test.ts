@@ -14,12 +14,12 @@ import { root } from "../../scripts/stack.ts";
 import { type Bought, open as signedIn } from "../accounts/account.ts";
 import { payingFetch } from "../buyer/buyer.ts";
 import { account, balance, buy, lock, passTo, purchase, until } from "../escrow/sale.ts";
+import { databaseOf } from "../helpers/database.ts";
 import { errorOf, json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { comeBack } from "../helpers/payments.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { databaseOf } from "../scale/rows.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
 /** More than D1 takes in one statement, of characters of all lengths and of those that SQL knows. */

@@ -8,13 +8,13 @@ import type { Measured, Purchase as MeasuredPurchase, Transaction, Use } from ".
 import { payingFetch } from "../buyer/buyer.ts";
 import { payEscrow } from "../buyer/escrow/escrow.ts";
 import { type Account, account, passTo } from "../escrow/sale.ts";
+import { databaseOf } from "../helpers/database.ts";
 import { json, post, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import type { Purchase } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { cpuOf, runtimeOf } from "./cpu.ts";
-import { databaseOf } from "./rows.ts";
 import { QUIET_BATCHES, Sales } from "./sales.ts";
 
 const BLOCK_SECONDS = 20;

@@ -1,22 +1,9 @@
 // What the service would have written about locks, written straight into its database: as its API leaves a payment
 // that it saw in a block, or one that it was stopped over.
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { databaseOf } from "../helpers/database.ts";
 import type { World } from "../helpers/world.ts";
 import { type Lock, type Locksmith, PRICE } from "./locks.ts";
-
-/** The service's database, as its workers have it on disk. They may be running. */
-export function databaseOf(world: World): DatabaseSync {
-  const folder = join(world.state, "workers/v3/d1/miniflare-D1DatabaseObject");
-  for (const name of readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name))) {
-    const database = new DatabaseSync(join(folder, name));
-    database.exec("PRAGMA busy_timeout = 10000");
-    if (database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'escrows'").get()) return database;
-    database.close();
-  }
-  throw new Error(`no database in ${folder}`);
-}
 
 const priceOf = ({ stuck = false }: Lock): bigint => (stuck ? 100n * PRICE : PRICE);
 

@@ -1,10 +1,10 @@
 // What recording the end of a sale costs the database, by the schema that the running workers have.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { databaseOf } from "../helpers/database.ts";
 import { json } from "../helpers/http.ts";
 import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
-import { databaseOf } from "./rows.ts";
 
 const MANY = 120;
 

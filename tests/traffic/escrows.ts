@@ -38,7 +38,7 @@ export interface Story {
   readonly end?: Tx;
 }
 
-export interface Place {
+export interface Output {
   readonly ref: string;
   readonly address: string;
   readonly lovelace: bigint;
@@ -54,11 +54,11 @@ export interface Tx {
   readonly at: number;
   readonly fee: bigint;
   readonly valid: boolean;
-  readonly inputs: readonly Place[];
-  readonly outputs: readonly Place[];
+  readonly inputs: readonly Output[];
+  readonly outputs: readonly Output[];
 }
 
-interface RawPlace {
+interface RawOutput {
   readonly address: string;
   readonly tx_hash?: string;
   readonly output_index: number;
@@ -77,7 +77,7 @@ interface RawTx {
   readonly valid_contract: boolean;
 }
 
-function place(hash: string, raw: RawPlace): Place {
+function outputOf(hash: string, raw: RawOutput): Output {
   assert.ok(
     raw.amount.every(({ unit }) => unit === "lovelace"),
     "only lovelace moves in this test",
@@ -96,7 +96,7 @@ export async function txOf(blockfrost: string, hash: string): Promise<Tx | undef
   const [tx, utxos] = await Promise.all([send(`${blockfrost}/txs/${hash}`), send(`${blockfrost}/txs/${hash}/utxos`)]);
   if (tx.status === 404 || utxos.status === 404) return undefined;
   const raw = json<RawTx>(tx);
-  const { inputs, outputs } = json<{ inputs: RawPlace[]; outputs: RawPlace[] }>(utxos);
+  const { inputs, outputs } = json<{ inputs: RawOutput[]; outputs: RawOutput[] }>(utxos);
   return {
     hash,
     height: raw.block_height,
@@ -104,8 +104,8 @@ export async function txOf(blockfrost: string, hash: string): Promise<Tx | undef
     at: raw.block_time * 1000,
     fee: BigInt(raw.fees),
     valid: raw.valid_contract,
-    inputs: inputs.filter((it) => !it.collateral && !it.reference).map((it) => place(it.tx_hash ?? "", it)),
-    outputs: outputs.filter((it) => !it.collateral).map((it) => place(hash, it)),
+    inputs: inputs.filter((it) => !it.collateral && !it.reference).map((it) => outputOf(it.tx_hash ?? "", it)),
+    outputs: outputs.filter((it) => !it.collateral).map((it) => outputOf(hash, it)),
   };
 }
 
@@ -121,7 +121,7 @@ function fieldsOf(datum: string): readonly Data.Data[] {
 }
 
 /** The escrow in an output, by the contract's 19 fields. */
-function stepOf(tx: Tx, output: Place): Step {
+function stepOf(tx: Tx, output: Output): Step {
   const fields = fieldsOf(output.datum ?? "");
   assert.equal(fields.length, 19, "the datum's fields");
   const bytes = (index: number) => hex(fields[index] as Uint8Array);
@@ -152,7 +152,7 @@ export async function storyOf(
   let tx = await read(lock);
   if (tx === undefined) return undefined;
   for (;;) {
-    const escrows: Array<readonly [Place, Step]> = tx.outputs
+    const escrows: Array<readonly [Output, Step]> = tx.outputs
       .filter((output) => output.address === address)
       .map((output) => [output, stepOf(tx as Tx, output)] as const);
     const name = steps[0]?.name;

@@ -1,48 +1,55 @@
-// Who buys in a soak, and who tries not to pay.
+// A crowd: honest buyers who pay, however often it takes, and attackers who try not to.
 
-import { Stranger } from "../../tests/abuse/stranger.ts";
-import { type Account, open as openAccount } from "../../tests/accounts/account.ts";
-import { fromOutside, fromServiceWallet, type Offered, patiently } from "../../tests/chaos/people.ts";
-import { type Answer, decode, post, send, usage } from "../../tests/helpers/http.ts";
-import { list } from "../../tests/helpers/listings.ts";
+import { act, escrowIn } from "../../scripts/act.ts";
+import { Stranger } from "../abuse/stranger.ts";
+import type { Account } from "../accounts/account.ts";
+import { type Answer, post, send, usage } from "../helpers/http.ts";
+import { comeBack, makeOut, type Payment, present, settlementOf, unlockUrl } from "../helpers/payments.ts";
+import type { Random } from "../helpers/random.ts";
+import type { World } from "../helpers/world.ts";
+import { seedHex } from "../wallets/keys.ts";
+import { unlockProof } from "../wallets/proof.ts";
+import type { Wallet } from "../wallets/wallet.ts";
 import {
-  comeBack,
-  makeOut,
-  type Payment,
-  present,
-  refusalOf,
-  settlementOf,
-  unlockUrl,
-} from "../../tests/helpers/payments.ts";
-import type { Random } from "../../tests/helpers/random.ts";
-import type { World } from "../../tests/helpers/world.ts";
-import { seedHex } from "../../tests/wallets/keys.ts";
-import { unlockProof } from "../../tests/wallets/proof.ts";
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import { act, escrowIn } from "../act.ts";
-import type { Figures } from "./report.ts";
+  ADA,
+  accountWith,
+  buyFromOutside,
+  buyFromServiceWallet,
+  escrowAddress,
+  type Mode,
+  type Offered,
+  offered,
+  type Paid,
+  PURSE,
+  patiently,
+} from "./people.ts";
 
-const ADA = 1_000_000n;
 const CREATORS = 4;
 const ACCOUNTS = 3;
-const PURSE = 60n * ADA;
 /** Foreign transactions of one flood at the escrow's address. */
 const FLOOD = 25;
-/** Times that a payer hands a payment in. */
+/** Attempts of a payer to submit a payment. */
 const MOST_BROADCASTS = 50;
 const DUST = 1_200_000n;
 
 export interface Sale {
   readonly id: string;
   readonly listing: Offered;
-  readonly mode: "instant" | "protected";
-  /** Who can come back for it with a signature. */
+  readonly mode: Mode;
+  /** The buyer who can prove the purchase with a signature. */
   readonly wallet?: Wallet;
-  /** How it came about. */
+  /** Who bought it. */
   readonly by: string;
 }
 
-export class Traffic {
+/** What a crowd counts. */
+export interface CrowdFigures {
+  "honest sales lost": number;
+  "hostile requests": number;
+  "hostile transactions": number;
+}
+
+export class Crowd {
   readonly listings: Offered[] = [];
   readonly sales: Sale[] = [];
   /** Contents that were delivered, for a payment that was named. */
@@ -55,19 +62,19 @@ export class Traffic {
   escrow = "";
   readonly #world: World;
   readonly #random: Random;
-  readonly #figures: Figures;
+  readonly #figures: CrowdFigures;
   readonly #accounts: Account[] = [];
   #stranger!: Stranger;
   /** Payments that were broadcast, for thieves to copy. */
-  readonly #public: { readonly payment: Payment; readonly listing: Offered }[] = [];
+  readonly #public: { readonly payload: Paid["payload"]; readonly listing: Offered }[] = [];
 
-  static async in(world: World, random: Random, figures: Figures): Promise<Traffic> {
-    const traffic = new Traffic(world, random, figures);
-    await traffic.#gather();
-    return traffic;
+  static async in(world: World, random: Random, figures: CrowdFigures): Promise<Crowd> {
+    const crowd = new Crowd(world, random, figures);
+    await crowd.#gather();
+    return crowd;
   }
 
-  private constructor(world: World, random: Random, figures: Figures) {
+  private constructor(world: World, random: Random, figures: CrowdFigures) {
     this.#world = world;
     this.#random = random;
     this.#figures = figures;
@@ -76,27 +83,16 @@ export class Traffic {
   async #gather(): Promise<void> {
     const world = this.#world;
     for (let n = 0; n < CREATORS; n++) {
-      const creator = world.person("soak creator");
-      for (const modes of [["instant"], ["protected"]]) {
-        const made = await list(world.api, creator, { modes, priceLovelace: `${5 + n}300001` });
-        this.listings.push({ ...made, creator: creator.address });
-      }
+      const creator = world.person("creator");
+      for (const mode of ["instant", "protected"] as const)
+        this.listings.push(await offered(world, creator, mode, `${5 + n}300001`));
     }
-    const offered = await send(unlockUrl(world, this.#listing("protected")));
-    const { accepts } = decode(offered.headers.get("payment-required")) as { accepts: { payTo: string }[] };
-    this.escrow = accepts[0]?.payTo ?? "";
-    for (let n = 0; n < ACCOUNTS; n++) this.#accounts.push(await this.#account());
+    this.escrow = await escrowAddress(world, this.#listing("protected"));
+    for (let n = 0; n < ACCOUNTS; n++) this.#accounts.push(await accountWith(world, PURSE));
     this.#stranger = await Stranger.with(world, 50_000n * ADA);
   }
 
-  async #account(): Promise<Account> {
-    const account = await openAccount(this.#world.api, this.#world.person("soak owner"));
-    await account.setLimits(100, 500);
-    for (let outputs = 0; outputs < 3; outputs++) await this.#world.ledger.faucet(account.address, 60n * ADA);
-    return account;
-  }
-
-  #listing(mode: Sale["mode"]): Offered {
+  #listing(mode: Mode): Offered {
     return this.#random.pick(this.listings.filter(({ modes }) => modes.includes(mode)));
   }
 
@@ -112,7 +108,7 @@ export class Traffic {
 
   /** An honest buyer buys and pays, however often it takes. */
   honest(): Promise<void> {
-    const ways = [() => this.#instant(), () => this.#instant(), () => this.#protected(), () => this.#service()];
+    const ways = [() => this.#instant(), () => this.#instant(), () => this.#bought("protected"), () => this.#service()];
     return this.#told("an honest purchase", this.#random.pick(ways)());
   }
 
@@ -145,53 +141,33 @@ export class Traffic {
   }
 
   async #buyer(): Promise<Wallet> {
-    const wallet = this.#world.person("soak buyer", { kind: "enterprise" });
+    const wallet = this.#world.person("buyer", { kind: "enterprise" });
     await this.#world.ledger.faucet(wallet.address, PURSE);
     return wallet;
   }
 
-  async #instant(): Promise<void> {
-    const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
-    let payment: Payment | undefined;
-    const { id } = await patiently("an instant purchase", async () => {
-      payment ??= await makeOut(this.#world, wallet, listing);
-      const answer = this.#counted(await present(this.#world, listing, payment));
-      if (answer.status === 200) return { id: settlementOf(answer).transaction };
-      if (answer.status !== 402) return `${answer.status} ${answer.text}`;
-      const refusal = refusalOf(answer) ?? "";
-      // The answer got lost after the content was handed out, or after the payment was public.
-      if (/duplicate_settlement|payment_public/.test(refusal)) {
-        const proof = await unlockProof(wallet, listing.id);
-        const headers = { "payment-signature": payment.header, "x-service-proof": proof };
-        const again = this.#counted(await send(unlockUrl(this.#world, listing), { headers }));
-        if (again.status === 200) return { id: payment.tx };
-        const back = this.#counted(await comeBack(this.#world, wallet, listing));
-        if (back.status === 200) return { id: back.headers.get("x-service-purchase") as string };
-      }
-      if (/expired|_ttl_|not_on_chain/.test(refusal)) payment = undefined;
-      return `402 ${refusal}`;
-    });
-    // One that was never broadcast is known to its payer and the service alone.
-    if (payment && (await this.#world.ledger.tx(payment.tx))?.state === "block")
-      this.#public.push({ payment, listing });
-    this.#sold({ id, listing, mode: "instant", wallet, by: "a buyer" });
+  /** An honest buyer with a wallet of their own. */
+  async #bought(mode: Mode): Promise<Paid & { readonly listing: Offered; readonly wallet: Wallet }> {
+    const [wallet, listing] = [await this.#buyer(), this.#listing(mode)];
+    const paid = await buyFromOutside(this.#world, wallet, listing, (answer) => this.#counted(answer));
+    this.#sold({ id: paid.id, listing, mode, wallet, by: "a buyer" });
+    return { ...paid, listing, wallet };
   }
 
-  async #protected(): Promise<Wallet & { lock?: string }> {
-    const [wallet, listing] = [await this.#buyer(), this.#listing("protected")];
-    const id = await fromOutside(this.#world, wallet, listing);
-    this.#sold({ id, listing, mode: "protected", wallet, by: "a buyer" });
-    return Object.assign(wallet, { lock: id });
+  async #instant(): Promise<void> {
+    const { id, payload, listing } = await this.#bought("instant");
+    // One that was never broadcast is known to its payer and the service alone.
+    if ((await this.#world.ledger.tx(id))?.state === "block") this.#public.push({ payload, listing });
   }
 
   async #service(): Promise<void> {
     const mode = this.#random.pick(["instant", "protected"] as const);
     const listing = this.#listing(mode);
     const known = this.#random.chance(0.5) ? this.#random.pick(this.#accounts) : undefined;
-    // Who cannot sign in because the workers are down has lost nothing, and tries again.
-    const account = known ?? (await patiently("signing in", () => this.#account()));
+    // While the workers are down, an owner tries again to sign in.
+    const account = known ?? (await patiently("signing in", () => accountWith(this.#world, PURSE)));
     const buy = async () => this.#counted(await account.tryBuy(listing.id, mode));
-    const id = await fromServiceWallet(buy, listing);
+    const id = await buyFromServiceWallet(buy, listing);
     // What an account owns already is no new sale.
     if (this.sales.every((sale) => sale.id !== id)) this.#sold({ id, listing, mode, by: "a service wallet" });
   }
@@ -209,9 +185,9 @@ export class Traffic {
   async #copies(): Promise<void> {
     const seen = this.#public.at(-1 - this.#random.below(Math.max(1, Math.min(5, this.#public.length))));
     if (!seen) return;
-    const { payment, listing } = seen;
-    const payload = { ...payment.payload, resource: { ...payment.payload.resource, description: "mine" } };
-    const header = Buffer.from(JSON.stringify(payload)).toString("base64");
+    const { payload, listing } = seen;
+    const copy = { ...payload, resource: { ...payload.resource, description: "mine" } };
+    const header = Buffer.from(JSON.stringify(copy)).toString("base64");
     this.#tried(await present(this.#world, listing, { header }), listing);
     const proof = await unlockProof(this.#world.person("thief"), listing.id);
     const headers = { "payment-signature": header, "x-service-proof": proof };
@@ -326,11 +302,11 @@ export class Traffic {
 
   /** Has the content, and wants the money back, too: asks for it before there is a result. */
   async #asksBack(): Promise<void> {
-    const buyer = await this.#protected();
+    const { id, wallet } = await this.#bought("protected");
     const place = { state: this.#world.state, ledger: this.#world.ledger.url };
-    const escrow = await escrowIn(place.ledger, this.escrow, buyer.lock as string);
+    const escrow = await escrowIn(place.ledger, this.escrow, id);
     this.#figures["hostile transactions"] += 1;
-    await act(place, "request-refund", escrow, ["--no-wait"], seedHex(buyer.keys.payment));
+    await act(place, "request-refund", escrow, ["--no-wait"], seedHex(wallet.keys.payment));
   }
 
   /** One verdict again and again, by a buyer without a service wallet. */

@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { json, send } from "../helpers/http.ts";
 import type { World } from "../helpers/world.ts";
-import { type Story, storyOf, type Tx, txOf } from "./chain.ts";
-import type { Purchase } from "./people.ts";
+import { type Story, storyOf, type Tx, txOf } from "./escrows.ts";
 
 /** What the creator gets of a protected sale (service-api.md): the price less 1.5 tADA or a tenth, whichever is more. */
 export function payoutOf(price: bigint): bigint {
@@ -53,6 +52,10 @@ export class Flows {
   }
 }
 
+/** What these addresses have in all. */
+export const total = (addresses: Iterable<string>, flows: Flows): bigint =>
+  [...addresses].reduce((sum, address) => sum + flows.of(address), 0n);
+
 export function flowsOf(tx: Tx): Flows {
   const flows = new Flows();
   for (const { address, lovelace } of tx.inputs) flows.add(address, -lovelace);
@@ -60,8 +63,16 @@ export function flowsOf(tx: Tx): Flows {
   return flows;
 }
 
-export interface Sold {
-  readonly purchase: Purchase;
+interface SoldPurchase {
+  /** The lock. */
+  readonly id?: string;
+  readonly buyer: string;
+  readonly listing: { readonly creator: string; readonly priceLovelace: string };
+}
+
+/** A protected sale, with how it ended. */
+export interface Sold<P extends SoldPurchase = SoldPurchase> {
+  readonly purchase: P;
   readonly story: Story;
   readonly end: "withdrawn" | "refunded";
 }
