@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_must_be_whole_and_beyond_its_type_it_is_one_that_no_rule_allows() {
+    fn a_number_must_be_whole_and_is_clamped_to_its_type() {
         for (sent, read) in [(json!(7), Some(7)), (json!(-1), Some(u32::MAX)), (json!(u64::MAX), Some(u32::MAX))] {
             let body = json!({ "maxPerPaymentAda": sent, "dailyBudgetAda": 1 });
             let limits: Option<NewLimits> = parse(body.to_string().as_bytes(), MAX_VALUES).ok();

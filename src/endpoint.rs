@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_names_what_stands_in_its_template() {
+    fn a_path_template_names_its_parameters() {
         let route = |path| match resolve("GET", path) {
             Resolved::Route(endpoint) => endpoint,
             other => panic!("{path}: {other:?}"),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_allows_what_its_rows_take_and_hides_no_other() {
+    fn a_path_allows_the_methods_of_its_rows_and_shadows_no_other_path() {
         let routes = routes();
         for (template, methods) in &routes {
             let own = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn other_paths_do_not_exist() {
+    fn unknown_paths_are_404() {
         for path in [
             "",
             "/healthz",

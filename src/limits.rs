@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_of_what_there_was_too_much_and_when_to_come_back() {
+    fn a_rate_limit_refusal_names_the_limit_and_the_wait() {
         let refused = TooMany::of(Counted::SignIn);
         let told = "too many sign-in attempts, more than 600 in 60 seconds: try again in 60 seconds";
         assert_eq!(refused.to_string(), told);

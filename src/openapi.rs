@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_served_is_what_the_types_say() {
+    fn the_served_openapi_document_matches_the_types() {
         let document = operations::document(env!("CARGO_PKG_VERSION"));
         check("openapi.json", DOCUMENT, &format!("{document}\n"));
         check("docs.html", PAGE, &page::page(&document));

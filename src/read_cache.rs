@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_answers_take_no_more_than_answers_may() {
+    fn cache_keys_take_no_more_memory_than_their_bound() {
         let most = 1 << 20;
         for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
             let mut answers = Answers::<()>::default();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn one_asks_for_the_newest_listings_and_who_comes_within_a_second_is_counted() {
+    fn one_revalidation_of_the_newest_listings_is_claimed_at_a_time() {
         assert!(claim_revalidation(5_000));
         assert!(!claim_revalidation(5_000), "before the first has an answer");
         assert!(!claim_revalidation(5_000 + FRESH_MS - 1));

@@ -68,7 +68,7 @@ mod tests {
     use crate::limits::{Counted, TooMany};
 
     #[test]
-    fn a_tool_that_is_called_too_often_says_so_and_when_to_come_back() {
+    fn a_tool_called_too_often_names_the_limit_and_the_wait() {
         let text = told(TooMany::of(Counted::Buy)).to_string();
         let told = "Rate limited: too many purchases of this account, more than 1200 in 60 seconds: try again in 60 seconds. \
                     Nothing was paid by this call.";
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_will_have_no_result_is_not_to_be_tried_again() {
+    fn a_lock_without_a_possible_result_is_not_retryable() {
         let text = told(Unavailable::Refundable(cardano::TxHash::new([7; 32]))).to_string();
         assert!(text.contains("take the money back") && !text.contains("try"), "{text}");
     }

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_bounded() {
+    fn a_discovery_page_is_bounded() {
         let plain = Asked { wanted: Wanted::ALL, limit: 20, offset: 0 };
         assert_eq!(asked(""), Ok(plain.clone()));
         assert_eq!(asked("limit=100&offset=7&unknown=1"), Ok(Asked { limit: 100, offset: 7, ..plain }));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_for_something_and_bounded() {
+    fn a_discovery_search_needs_a_query_and_is_bounded() {
         let found = searched("query=aurora+hero&limit=1000&cursor=40").unwrap();
         assert_eq!((found.limit, found.before, found.wanted), (MAX_LIMIT, 40, Wanted::ALL));
         let long = format!("query={}", "a".repeat(201));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_has_matches_nothing() {
+    fn a_filter_that_no_listing_can_match_is_impossible() {
         for query in ["type=http", "scheme=exact", "network=cardano:preprod", "network=cip34:0-1", "extensions=bazaar"]
         {
             assert!(asked(query).unwrap().wanted.possible, "{query}");

@@ -78,7 +78,7 @@ fn only_edge_and_the_tools_have_a_clock_a_network_or_randomness() {
 }
 
 #[test]
-fn the_shop_from_a_shell_has_nothing_of_the_operators_tool() {
+fn the_command_line_shop_does_not_depend_on_the_operators_tool() {
     let members = members();
     let (_, used) = members.iter().find(|(name, _)| name == "surety-cli").unwrap();
     assert!(used.contains("provider") && !used.contains("xtask"), "{used:?}");

@@ -175,7 +175,7 @@ fn crates() -> Vec<PathBuf> {
 }
 
 #[test]
-fn no_file_imports_itself_over_others() {
+fn no_file_imports_itself_through_others() {
     let mut found = BTreeSet::new();
     for source in crates() {
         let files = files(&source);
@@ -196,7 +196,7 @@ fn no_file_imports_itself_over_others() {
 }
 
 #[test]
-fn a_circle_is_named() {
+fn a_circular_import_is_named() {
     let text = |text: &str| text.to_owned();
     let files = BTreeMap::from([
         (vec![], text("mod a; mod b; mod c;")),

@@ -112,7 +112,7 @@ fn every_dependency_is_of_the_public_registry() {
 }
 
 #[test]
-fn an_expression_is_allowed_where_it_leaves_a_choice() {
+fn a_licence_expression_is_allowed_where_one_choice_is() {
     let mit = |name: &str| name == "MIT";
     for (expression, expected) in [
         ("MIT", true),

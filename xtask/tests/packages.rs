@@ -24,7 +24,7 @@ fn members() -> Vec<Value> {
 }
 
 #[test]
-fn these_crates_are_published_and_no_others() {
+fn exactly_the_listed_crates_are_published() {
     // `publish = false` is an empty list of registries.
     let members = members();
     let mut names: Vec<_> =
@@ -36,7 +36,7 @@ fn these_crates_are_published_and_no_others() {
 }
 
 #[test]
-fn what_they_depend_on_is_on_the_registry_or_published_before_them() {
+fn dependencies_of_published_crates_are_on_the_registry_or_published_first() {
     for member in members() {
         let Some(place) = PUBLISHED.iter().position(|name| member["name"] == *name) else { continue };
         for dependency in member["dependencies"].as_array().unwrap() {
@@ -49,7 +49,7 @@ fn what_they_depend_on_is_on_the_registry_or_published_before_them() {
 }
 
 #[test]
-fn each_says_what_it_is_and_under_which_terms() {
+fn each_published_crate_has_a_description_and_a_licence() {
     for member in members().iter().filter(|member| PUBLISHED.iter().any(|name| member["name"] == *name)) {
         for field in ["description", "license", "repository", "readme", "rust_version"] {
             assert!(member[field].as_str().is_some_and(|text| !text.is_empty()), "{}: {field}", member["name"]);
@@ -59,7 +59,7 @@ fn each_says_what_it_is_and_under_which_terms() {
 }
 
 #[test]
-fn each_is_packaged_whole() {
+fn each_published_crate_packages_all_its_files() {
     let folder = std::env::temp_dir().join(format!("surety-packages-{}", std::process::id()));
     let target = folder.to_str().unwrap();
     let mut args = vec!["package", "--offline", "--locked", "--no-verify", "--allow-dirty", "--target-dir", target];

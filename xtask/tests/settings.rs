@@ -72,7 +72,7 @@ fn documented() -> BTreeSet<String> {
 }
 
 #[test]
-fn what_the_workers_read_is_documented() {
+fn every_setting_that_the_workers_read_is_documented() {
     let (read, documented) = (read_by_code(), documented());
     assert!(read.contains("BLOCKFROST_URL") && read.len() > 20, "{read:?}");
     let missing: Vec<&String> = read.difference(&documented).collect();
@@ -80,7 +80,7 @@ fn what_the_workers_read_is_documented() {
 }
 
 #[test]
-fn what_is_documented_is_read() {
+fn every_documented_setting_is_read() {
     let (read, documented) = (read_by_code(), documented());
     // Made from a name and a number.
     let made = |name: &&String| !name.starts_with("WALLET_MASTER_SECRET_");

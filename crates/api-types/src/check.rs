@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_too_many_or_of_another_kind_is_named() {
+    fn an_unknown_field_or_a_field_of_another_type_is_named() {
         assert!(exactly::<Purchase>(&purchase("")).is_ok());
         let deep = ",\"escrow\":{\"address\":\"addr_test1\",\"deadlines\":{\"payby\":\"1\"}}";
         assert!(exactly::<Purchase>(&purchase(deep)).unwrap_err().ends_with("/escrow/deadlines/payby"));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_has_the_fields_that_it_reads() {
+    fn a_types_declared_fields_are_those_it_reads() {
         assert_eq!(fields::<Buy>(), ["listingId", "mode"].into());
     }
 }

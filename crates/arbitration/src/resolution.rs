@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_award_reads_as_it_was_made() {
+    fn a_stored_award_reads_back_unchanged() {
         let kept = serde_json::to_string(&award()).unwrap();
         assert_eq!(serde_json::from_str::<Award>(&kept).unwrap(), award());
     }

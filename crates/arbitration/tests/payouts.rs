@@ -26,7 +26,7 @@ fn requests_at_once_pay_once() {
 }
 
 #[test]
-fn whatever_the_provider_says_that_an_escrow_holds_all_of_it_is_paid() {
+fn an_award_pays_the_whole_escrow_though_the_provider_shows_another_amount() {
     for told in [3 * ADA, 700 * ADA] {
         let world = World::new(&[50 * ADA]);
         let request = world.dispute(1);
@@ -55,7 +55,7 @@ fn an_award_counts_as_paid_once_the_chain_shows_it() {
 }
 
 #[test]
-fn an_award_that_was_refused_and_passed_on_is_the_only_one() {
+fn an_award_that_was_refused_yet_forwarded_is_not_paid_twice() {
     let world = World::new(&[50 * ADA; 3]);
     let request = world.dispute(1);
     world.open_window();
@@ -70,7 +70,7 @@ fn an_award_that_was_refused_and_passed_on_is_the_only_one() {
 }
 
 #[test]
-fn what_was_written_down_before_the_arbiter_died_is_submitted() {
+fn an_award_stored_before_a_crash_of_the_arbiter_is_submitted() {
     let world = World::new(&[50 * ADA]);
     let request = world.dispute(1);
     world.open_window();
@@ -125,7 +125,7 @@ fn an_award_that_a_node_lost_is_submitted_again() {
 }
 
 #[test]
-fn awards_of_different_escrows_share_the_wallets_only_coin() {
+fn awards_of_different_escrows_chain_on_the_wallets_only_output() {
     let world = World::new(&[50 * ADA]);
     let requests = [1, 2, 3].map(|number| world.dispute(number));
     world.open_window();
@@ -137,7 +137,7 @@ fn awards_of_different_escrows_share_the_wallets_only_coin() {
 }
 
 #[test]
-fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
+fn a_wallet_whose_only_output_is_reserved_is_busy_until_its_transaction_ends() {
     let world = World::new(&[50 * ADA]);
     let [first, second] = [1, 2].map(|number| world.dispute(number));
     world.open_window();
@@ -156,7 +156,7 @@ fn a_wallet_whose_only_coin_is_under_way_is_busy_until_its_transaction_ends() {
 }
 
 #[test]
-fn an_award_without_further_requests_is_noted_as_paid_with_the_next() {
+fn an_unconfirmed_award_is_noted_as_paid_at_the_next_request() {
     let world = World::new(&[50 * ADA; 2]);
     let [first, second] = [1, 2].map(|number| world.dispute(number));
     world.open_window();

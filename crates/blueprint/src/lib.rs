@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_another_address() {
+    fn other_parameters_give_another_address() {
         let blueprint = Blueprint::parse(OURS).unwrap();
         let script = |parameters| blueprint.apply(&parameters).unwrap();
         let ours = script(parameters());
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_of_the_document_and_not_of_its_layout() {
+    fn the_digest_does_not_depend_on_the_documents_layout() {
         let document: serde_json::Value = serde_json::from_str(OURS).unwrap();
         let compact = Blueprint::parse(&document.to_string()).unwrap();
         assert_eq!(compact.sha256(), Blueprint::parse(OURS).unwrap().sha256());

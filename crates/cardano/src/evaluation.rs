@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_told_by_the_inputs_place() {
+    fn execution_units_are_matched_by_the_inputs_index() {
         let body = br#"{"type":"jsonwsp/response","result":{"EvaluationResult":
             {"spend:1":{"memory":1700,"steps":476468},"spend:0":{"memory":5,"steps":6}}}}"#;
         let units = BTreeMap::from([(0, ExUnits { mem: 5, steps: 6 }), (1, ExUnits { mem: 1700, steps: 476_468 })]);

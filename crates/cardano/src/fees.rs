@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_parts_add_up() {
+    fn the_fee_is_the_sum_of_its_three_parts() {
         let weight = Weight {
             tx_bytes: 1001,
             ex_units: ExUnits { mem: 10_000, steps: 10_000_000 },
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_cannot_be_told_exactly_is_no_price() {
+    fn a_price_without_an_exact_fraction_is_refused() {
         let mut params = ProtocolParameters::preprod();
         params.price_mem.denominator = 0;
         assert_eq!(min_fee(&params, &Weight { tx_bytes: 300, ..Weight::default() }), None);
@@ -255,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_of_anything_never_costs_less(
+        fn the_fee_never_falls_as_size_units_or_scripts_grow(
             bytes in 1usize..16_384, mem in 0u64..14_000_000, steps in 0u64..10_000_000_000,
             scripts in 0..MAX_REFERENCE_SCRIPT_BYTES, more in 0u64..1000,
         ) {

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blake2b_is_the_ledgers() {
+    fn blake2b_hashes_equal_the_ledgers() {
         // RFC 7693's empty-input digests at the two sizes that the ledger uses.
         assert_eq!(hex::encode(blake2b::<32>(b"")), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
         assert_eq!(hex::encode(blake2b::<28>(b"")), "836cc68931c2e4e3e838602eca1902591d216837bafddfe6f0c8cb07");

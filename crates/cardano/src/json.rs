@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_texts_is_not_counted() {
+    fn brackets_inside_texts_are_not_counted() {
         for words in ["x", "a, b: [c] {d} ", r#"\"0,\""#, r"\\", r"\\\u002c,"] {
             let text = format!(r#"{{"text":"{}"}}"#, words.repeat(2_000));
             serde_json::from_str::<serde_json::Value>(&text).unwrap();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_tada() {
+    fn amounts_are_shown_in_tada() {
         assert_eq!(Lovelace(12_500_000).display_tada(), "12.5 tADA");
         assert_eq!(Lovelace(3_000_000).display_tada(), "3 tADA");
         assert_eq!(Lovelace(1).display_tada(), "0.000001 tADA");

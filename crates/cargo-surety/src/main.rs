@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_told_at_once_and_a_program_that_is_built_is_told_nothing_of() {
+    fn build_output_begins_with_a_notice_and_a_finished_build_prints_nothing() {
         let mut told = Told::default();
         assert!(told.of("    Finished `dev` profile [unoptimized] target(s) in 0.21s").is_empty());
         assert_eq!(told.of("   Compiling libc v0.2.191"), [COMPILES, "   Compiling libc v0.2.191"]);

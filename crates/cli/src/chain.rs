@@ -222,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_others_could_change_is_refused() {
+    fn a_remote_provider_without_https_is_refused() {
         assert!(ChainClient::at(Some("http://example.com/api/v0"), "", true).is_err());
         assert!(ChainClient::at(Some("http://127.0.0.1:1/api/v0"), "", false).is_ok());
         assert!(!ChainClient::at(None, "", false).unwrap().local);
     }
 
     #[test]
-    fn only_a_local_ledger_makes_money() {
+    fn only_a_local_ledger_has_a_faucet() {
         let address = SigningKey::from_seed(&[7; 32]).unwrap().enterprise_address();
         let local = ChainClient::at(Some("http://localhost:5/api/v0"), "", true).unwrap();
         assert_eq!(local.faucet(&address).unwrap(), "http://localhost:5/control/faucet");

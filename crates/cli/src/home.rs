@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_phrase_is_the_owners_to_read_and_never_written_over() {
+    fn a_stored_phrase_is_readable_by_its_owner_alone_and_never_overwritten() {
         let root = Root::new("kept");
         let (home, phrase) = (root.home("mine"), Phrase::random().unwrap());
         let key = home.keep(&phrase).unwrap();

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn its_signatures_are_those_of_other_libraries() {
+    fn a_phrases_signatures_equal_those_of_other_libraries() {
         let key = Phrase::read(WORDS).unwrap().key().unwrap();
         // Mesh's signData of "hello" at the address: the Sig_structure (CIP-8), and its signature.
         let address = "00c8c47610a36034aac6fc58848bdae5c278d994ff502c05455e3b3ee8f8ed3a0eea0ef835ffa7bbfcde55f7fe9d2cc5d55ea62cecb42bab3c";
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_phrase_is_refused() {
+    fn an_invalid_phrase_is_refused() {
         for bad in
             ["", "test", &WORDS.replace("sauce", "test"), &WORDS.replace("sauce", "suace"), &format!("{WORDS} test")]
         {

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_401_says_how_to_authenticate_and_what_to_wait_for_is_told() {
+    fn a_401_says_how_to_authenticate_and_a_429_when_to_retry() {
         assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".into())));
         assert_eq!(ErrorAnswer::too_many(60, "x").header, Some(("retry-after", "60".into())));
         assert_eq!(ErrorAnswer::unavailable("x").header, Some(("retry-after", "5".into())));

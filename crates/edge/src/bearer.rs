@@ -63,7 +63,7 @@ mod tests {
     const TOKEN: &str = "a token of 24 characters";
 
     #[test]
-    fn a_token_has_at_least_so_many_characters() {
+    fn a_token_below_the_least_length_is_refused() {
         assert!(SharedToken::new(TOKEN, 24).is_some());
         assert!(SharedToken::new(&TOKEN[1..], 24).is_none());
         // Characters, not bytes.

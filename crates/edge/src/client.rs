@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_counts_for_its_customer() {
+    fn an_ipv6_address_counts_for_its_prefix() {
         for (address, counted) in [
             ("203.0.113.7", Some("203.0.113.7")),
             (" 203.0.113.7 ", Some("203.0.113.7")),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_not_made_twice() {
+    fn a_failed_statement_is_not_sent_again() {
         assert_eq!(asked(true, &[Some(Err("no such table"))]).1, 1);
     }
 

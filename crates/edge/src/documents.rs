@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_not_be_kept_is_not() {
+    fn cache_control_decides_how_long_a_document_is_kept() {
         for (header, expected) in [
             ("", None),
             ("public, max-age=3600", Some(3_600)),

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unusable_stops_only_who_needs_it_and_is_not_kept() {
+    fn an_unusable_secret_fails_only_its_users_and_is_read_again() {
         for (value, problem) in [
             ("11".repeat(31), "WALLET_MASTER_SECRET must be at least 64 hexadecimal characters (32 random bytes)"),
             ("not hexadecimal".into(), "WALLET_MASTER_SECRET must be hexadecimal"),

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_wakes_the_task_that_waits_and_not_the_first_that_polled() {
+    fn a_timer_wakes_the_task_that_polled_last() {
         let kept = Cell::new(None);
         let timer = poll_fn(|context| {
             kept.set(Some(kept.take().unwrap_or_else(|| context.waker().clone())));

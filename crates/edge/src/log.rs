@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_how_it_ended_and_what_it_cost() {
+    fn a_log_line_has_the_outcome_and_the_cost() {
         let open = open("");
         open.usage.batch(2);
         open.usage.rows(7, 1);

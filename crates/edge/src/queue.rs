@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn one_client_alone_has_all_calls_and_has_them_again_ten_seconds_later() {
+    fn a_single_client_may_use_all_calls_and_again_after_ten_seconds() {
         assert_eq!((0..200).filter(|_| take("a", 1)).count(), CALLS);
         assert!(!take("a", WINDOW_MS));
         assert_eq!((0..200).filter(|_| take("a", WINDOW_MS + 1)).count(), CALLS);
     }
 
     #[test]
-    fn who_asks_for_little_is_never_behind_who_asks_for_much() {
+    fn a_client_with_few_calls_never_waits_behind_a_client_with_many() {
         let _attackers = ["a", "b", "c"].map(Waiting::begin);
         // They use up what there is, a call whenever one is free.
         let mut now = 0;

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_leaves_half_of_what_there_is_to_others_and_a_local_stack_has_all() {
+    fn a_client_may_hold_half_of_the_permits_and_a_local_stack_all() {
         let held: Vec<_> = ["a", "b", "c"].map(|client| all(client, LONG)).into();
         assert_eq!(held.iter().map(Vec::len).collect::<Vec<_>>(), [8, 4, 2]);
         drop(held);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_small_does_not_wait_and_is_bounded_for_its_client() {
+    fn small_permits_do_not_wait_and_are_bounded_for_each_client() {
         let _full: Vec<_> = (0..9).map(|client| all(&client.to_string(), 1 << 20)).collect();
         assert!(Permit::at("new", LONG, 1, COUNTS_MS).is_none());
         assert_eq!(all("new", SMALL).len(), SMALL_SHARE / SMALL);
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn networks_of_one_site_share_what_a_client_may_hold() {
+    fn networks_of_one_site_share_one_clients_bound() {
         let _held = all("2001:db8:1:1::/64", LONG);
         assert!(Permit::at("2001:db8:1:2::/64", LONG, 1, COUNTS_MS).is_none());
         assert!(Permit::at("2001:db8:2:1::/64", LONG, 1, COUNTS_MS).is_some());
     }
 
     #[test]
-    fn what_the_runtime_cut_off_does_not_count_for_ever() {
+    fn a_permit_of_a_request_that_the_runtime_ended_expires() {
         all("a", LONG).into_iter().for_each(std::mem::forget);
         assert!(Permit::at("a", LONG, COUNTS_MS, COUNTS_MS).is_none());
         assert!(Permit::at("a", LONG, COUNTS_MS + 1, COUNTS_MS).is_some());

@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_set_once_and_nothing_breaks_out_of_a_line() {
+    fn headers_are_set_once_and_cannot_contain_line_breaks() {
         let mut headers = HeaderList::default();
         headers.set("ETag", "\"1\"").unwrap();
         headers.set("etag", "\"2\"").unwrap();

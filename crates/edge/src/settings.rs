@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_not_kept() {
+    fn a_failed_read_of_settings_is_not_cached() {
         thread_local! { static KEPT: Kept<u32> = const { RefCell::new(None) }; }
         assert_eq!(once(&KEPT, || Err::<u32, _>("broken"), |_| true), Err("broken"));
         assert_eq!(once(&KEPT, || Ok::<_, ()>(1), |_| false).map(|kept| *kept), Ok(1));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_the_structure_that_the_contract_builds() {
+    fn the_signed_structure_is_the_one_that_the_contract_builds() {
         // The contract's prefix: array of 4, "Signature1"; then the headers, no external data, the payload.
         let expected = "846a5369676e61747572653143a1012740420001";
         assert_eq!(hex::encode(sig_structure(&[0xa1, 0x01, 0x27], &[0, 1])), expected);
@@ -184,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn overlong_headers_spoil_an_award() {
+    fn overlong_headers_invalidate_an_award() {
         let long = AdminSignature { protected_headers: vec![0; MAX_PROTECTED_HEADERS + 1], ..signed_by(4) };
         assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), long]));
     }
 
     #[test]
-    fn an_arbiters_signature_of_another_size_spoils_an_award_and_a_strangers_does_not() {
+    fn an_arbiters_signature_of_another_size_invalidates_an_award_and_a_strangers_does_not() {
         let short = |seed| AdminSignature { signature: vec![0; 63], ..signed_by(seed) };
         assert!(!enough(&admins(1, &[1, 2]), &[signed_by(1), short(2)]));
         assert!(enough(&admins(1, &[1, 2]), &[signed_by(1), short(4)]));

@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_locked_carries_the_result(datum in any_datum(), price in 0..20_000_000u64) {
+        fn a_lock_has_enough_lovelace_to_carry_the_result(datum in any_datum(), price in 0..20_000_000u64) {
             let price = Lovelace::new(price).unwrap();
             let collateral = collateral_for(price, &datum, &parameters()).unwrap();
             let locked = Datum { collateral_return: collateral, ..datum };

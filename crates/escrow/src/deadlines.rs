@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn issued_deadlines_keep_every_promise(now in 0..4_000_000_000_000u64) {
+        fn issued_deadlines_keep_every_gap(now in 0..4_000_000_000_000u64) {
             let issued = Deadlines::issue(now).unwrap();
             prop_assert!(issued.gaps_hold());
             prop_assert_eq!(issued.issued_at(), Some(now));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_deadlines_were_not_issued_by_us() {
+    fn deadlines_with_other_gaps_are_not_recognised_as_ours() {
         let issued = Deadlines::issue(1_785_756_000_000).unwrap();
         assert_eq!(Deadlines { unlock: issued.unlock + 1, ..issued }.issued_at(), None);
         assert_eq!(Deadlines { pay_by: 0, ..issued }.issued_at(), None);

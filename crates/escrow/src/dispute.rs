@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_takes_all_but_the_buyers_collateral() {
+    fn the_winner_gets_all_but_the_buyers_collateral() {
         let datum = published();
         let locked = Lovelace::from_ada(7);
         let buyer_wins = Split { buyer: locked, seller: Lovelace::ZERO };

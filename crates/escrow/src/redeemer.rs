@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn other_redeemers_are_not_ours() {
+    fn unknown_redeemers_are_refused() {
         for cbor in ["d87a9f00ff", "d8798100", "d87d80", "d866820180ff", "00", "", "d87d9fa0a0ff", "d87980d87980"] {
             let cbor = hex::decode(cbor).unwrap();
             assert!(Redeemer::from_cbor(&cbor).is_err(), "{}", hex::encode(cbor));

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escrow_goes_on_in_the_output_with_its_reference_signature() {
+    fn an_escrow_continues_in_the_output_with_its_reference_signature() {
         let old = escrow(State::FundsLocked);
         let after = Datum { state: State::RefundRequested, ..old.datum.clone() };
         let other = Datum { reference_signature: vec![0x56; 16], ..old.datum.clone() };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn how_an_escrow_ends_follows_from_its_state() {
+    fn an_escrows_end_follows_from_its_state() {
         for (state, ending) in [
             (State::FundsLocked, Ending::Refunded),
             (State::RefundRequested, Ending::Refunded),

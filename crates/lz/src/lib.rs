@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_what_the_library_makes(text in "[0-9a-f.]{0,900}", any in "\\PC{0,200}", few in "(a|ab|🦀|é){0,60}") {
+        fn output_equals_that_of_the_javascript_library(text in "[0-9a-f.]{0,900}", any in "\\PC{0,200}", few in "(a|ab|🦀|é){0,60}") {
             for text in [text, any, few] {
                 prop_assert_eq!(compress(&text), lz_str::compress_to_uint8_array(&text), "{}", text);
             }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_live_for_exactly_five_minutes_whatever_the_store_still_has() {
+    fn a_challenge_expires_after_five_minutes_though_the_store_still_has_it() {
         let store = Store::default();
         let challenge = given(&store, &Purpose::SignIn, 1);
         assert_eq!(challenge.expires_at, NOW + 300_000);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wallet_that_signs_the_hash_of_a_message_is_understood() {
+    fn a_wallet_that_signs_the_messages_hash_is_accepted() {
         let store = Store::default();
         let challenge = given(&store, &Purpose::SignIn, 1);
         let hashed = blake2b::<28>(challenge.digest.as_bytes());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_good_for_its_owner_and_its_purpose_alone() {
+    fn a_challenge_is_accepted_for_its_owner_and_purpose_alone() {
         let store = Store::default();
         let purposes = [Purpose::SignIn, Purpose::Connect("one".into()), Purpose::Connect("two".into())];
         for (random, purpose) in (1..).zip(&purposes) {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_given_or_is_not_seen_yet_is_not_found() {
+    fn an_unknown_or_not_yet_visible_challenge_is_not_found() {
         let store = Store::default();
         let challenge = given(&store, &Purpose::SignIn, 1);
         for payload in [&[][..], &[0; 27], &[0; 28], &[0; 32], &[0; 33]] {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_fails_gives_nothing_and_accepts_nothing() {
+    fn a_failing_store_issues_and_accepts_no_challenge() {
         let challenge = given(&Store::default(), &Purpose::SignIn, 1);
         let store = Store { refuses: true, ..Store::default() };
         assert!(block_on(give(&store, Purpose::SignIn, owner(1), [1; 32], NOW)).is_err());

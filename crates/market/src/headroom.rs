@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operator_knows_before_anyone_is_refused() {
+    fn the_storage_alarm_precedes_the_first_refusal() {
         const MOST: u64 = 10_000_000_000;
         assert_eq!((StorageHeadroom::of(0, MOST), alarm(0, MOST)), (StorageHeadroom::Ample, None));
         assert_eq!(alarm(5_999_999_999, MOST), None);

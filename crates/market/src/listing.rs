@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_offer_is_read_whole() {
+    fn a_valid_offer_is_read_with_all_fields() {
         let listing = read(&offer(), None).unwrap();
         assert_eq!(listing.price, Lovelace::from_ada(5));
         assert_eq!(listing.modes, Modes { instant: true, protected: true });
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_another_type_is_named_and_what_is_around_it_is_read() {
+    fn a_field_of_another_type_is_named_and_the_other_fields_are_read() {
         for value in [json!(true), json!(-1), json!(1.5), json!(7), json!({"a": [1, {"b": null}]}), json!([["x"]])] {
             for field in
                 ["title", "description", "priceLovelace", "sellerAddress", "content", "previewMedia", "category"]
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_hide_or_turn_text_is_refused_and_lines_in_a_description_are_not() {
+    fn characters_that_hide_or_reorder_text_are_refused_and_line_breaks_in_a_description_are_not() {
         for c in [
             '\0', '\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9f}', '\r', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
         ] {
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sessions_owner_sells_whatever_the_body_says() {
+    fn the_seller_is_the_sessions_owner_even_if_the_body_names_another() {
         let owner: Address = SELLER.parse().unwrap();
         let mut body = offer();
         body["sellerAddress"] = json!(42);

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_a_sites() {
+    fn a_quota_share_belongs_to_a_site() {
         for (network, whose) in [
             ("203.0.113.7", "203.0.113.7"),
             ("2001:db8:1:2::/64", "2001:db8:1::/48"),

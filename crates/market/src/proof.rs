@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn age_is_bounded_on_both_sides() {
+    fn a_proof_too_old_or_too_new_is_refused() {
         let proof = signed(1, "lst_A", NOW);
         assert_eq!(check(&proof, "lst_A", NOW + MAX_AGE_MS + 1), Err(ProofError::TooOld));
         assert_eq!(check(&proof, "lst_A", NOW - MAX_AHEAD_MS - 1), Err(ProofError::Ahead));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn other_shapes_are_refused() {
+    fn malformed_proofs_are_refused() {
         for bad in ["", "%%%", "e30=", "W10=", &"A".repeat(MAX_HEADER + 1), &BASE64.encode("{\"timestamp\":-1}")] {
             assert_eq!(Proof::from_header(bad), Err(ProofError::Malformed));
         }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_tick_can_say_is_an_alarm() {
+    fn a_watcher_that_stopped_ticking_raises_an_alarm() {
         let of = |status: StoredStatus| status.alarms(&[], Lead::Bounded, NOW);
         assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
         let silent = at(Some((NOW - 7 * MINUTE_MS, TickOutcome::default())), Some(NOW - 7 * MINUTE_MS));

@@ -13,7 +13,7 @@ fn numbers(most: u32) -> String {
 }
 
 #[test]
-fn a_fresh_sale_has_its_result_before_what_is_hours_old_however_much_that_is() {
+fn a_new_sale_gets_its_result_before_any_number_of_old_escrows() {
     for abandoned in [127, 128, 1_500] {
         let sales = Sales::new();
         (0..4).for_each(|_| sales.fund(100));

@@ -53,7 +53,7 @@ fn cried(sales: &Sales, key: Option<SigningKey>, deployment: Option<&Deployment>
 }
 
 #[test]
-fn a_selling_watcher_without_key_or_contract_or_with_others_says_so_at_every_tick() {
+fn a_watcher_without_the_right_key_or_contract_alarms_at_every_tick() {
     let sales = Sales::new();
     let own = || Some(person(2));
     let elsewhere = Deployment { script_hash: ScriptHash::new([0xdd; 28]), ..sales.deployment.clone() };
@@ -77,7 +77,7 @@ fn a_selling_watcher_without_key_or_contract_or_with_others_says_so_at_every_tic
 }
 
 #[test]
-fn a_dispute_that_is_not_settled_in_time_is_told_at_every_tick() {
+fn a_dispute_that_is_not_decided_in_time_alarms_at_every_tick() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);

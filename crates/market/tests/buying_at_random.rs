@@ -392,14 +392,14 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
     #[test]
-    fn a_service_wallet_pays_once_whatever_the_provider_says(events in proptest::collection::vec(ev(), 3..50)) { check(false, &events)?; }
+    fn a_service_wallet_pays_once_under_any_provider_answers(events in proptest::collection::vec(ev(), 3..50)) { check(false, &events)?; }
     #[test]
-    fn an_owner_who_pays_beside_it_pays_once(events in proptest::collection::vec(ev(), 3..50)) { check(true, &events)?; }
+    fn an_owner_who_pays_beside_the_service_wallet_pays_once(events in proptest::collection::vec(ev(), 3..50)) { check(true, &events)?; }
 }
 
 /// Asked for once more hours later.
 #[test]
-fn what_was_paid_hours_ago_is_not_hidden_by_retries() {
+fn retries_hours_later_do_not_hide_an_earlier_payment() {
     for retries in [2, 3, 6] {
         let world = World::new(false);
         world.denied_and_retried(retries, || world.buy_on(&world.db, 0, false));
@@ -419,7 +419,7 @@ fn what_was_paid_hours_ago_is_not_hidden_by_retries() {
 
 /// From a payer's own wallet, which pays with another coin minutes later.
 #[test]
-fn what_a_payer_paid_is_not_hidden_by_retries() {
+fn retries_with_another_output_do_not_hide_an_outside_payment() {
     for retries in [2, 3, 6] {
         let world = World::new(true);
         world.provider.shows_mempool.set(false);
@@ -438,7 +438,7 @@ fn what_a_payer_paid_is_not_hidden_by_retries() {
 
 /// From a payer's own wallet, which signs for it instead.
 #[test]
-fn what_a_payer_signs_for_is_not_hidden_by_retries() {
+fn retries_do_not_hide_an_outside_payment_that_its_payer_signs_for() {
     for retries in [2, 3, 6] {
         let world = World::new(true);
         world.provider.shows_mempool.set(false);

@@ -121,7 +121,7 @@ fn a_catalogue_of_many_chunks_is_one_array_in_order() {
 }
 
 #[test]
-fn following_the_catalogue_shows_what_reading_it_anew_shows() {
+fn an_updated_catalogue_equals_one_read_anew() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let mut known = block(Newest::read(&db)).unwrap();
     let mut follow = |what: &str| {
@@ -158,7 +158,7 @@ fn following_the_catalogue_shows_what_reading_it_anew_shows() {
 }
 
 #[test]
-fn following_the_catalogue_reads_what_changed_alone() {
+fn an_update_of_the_catalogue_reads_changed_rows_alone() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..50_u16 {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
@@ -232,7 +232,7 @@ fn pages_follow_each_other_without_gap_or_repetition_in_every_order() {
 }
 
 #[test]
-fn a_better_reputation_comes_first_then_who_listed_last_and_each_sellers_newest() {
+fn reputation_order_breaks_ties_by_the_newest_listing() {
     let (db, _) = market();
     let seller = |number: i64, title: &str| {
         let sql = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
@@ -288,7 +288,7 @@ fn bad_parameters_are_named() {
 }
 
 #[test]
-fn a_signed_offer_sent_twice_makes_one_listing_and_with_other_words_none() {
+fn a_signed_offer_sent_twice_makes_one_listing_and_a_changed_one_is_refused() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = offer("Once", 1_000_000, &["instant"], None);
     let store = |number: u16, listing: &NewListing| store(&db, number, listing, Some("digest"), Quota::default(), NOW);
@@ -301,7 +301,7 @@ fn a_signed_offer_sent_twice_makes_one_listing_and_with_other_words_none() {
 }
 
 #[test]
-fn a_creators_page_lists_only_theirs() {
+fn a_creators_page_shows_only_their_listings() {
     let (db, _) = market();
     let page: Value =
         serde_json::from_str(&block(catalogue::creator(&db, &SELLER.parse().unwrap(), None)).unwrap().json).unwrap();
@@ -374,7 +374,7 @@ fn the_whole_catalogue_takes_at_most_two_megabytes() {
 }
 
 #[test]
-fn what_the_operator_hides_is_not_listed_and_still_known_to_its_buyers() {
+fn a_listing_hidden_by_the_operator_is_not_listed_and_stays_readable_to_its_buyers() {
     let (db, ids) = market();
     let before = block(Newest::read(&db)).unwrap().version();
     block(db.run(statement!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, ids[1].as_str()))).unwrap();
@@ -407,7 +407,7 @@ fn the_same_offer_in_a_session_is_one_listing_for_a_day() {
 }
 
 #[test]
-fn a_seller_takes_up_no_more_than_the_quota() {
+fn a_seller_stores_no_more_than_the_quota() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = |number: u16| offer(&format!("n{number}"), 1_000_000, &["instant"], None);
     let bytes = u64::try_from(listing(1).content.len()).unwrap();
@@ -438,7 +438,7 @@ impl Database for Interleaved<'_> {
 }
 
 #[test]
-fn of_two_offers_at_once_for_the_last_place_one_is_listed() {
+fn two_concurrent_offers_for_the_last_free_listing_make_one() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let between = Interleaved(&db, std::cell::Cell::new(false));
     let one = Quota { listings: 1, ..Quota::default() };
@@ -456,7 +456,7 @@ fn taken(db: &Sqlite) -> u64 {
 }
 
 #[test]
-fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_not_written() {
+fn all_sellers_together_stay_within_the_daily_quota_and_a_refused_offer_writes_nothing() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = |number: u16| offer(&format!("n{number}"), 1_000_000, &["instant"], None);
     assert!(matches!(store(&db, 1, &listing(1), None, Quota::default(), NOW), Stored::Listing { .. }));
@@ -474,7 +474,7 @@ fn all_sellers_together_take_up_no_more_than_a_days_room_and_what_is_refused_is_
 }
 
 #[test]
-fn one_network_takes_up_its_part_of_a_days_room_at_most() {
+fn one_network_stays_within_its_share_of_the_daily_quota() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let quota = Quota { daily_bytes: 320 << 20, ..Quota::default() };
     let offer = |number: u16, network: &str| {
@@ -510,7 +510,7 @@ impl<F: Fn()> Database for Meanwhile<'_, F> {
 }
 
 #[test]
-fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other_not_even_kept() {
+fn two_concurrent_offers_for_the_last_bytes_of_a_day_make_one_listing_and_one_content() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     put(&db, 9, &offer("some", 1_000_000, &["instant"], None));
     let last = Quota { daily_bytes: 2 * taken(&db) + 100, ..Quota::default() };
@@ -526,7 +526,7 @@ fn of_two_offers_at_once_for_the_last_bytes_of_a_day_one_is_listed_and_the_other
 }
 
 #[test]
-fn of_two_equal_offers_at_once_one_is_listed() {
+fn two_concurrent_equal_offers_make_one_listing() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let between = Interleaved(&db, std::cell::Cell::new(false));
     let listing = offer("rival", 1_000_000, &["instant"], None);
@@ -537,7 +537,7 @@ fn of_two_equal_offers_at_once_one_is_listed() {
 }
 
 #[test]
-fn a_count_is_of_what_a_filter_names_on_all_its_pages() {
+fn a_count_covers_all_pages_of_a_filter() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..30_u16 {
         let modes: &[&str] = if number % 3 == 0 { &["instant", "protected"] } else { &["instant"] };
@@ -568,7 +568,7 @@ fn a_count_is_of_what_a_filter_names_on_all_its_pages() {
 }
 
 #[test]
-fn a_seller_takes_a_listing_off_and_puts_it_back_and_never_what_an_operator_hid() {
+fn a_seller_takes_a_listing_off_and_back_but_cannot_restore_one_hidden_by_the_operator() {
     use catalogue::take_off::{self, NotChanged, SaleState};
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = put(&db, 1, &offer("aurora", 5_000_000, &["instant"], None));

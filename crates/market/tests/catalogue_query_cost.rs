@@ -44,7 +44,7 @@ fn full() -> Sqlite {
 }
 
 #[test]
-fn no_question_costs_more_than_looking_at_ten_thousand() {
+fn no_catalogue_query_costs_more_than_reading_ten_thousand_rows() {
     let db = full();
     let told = RefCell::new(Vec::new());
     let cost = |what: &str, ask: &dyn Fn() -> usize| {
@@ -105,7 +105,7 @@ fn no_question_costs_more_than_looking_at_ten_thousand() {
 }
 
 #[test]
-fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_and_cost_little() {
+fn deep_discovery_pages_are_exact_and_cheap() {
     const FEW: u64 = 60_000;
     let db = full();
     let sparse = "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
@@ -140,7 +140,7 @@ fn pages_far_into_the_resources_are_those_that_counting_one_by_one_would_show_an
 }
 
 #[test]
-fn following_the_cursors_of_short_pages_shows_all_that_matches() {
+fn following_cursors_of_short_pages_shows_every_match() {
     let db = full();
     let rare = "UPDATE listings SET category = 'Wellness' WHERE seq % 7001 = 1";
     block_on(db.run(statement!(rare))).unwrap();
@@ -160,7 +160,7 @@ fn following_the_cursors_of_short_pages_shows_all_that_matches() {
 }
 
 #[test]
-fn what_a_seller_sold_to_a_buyer_is_found_among_the_sales_to_others() {
+fn a_sellers_sales_to_one_buyer_are_found_among_many() {
     let db = full();
     let sold = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000) \
         INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace, \
@@ -190,7 +190,7 @@ fn offer(db: &Sqlite, number: u64, title: &str, content: &str, proof: Option<&st
 }
 
 #[test]
-fn an_offer_costs_the_same_whatever_its_seller_lists_of_the_same_content() {
+fn an_offer_costs_the_same_beside_any_number_of_listings_of_the_same_content() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     assert!((0..300).all(|number| offer(&db, number, &number.to_string(), "the same", None).0));
     let (same, other) = (offer(&db, 300, "300", "the same", None), offer(&db, 301, "301", "another", None));
@@ -222,7 +222,7 @@ fn flood(db: &Sqlite, from: u32, until: u32, title: &str) {
 }
 
 #[test]
-fn what_is_hidden_costs_nothing_and_stands_before_nothing() {
+fn hidden_listings_cost_no_reads_and_block_no_page() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     flood(&db, 1_000, 1_099, "honest");
     let page = |query: &str| -> Page {

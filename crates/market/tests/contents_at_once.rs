@@ -21,7 +21,7 @@ impl Database for Counting<'_> {
 }
 
 #[test]
-fn however_many_escrows_are_due_few_contents_are_read_at_once() {
+fn many_due_escrows_read_few_contents_at_once() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     for number in 0..20_u8 {
         let listing = list(&db, number, 5_000_000);

@@ -79,7 +79,7 @@ fn have(sales: &Sales, locks: &[TxHash], status: &[&str]) -> usize {
 }
 
 #[test]
-fn what_is_sold_is_collected_whatever_strangers_have_open() {
+fn sales_are_collected_beside_any_number_of_a_strangers_open_escrows() {
     let sales = Sales::new();
     (0..12).for_each(|_| sales.fund(1_000));
     let sold: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
@@ -98,7 +98,7 @@ fn what_is_sold_is_collected_whatever_strangers_have_open() {
 }
 
 #[test]
-fn results_are_posted_by_ticks_whatever_strangers_have_open() {
+fn results_are_posted_beside_any_number_of_a_strangers_open_escrows() {
     let sales = Sales::new();
     (0..12).for_each(|_| sales.fund(1_000));
     let mut stranger = Stranger::default();
@@ -117,7 +117,7 @@ fn results_are_posted_by_ticks_whatever_strangers_have_open() {
 
 /// A buyer who changes a verdict has their escrow judged in every tick: that reads nothing that was read before.
 #[test]
-fn what_is_sold_is_collected_however_often_verdicts_are_turned_round() {
+fn sales_are_collected_though_buyers_change_their_verdicts_before_each_tick() {
     let mut sales = Sales::new();
     let (_, buyer) = sign_up(&sales.db, 1, NOON);
     sales.platform.wallets.push(buyer.clone());

@@ -175,7 +175,7 @@ fn begin(request: &mut Asking<'_>) {
 }
 
 #[test]
-fn what_the_provider_was_not_given_is_its_payers_where_a_block_has_it_after_all() {
+fn a_payment_that_the_service_could_not_submit_opens_for_its_payer_alone_once_confirmed() {
     for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Late] {
         let world = World::new();
         world.broadcast();
@@ -205,7 +205,7 @@ fn a_payer_may_sign_by_any_address_of_the_key_that_paid() {
 }
 
 #[test]
-fn no_thief_is_faster_than_the_answer_of_the_node() {
+fn a_thief_who_asks_before_the_node_answers_gets_no_content() {
     let world = World::new();
     world.broadcast();
     let first = world.waiting(SubmitOutcome::Outstanding);
@@ -218,7 +218,7 @@ fn no_thief_is_faster_than_the_answer_of_the_node() {
 }
 
 #[test]
-fn what_a_node_refused_before_the_process_died_is_its_payers() {
+fn a_payment_refused_before_a_crash_opens_for_its_payer_alone() {
     let world = World::new();
     world.broadcast();
     world.dies_waiting(SubmitOutcome::Outstanding);
@@ -232,7 +232,7 @@ fn what_a_node_refused_before_the_process_died_is_its_payers() {
 }
 
 #[test]
-fn who_submits_nothing_elsewhere_needs_no_signature() {
+fn a_payer_who_did_not_broadcast_needs_no_signature() {
     for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Late] {
         let world = World::new();
         world.provider.submit_outcome.set(submit_outcome);
@@ -265,7 +265,7 @@ fn a_payer_whose_submission_has_no_answer_signs_once() {
 }
 
 #[test]
-fn who_asks_again_while_the_first_request_waits_for_the_node_waits_as_well() {
+fn a_second_request_waits_while_the_first_waits_for_the_node() {
     let world = World::new();
     let first = world.waiting(SubmitOutcome::Outstanding);
     world.mine();
@@ -295,7 +295,7 @@ fn the_bytes_of_what_a_block_has_are_kept_though_a_node_refused_it_while_its_pay
 }
 
 #[test]
-fn who_was_answered_before_the_process_died_signs_once() {
+fn a_payer_whose_submission_ended_in_a_crash_signs_once() {
     let world = World::new();
     world.dies_waiting(SubmitOutcome::Outstanding);
     world.mine();
@@ -305,7 +305,7 @@ fn who_was_answered_before_the_process_died_signs_once() {
 }
 
 #[test]
-fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
+fn a_payment_reclaimed_for_another_listing_opens_that_listing_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     // Refused at first; then its payer presents it for the other listing, and a block has it.
@@ -325,7 +325,7 @@ fn what_was_taken_up_for_another_listing_meanwhile_opens_that_one_alone() {
 }
 
 #[test]
-fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_one_alone() {
+fn a_payment_reclaimed_for_another_listing_during_a_retry_opens_that_listing_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.broadcast();
@@ -354,7 +354,7 @@ fn what_was_taken_up_for_another_listing_while_its_payer_asked_again_opens_that_
 }
 
 #[test]
-fn what_was_taken_up_for_another_listing_while_its_payers_account_waited_for_it_opens_that_one_alone() {
+fn a_payment_reclaimed_for_another_listing_while_an_account_waits_opens_that_listing_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     // Its service wallet is empty.
@@ -449,7 +449,7 @@ fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
 
 /// The watcher looks while the payer's submission is on its way to the node.
 #[test]
-fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_nothing() {
+fn a_copy_that_claimed_first_opens_nothing_while_the_payers_submission_is_pending() {
     let world = World::new();
     let copy = copied(&world);
     world.broadcast();
@@ -473,7 +473,7 @@ fn a_copy_that_claimed_first_and_looks_while_its_payers_is_on_its_way_opens_noth
 /// A node refuses what another client submitted before. The same header again, while the index shows nothing yet, does not
 /// make it unheard of: not even where the answer of one try is lost.
 #[test]
-fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
+fn a_refusal_as_already_known_is_kept_through_a_thiefs_retries() {
     let world = World::new();
     let copy = copied(&world);
     world.broadcast();
@@ -494,7 +494,7 @@ fn what_a_node_refused_once_is_not_forgotten_however_often_a_thief_asks() {
 }
 
 #[test]
-fn what_a_thief_presents_for_another_listing_binds_its_payer_to_nothing() {
+fn a_copy_presented_for_another_listing_does_not_bind_the_payer() {
     for submit_outcome in [SubmitOutcome::Limited, SubmitOutcome::Outstanding] {
         let world = World::new();
         let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
@@ -535,7 +535,7 @@ fn no_payer_is_told_to_pay_anew_while_a_thief_waits_with_another_listing() {
 }
 
 #[test]
-fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_payer_to_nothing() {
+fn a_copy_refused_twice_for_another_listing_does_not_bind_the_payer() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.broadcast();
@@ -552,7 +552,7 @@ fn what_a_node_refused_while_a_thief_asked_twice_for_another_listing_binds_its_p
 }
 
 #[test]
-fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
+fn a_buyer_whose_payment_was_refused_yet_forwarded_pays_once() {
     let world = World::new();
     world.provider.shows_mempool.set(true);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
@@ -568,7 +568,7 @@ fn who_was_refused_what_the_provider_passed_on_does_not_pay_twice() {
 }
 
 #[test]
-fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_no_payer_pay_twice() {
+fn a_forwarded_payment_presented_by_a_thief_for_another_listing_is_paid_once() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
@@ -581,7 +581,7 @@ fn a_thief_who_presents_for_another_listing_what_the_provider_passed_on_makes_no
 }
 
 #[test]
-fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
+fn a_buyer_whose_confirmed_payment_was_called_expired_pays_once() {
     let world = World::new();
     world.provider.lags.set(true);
     assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
@@ -596,7 +596,7 @@ fn who_paid_by_what_was_called_expired_and_is_in_a_block_does_not_pay_twice() {
 }
 
 #[test]
-fn who_tried_again_by_what_was_spent_while_the_provider_was_behind_does_not_pay_twice() {
+fn a_buyer_who_retries_with_a_spent_output_behind_a_lagging_provider_pays_once() {
     let world = World::new();
     let ledger = &world.provider.ledger;
     let spent = world.built.facts.inputs.first().copied().unwrap();
@@ -657,7 +657,7 @@ fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
 }
 
 #[test]
-fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
+fn a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_owns() {
     let world = World::new();
     assert!(block(world.pay_for(&world.terms, &world.header, (0, None), &|| world.mine())).is_ok());
     let thief = named_copy(&world);
@@ -665,7 +665,7 @@ fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_owns() {
 }
 
 #[test]
-fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
+fn a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_is_paying_for() {
     let world = World::new();
     assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
     let thief = named_copy(&world);
@@ -673,7 +673,7 @@ fn a_name_for_a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_f
 }
 
 #[test]
-fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it() {
+fn a_payment_identifier_on_a_refused_copy_opens_nothing_once_the_payer_pays() {
     let world = World::new();
     let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.header).unwrap()).unwrap();
     *header.pointer_mut("/extensions").unwrap() =
@@ -692,7 +692,7 @@ fn a_name_for_a_copy_that_a_node_refused_opens_nothing_once_its_payer_brings_it(
 }
 
 #[test]
-fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_validity() {
+fn a_payment_of_unknown_provenance_opens_for_its_payer_alone_after_its_validity() {
     for (submit_outcome, asker) in [
         (SubmitOutcome::Limited, 0),
         (SubmitOutcome::Outstanding, 0),
@@ -724,7 +724,7 @@ fn a_payment_that_no_one_is_known_to_have_submitted_is_its_payers_after_its_vali
 }
 
 #[test]
-fn who_reads_the_chain_behind_the_same_address_gets_nothing_of_what_was_delivered() {
+fn a_thief_behind_the_payers_address_gets_no_delivered_content() {
     for bytes in [64 << 10, (64 << 10) + 1] {
         let mut world = World::new();
         world.header = without_echoes(&world.header);
@@ -737,7 +737,7 @@ fn who_reads_the_chain_behind_the_same_address_gets_nothing_of_what_was_delivere
 }
 
 #[test]
-fn what_its_payer_broadcast_and_signs_for_waits_for_its_block() {
+fn a_broadcast_payment_with_its_payers_signature_waits_for_its_block() {
     let world = World::new();
     world.provider.shows_mempool.set(true);
     world.broadcast();

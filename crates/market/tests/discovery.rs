@@ -61,7 +61,7 @@ fn a_page_begins_after_its_offset_and_knows_how_many_there_are() {
 }
 
 #[test]
-fn a_listing_is_found_by_whom_its_buyers_may_pay() {
+fn a_listing_is_found_by_the_address_that_it_pays() {
     let db = database(ALL);
     let seller: Address = SELLER.parse().unwrap();
     let found = |paid| titles(&for_sale(&db, paid, true, (9, 0))).join(" ");
@@ -70,7 +70,7 @@ fn a_listing_is_found_by_whom_its_buyers_may_pay() {
 }
 
 #[test]
-fn what_cannot_be_paid_for_or_is_hidden_is_not_listed() {
+fn hidden_and_unpayable_listings_are_not_discovered() {
     let db = database(ALL);
     let without_escrow = for_sale(&db, Paid::Any, false, (9, 0));
     assert_eq!((titles(&without_escrow), without_escrow.total), (vec!["both", "instant"], 2));
@@ -81,7 +81,7 @@ fn what_cannot_be_paid_for_or_is_hidden_is_not_listed() {
 }
 
 #[test]
-fn addresses_come_with_their_day() {
+fn listing_addresses_come_with_their_date() {
     let db = database(&[("one", &["instant"])]);
     let id = ListingId::new(NOW, [0; 10]);
     assert_eq!(block_on(discovery::addresses(&db)).unwrap(), format!("{id} 2023-11-14"));
@@ -89,7 +89,7 @@ fn addresses_come_with_their_day() {
 }
 
 #[test]
-fn a_question_finds_what_has_its_words_the_rarest_first_and_no_character_of_it_is_an_operator() {
+fn a_search_ranks_rare_words_first_and_reads_no_character_as_an_operator() {
     let db = database(&[
         ("aurora hero", &["instant"]),
         ("calm hero", &["instant", "protected"]),

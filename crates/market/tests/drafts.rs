@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_get_an_answer(texts in vec(vec(any::<u8>(), 0..200), 0..6), change in ".{0,130}") {
+    fn any_transaction_bytes_get_an_answer(texts in vec(vec(any::<u8>(), 0..200), 0..6), change in ".{0,130}") {
         let hex: Vec<String> = texts.iter().map(hex::encode).collect();
         let list = || hex.iter().map(String::as_str).collect::<Vec<_>>();
         let described =
@@ -230,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_output_gets_an_answer(at in 0usize..120, byte in any::<u8>(), lovelace in any::<u64>()) {
+    fn a_transaction_with_a_changed_output_gets_an_answer(at in 0usize..120, byte in any::<u8>(), lovelace in any::<u64>()) {
         let mut bytes = encoded(&home(1).to_bytes(), lovelace);
         let at = at % bytes.len();
         bytes[at] = byte;
@@ -259,7 +259,7 @@ fn read(utxos: &[Vec<u8>]) -> Result<Cip30Wallet, InvalidWallet> {
 }
 
 #[test]
-fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() {
+fn outputs_of_scripts_are_left_out_and_mainnet_outputs_refused_by_index() {
     let ours = encoded(&home(1).to_bytes(), 9_000_000);
     assert_eq!(read(std::slice::from_ref(&ours)).unwrap().utxos[0].reference.to_string(), "05".repeat(32) + "#3");
     let mut mainnet = home(1).to_bytes();
@@ -284,7 +284,7 @@ fn what_no_key_spends_is_left_out_and_what_is_on_mainnet_refused_by_its_place() 
 
 /// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
 #[test]
-fn outputs_full_of_a_stranger_s_tokens_prevent_no_draft() {
+fn outputs_full_of_foreign_tokens_prevent_no_draft() {
     let laden = |index: u8, lovelace: u64, tokens: u16| {
         let mut bytes = Vec::new();
         let mut encoder = Encoder::new(&mut bytes);
@@ -311,7 +311,7 @@ fn outputs_full_of_a_stranger_s_tokens_prevent_no_draft() {
 }
 
 #[test]
-fn one_key_pays_alone_where_it_can_and_others_help_where_it_cannot() {
+fn a_draft_uses_one_key_where_it_suffices_and_several_where_not() {
     let own = [utxo(1, 0, 1, 30_000_000, &[]), utxo(2, 0, 2, 90_000_000, &[])];
     let signers = |utxos: &[Utxo]| {
         let wallet = wallet(utxos.to_vec());
@@ -326,7 +326,7 @@ fn one_key_pays_alone_where_it_can_and_others_help_where_it_cannot() {
 }
 
 #[test]
-fn who_lacks_something_is_told_what() {
+fn a_refused_draft_says_what_is_missing() {
     let error = |utxos: Vec<Utxo>| drafted(DeliveryMode::Instant, &wallet(utxos)).unwrap_err();
     let poor = error(vec![utxo(1, 0, 1, 3_000_000, &[])]).to_string();
     assert!(poor.starts_with("not enough tADA in the wallet: 5."), "{poor}");

@@ -85,7 +85,7 @@ fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
 }
 
 #[test]
-fn a_lock_that_ends_at_once_is_not_taken() {
+fn a_lock_that_expires_too_soon_is_refused() {
     for slots in [2, 29] {
         let sales = Sales::new();
         assert_eq!(pays(&sales, slots), Err(PayError::ExpiresTooSoon));

@@ -120,7 +120,7 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
 }
 
 #[test]
-fn a_node_that_is_behind_takes_no_sale_out_of_the_watchers_sight() {
+fn a_lagging_node_removes_no_sale_from_the_watcher() {
     let sales = Sales::new();
     sales.ticks(1);
     let behind = sales.ledger.blocks.borrow().clone();
@@ -206,7 +206,7 @@ fn a_step_of_another_fork_is_taken_back() {
 }
 
 #[test]
-fn a_step_of_the_chain_that_stays_is_sure_in_the_end() {
+fn a_step_on_the_surviving_fork_needs_no_more_rechecks() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
@@ -244,7 +244,7 @@ impl Database for Between<'_> {
 }
 
 #[test]
-fn a_result_in_no_block_that_a_node_of_another_fork_shows_is_asked_for_again() {
+fn a_result_shown_only_on_another_fork_is_requested_again() {
     let Forked { sales, lock, theirs, stays } = Forked::of(2);
     sales.tick_on(&Between {
         db: &sales.db,
@@ -256,7 +256,7 @@ fn a_result_in_no_block_that_a_node_of_another_fork_shows_is_asked_for_again() {
 }
 
 #[test]
-fn a_block_that_one_node_shows_while_another_shows_what_replaced_it_is_asked_for_again() {
+fn a_block_that_two_nodes_show_differently_is_requested_again() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(1);
@@ -293,7 +293,7 @@ impl Database for LosesOne<'_> {
 }
 
 #[test]
-fn a_conflicting_action_is_given_up_by_the_next_tick_where_one_could_not() {
+fn a_conflicting_action_is_given_up_by_the_next_tick_after_a_failed_one() {
     let sales = Sales::new();
     let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
     sales.ledger.mine();

@@ -35,7 +35,7 @@ fn page(db: &Sqlite, words: &str) -> String {
 }
 
 #[test]
-fn how_often_a_listing_has_a_word_does_not_count() {
+fn repeated_words_in_a_listing_do_not_change_its_rank() {
     let often = "x ".repeat(1_000);
     let db = listed(&["x y", "x", &often, "nothing of it"]);
     let found = |words: &str| {
@@ -51,7 +51,7 @@ fn how_often_a_listing_has_a_word_does_not_count() {
 }
 
 #[test]
-fn a_beginning_is_looked_for_as_far_as_the_index_has_it() {
+fn a_word_prefix_is_searched_up_to_the_indexed_length() {
     let db = listed(&["documentation", "documents"]);
     let both = |words: &str| page(&db, words).matches("\"lst_").count() == 2;
     for beginning in ["d", "docume", "document", "documentat", "hero documentation"] {

@@ -49,7 +49,7 @@ fn long_past(db: &Sqlite, listing: &str, platform: &str) {
 }
 
 #[test]
-fn no_question_costs_more_the_longer_the_past_is() {
+fn no_query_costs_more_as_history_grows() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let listing = list(&db, 1, 10_000_000);
     let (account, key) = sign_up(&db, 5, NOON);
@@ -89,7 +89,7 @@ fn no_question_costs_more_the_longer_the_past_is() {
 }
 
 #[test]
-fn nor_does_a_claim_of_who_bought_much_themselves() {
+fn a_claim_of_a_frequent_buyer_costs_no_more_as_history_grows() {
     let steps = |sales: u32| {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let (listing, other) = (list(&db, 1, 10_000_000), list(&db, 2, 5_000_000));
@@ -127,7 +127,7 @@ fn nor_does_a_claim_of_who_bought_much_themselves() {
 }
 
 #[test]
-fn nor_does_a_tick_of_the_watcher() {
+fn a_tick_costs_no_more_as_history_grows() {
     let sales = Sales::new();
     let steps = |first: u8| -> Vec<u64> {
         let tick = |number| {
@@ -148,7 +148,7 @@ fn nor_does_a_tick_of_the_watcher() {
 }
 
 #[test]
-fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_is() {
+fn the_largest_account_fits_the_bound_of_one_page() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (account, _) = sign_up(&db, 5, NOON);
     let listing = list_by(&db, &account.owner, 1, 10_000_000);
@@ -167,7 +167,7 @@ fn an_account_that_lists_all_it_may_at_its_longest_is_shown_within_what_a_page_i
 }
 
 #[test]
-fn an_account_with_a_long_past_of_its_own_is_read_without_going_through_what_is_not_shown() {
+fn an_account_with_a_long_history_reads_only_the_shown_rows() {
     let steps = |bought: u32| {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 10_000_000);

@@ -24,7 +24,7 @@ fn step(sales: &Sales, lock: &TxHash) {
 }
 
 #[test]
-fn steps_that_are_told_at_length_keep_no_result_waiting() {
+fn steps_with_long_answers_delay_no_result() {
     let sales = Sales::new();
     (0..12).for_each(|_| sales.fund(1_000));
     let taken: Vec<TxHash> = (0..12).map(|number| sales.sell_another(&person(20 + number))).collect();
@@ -46,7 +46,7 @@ fn steps_that_are_told_at_length_keep_no_result_waiting() {
 }
 
 #[test]
-fn what_a_step_is_told_at_length_is_not_read_for_the_step_alone() {
+fn a_steps_long_answer_is_read_once_for_all_escrows() {
     let calls = |long: u32| {
         let sales = Sales::new();
         (0..12).for_each(|_| sales.fund(1_000));

@@ -56,7 +56,7 @@ fn offer(content: &str, more: &str) -> Vec<u8> {
 }
 
 #[test]
-fn whatever_a_body_of_six_mebibytes_holds_little_is_kept_of_it() {
+fn a_body_of_six_mebibytes_leaves_little_in_memory() {
     let _alone = alone();
     let mib = MAX_CONTENT_BYTES;
     let filled = |unit: &str| unit.repeat((BODY - 1_024) / unit.len());
@@ -98,7 +98,7 @@ fn laden(index: u16, tokens: u16) -> String {
 }
 
 #[test]
-fn whatever_tokens_a_wallet_says_it_has_little_is_kept_of_them() {
+fn a_wallet_full_of_tokens_leaves_little_in_memory() {
     let _alone = alone();
     for (what, outputs) in [
         ("one heap", vec![laden(0, 60_000)]),
@@ -122,7 +122,7 @@ const TOKENS: u32 = 900;
 const PAST: u8 = 100;
 
 #[test]
-fn a_wallets_last_hour_takes_little_whatever_its_change_carried() {
+fn a_wallets_last_hour_of_payments_takes_little_memory() {
     let _alone = alone();
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);

@@ -132,7 +132,7 @@ fn an_agent_buys_above_the_price_only_what_its_owner_approved() {
 }
 
 #[test]
-fn who_asks_for_no_approval_buys_as_before() {
+fn an_account_without_an_approval_price_buys_without_approval() {
     let off = World::new();
     off.asks_above(100);
     assert_eq!(reread(&off.db, 1, NOON).ask_above, None);
@@ -151,7 +151,7 @@ fn who_asks_for_no_approval_buys_as_before() {
 }
 
 #[test]
-fn of_claims_that_race_on_one_approval_one_goes_through() {
+fn concurrent_claims_on_one_approval_grant_one() {
     let world = World::new();
     let approved = world.approved(AGENT, NOON);
     let payments: Vec<Paying> = (1..=20).map(|coin| world.paying(AGENT, coin)).collect();
@@ -189,7 +189,7 @@ fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
 }
 
 #[test]
-fn what_is_paid_or_on_its_way_needs_no_approval_again() {
+fn a_paid_or_pending_purchase_needs_no_second_approval() {
     let world = World::new();
     world.approved(AGENT, NOON);
     let payment = world.paying(AGENT, 1);
@@ -205,7 +205,7 @@ fn what_is_paid_or_on_its_way_needs_no_approval_again() {
 }
 
 #[test]
-fn a_request_is_one_until_it_is_over() {
+fn equal_purchase_requests_are_one_until_answered() {
     let world = World::new();
     let asked = world.ask(AGENT, 1, NOON).unwrap();
     assert_eq!(asked.expires_at, NOON + REQUEST_MS);
@@ -227,7 +227,7 @@ fn a_request_is_one_until_it_is_over() {
 }
 
 #[test]
-fn only_the_owner_answers_and_only_for_agents_that_were_not_removed() {
+fn only_the_owner_answers_purchase_requests_of_connected_agents() {
     let world = World::new();
     sign_up(&world.db, 2, NOON);
     let asked = world.ask(AGENT, 1, NOON).unwrap();

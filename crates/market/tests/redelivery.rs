@@ -131,7 +131,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
 }
 
 #[test]
-fn who_paid_by_a_transaction_that_a_node_refused_and_another_took_gets_the_content() {
+fn a_payment_refused_by_one_node_and_accepted_by_another_gets_the_content() {
     for end in [Decision::Refuse("no".into()), Decision::Expire] {
         let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
         assert!(step(&db, &tx, &end));
@@ -153,7 +153,7 @@ fn with_other_witnesses(cbor: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn who_paid_gets_the_content_however_the_block_writes_the_witnesses() {
+fn a_payment_whose_block_encodes_the_witnesses_differently_gets_the_content() {
     for end in [Decision::Refuse("a node had it".into()), Decision::Expire] {
         let Claimed { db, ledger, tx, cbor, terms, buyer } = claimed();
         assert!(step(&db, &tx, &end));
@@ -167,7 +167,7 @@ fn who_paid_gets_the_content_however_the_block_writes_the_witnesses() {
 }
 
 #[test]
-fn a_lock_gives_its_content_again_with_its_result_and_never_without() {
+fn a_lock_is_redelivered_with_its_result_and_never_without() {
     let (sales, buyer) = (Sales::new(), person(9));
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
@@ -243,7 +243,7 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
 }
 
 #[test]
-fn who_comes_back_with_a_payment_that_expired_is_told_so_and_not_to_wait() {
+fn an_expired_payment_presented_again_is_refused_as_expired() {
     let Claimed { db, ledger, tx, cbor, .. } = claimed();
     let read = entry(&db, &tx);
     assert!(step(&db, &tx, &Decision::Expire));
@@ -274,7 +274,7 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
 }
 
 #[test]
-fn a_lock_that_was_given_up_while_another_request_waited_for_its_block_gets_its_result() {
+fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
     for end in [EntryState::Refused, EntryState::Expired] {
         let (sales, buyer) = (Sales::new(), person(9));
         // Its buyer submits it elsewhere as well.

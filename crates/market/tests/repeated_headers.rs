@@ -72,7 +72,7 @@ fn pay(
 }
 
 #[test]
-fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
+fn a_refused_payment_opens_nothing_for_an_equal_request() {
     let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
     let (account, key) = sign_up(&db, 1, NOON);
     let listing = list(&db, 1, PRICE);
@@ -98,7 +98,7 @@ fn what_a_node_refused_for_one_request_opens_nothing_for_an_equal_one() {
 }
 
 #[test]
-fn who_was_told_to_come_back_gets_the_content_by_the_same_header() {
+fn a_payer_told_to_retry_gets_the_content_by_the_same_header() {
     for is_late in [true, false] {
         let sales = Sales::new();
         let lock = sales.sell(&person(9));

@@ -123,7 +123,7 @@ fn code(paid: Result<Paid, PayError>) -> String {
 }
 
 #[test]
-fn who_knows_the_salt_gets_what_a_public_payment_bought() {
+fn a_client_with_the_salt_gets_the_content_of_a_public_payment() {
     for mined in [false, true] {
         let world = World::new();
         let [terms, _] = &world.terms;
@@ -138,7 +138,7 @@ fn who_knows_the_salt_gets_what_a_public_payment_bought() {
 }
 
 #[test]
-fn who_knows_the_salt_gets_what_a_payment_bought_that_a_node_refused_because_it_had_it() {
+fn a_client_with_the_salt_gets_the_content_of_a_payment_refused_as_known() {
     let world = World::new();
     let [terms, _] = &world.terms;
     world.broadcast();
@@ -149,7 +149,7 @@ fn who_knows_the_salt_gets_what_a_payment_bought_that_a_node_refused_because_it_
 }
 
 #[test]
-fn who_copies_a_committed_payment_from_the_chain_gets_nothing() {
+fn a_committed_payment_copied_from_the_chain_opens_nothing() {
     let world = World::new();
     let [terms, other] = &world.terms;
     world.broadcast();
@@ -168,7 +168,7 @@ fn who_copies_a_committed_payment_from_the_chain_gets_nothing() {
 }
 
 #[test]
-fn a_committed_payment_opens_once() {
+fn a_committed_payment_delivers_once() {
     let world = World::new();
     let [terms, _] = &world.terms;
     assert!(world.pay(terms, &world.header(terms, SALT.disclosed())).is_ok());

@@ -450,7 +450,7 @@ fn output(address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn in_the_end_all_is_told_as_the_chain_has_it(events in proptest::collection::vec(event(), 1..90)) {
+    fn the_database_equals_the_chain_after_any_events(events in proptest::collection::vec(event(), 1..90)) {
         let mut world = World::new();
         for event in &events {
             world.happens(event);
@@ -528,7 +528,7 @@ fn a_rollback_takes_back_a_refund_and_the_purchase_that_came_after_it() {
 }
 
 #[test]
-fn payments_that_get_nowhere_keep_no_action_of_the_watcher_waiting() {
+fn payments_that_never_confirm_delay_no_action_of_the_watcher() {
     let mut world = World::new();
     for payer in 0..20 {
         world.pay(0, payer, false, 2);

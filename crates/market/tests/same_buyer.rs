@@ -179,7 +179,7 @@ fn is_owned_by_every_address(world: &World, unspent: &[&[Utxo]]) {
 }
 
 #[test]
-fn what_one_address_of_a_payment_key_bought_is_owned_by_every_other() {
+fn a_purchase_by_one_address_of_a_key_is_owned_by_all_its_addresses() {
     let world = World::new();
     world.own_wallet(true, None).unwrap();
     is_owned_by_every_address(&world, &[&world.coins[1..], slice::from_ref(&world.elsewhere)]);
@@ -189,7 +189,7 @@ fn what_one_address_of_a_payment_key_bought_is_owned_by_every_other() {
 }
 
 #[test]
-fn what_one_account_of_a_payment_key_bought_is_owned_by_the_other() {
+fn a_purchase_by_one_account_of_a_key_is_owned_by_its_other_account() {
     for first in [1, SIBLING] {
         let world = World::new();
         let (account, key) =
@@ -213,7 +213,7 @@ fn a_payment_on_its_way_from_one_address_is_not_made_again_from_another() {
 }
 
 #[test]
-fn a_stranger_owns_nothing_by_a_stake_part_that_is_the_buyers() {
+fn an_address_with_the_buyers_stake_part_alone_owns_nothing() {
     let world = World::new();
     world.own_wallet_with(slice::from_ref(&world.elsewhere), true, None).unwrap();
     let franken = Address::base(*person(3).enterprise_address().payment_key(), *base().stake().unwrap());
@@ -225,7 +225,7 @@ fn a_stranger_owns_nothing_by_a_stake_part_that_is_the_buyers() {
 }
 
 #[test]
-fn what_the_owners_own_wallet_bought_is_not_paid_again_from_the_service_wallet() {
+fn a_purchase_by_the_owners_wallet_is_not_paid_again_from_the_service_wallet() {
     let world = World::new();
     assert_eq!(world.own_wallet(true, None).unwrap().content, "content 1");
     assert!(world.service_wallet(true).unwrap().already_owned);
@@ -233,7 +233,7 @@ fn what_the_owners_own_wallet_bought_is_not_paid_again_from_the_service_wallet()
 }
 
 #[test]
-fn what_the_service_wallet_bought_is_not_paid_again_by_its_owners_own_wallet() {
+fn a_purchase_by_the_service_wallet_is_not_paid_again_by_the_owners_wallet() {
     let world = World::new();
     assert_eq!(world.service_wallet(true).unwrap().content, "content 1");
     let again = world.own_wallet(true, None);
@@ -243,7 +243,7 @@ fn what_the_service_wallet_bought_is_not_paid_again_by_its_owners_own_wallet() {
 }
 
 #[test]
-fn what_the_service_wallet_is_paying_for_is_not_paid_by_its_owners_own_wallet_beside_it() {
+fn a_pending_payment_of_the_service_wallet_blocks_the_owners_wallet_from_paying() {
     let world = World::new();
     assert!(matches!(world.service_wallet(false), Err(BuyError::Pending(_))));
     assert_eq!(world.paid(), 1);
@@ -334,7 +334,7 @@ impl World {
 const BEFORE: [usize; 3] = [0, 4, 9];
 
 #[test]
-fn a_payment_that_the_provider_passed_on_is_found_behind_failures_before_and_after_it() {
+fn a_forwarded_payment_is_found_between_failed_ones() {
     for before in BEFORE {
         let ways: [fn(&World) -> String; 3] = [
             |world| format!("{:?}", world.own_wallet_with(&world.coins[1..], true, None)),
@@ -352,7 +352,7 @@ fn a_payment_that_the_provider_passed_on_is_found_behind_failures_before_and_aft
 }
 
 #[test]
-fn a_payment_that_an_index_did_not_show_is_found_behind_failures_before_and_after_it() {
+fn a_payment_missing_from_the_index_is_found_between_failed_ones() {
     for before in BEFORE {
         let own = World::behind(before, World::fails, |world| {
             world.own_wallet(false, None).err().map(|error| error.to_string()).unwrap_or_default()
@@ -370,7 +370,7 @@ fn a_payment_that_an_index_did_not_show_is_found_behind_failures_before_and_afte
 }
 
 #[test]
-fn who_has_nothing_left_to_spend_gets_what_an_index_did_not_show() {
+fn a_buyer_without_budget_gets_a_purchase_missing_from_the_index() {
     let world = World::behind(0, World::service_fails, |world| {
         world.service_wallet(false).err().map(|error| error.to_string()).unwrap_or_default()
     });
@@ -383,7 +383,7 @@ fn who_has_nothing_left_to_spend_gets_what_an_index_did_not_show() {
 }
 
 #[test]
-fn what_is_over_the_limits_asks_the_provider_nothing() {
+fn a_purchase_over_the_limits_makes_no_provider_call() {
     let world = World::new();
     block(world.db.run(sql::statement!("UPDATE accounts SET max_per_payment = 1000000"))).unwrap();
     let world = World { account: reread(&world.db, 1, NOON), ..world };

@@ -32,7 +32,7 @@ fn the_first_answer_to_a_challenge_opens_a_session_and_no_other_does() {
 }
 
 #[test]
-fn a_claim_outlives_its_challenge_so_that_a_lagging_copy_is_of_no_use() {
+fn a_used_challenge_stays_used_beyond_its_life_in_a_lagging_store() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let challenge = challenge(person(1).enterprise_address(), 1, NOON);
     let answer = |number, now| {
@@ -123,7 +123,7 @@ fn a_session_is_live_until_its_last_millisecond() {
 }
 
 #[test]
-fn where_room_is_short_no_new_account_is_made_and_sessions_are_short() {
+fn a_nearly_full_database_makes_no_new_account_and_short_sessions() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (owner, _) = sign_up(&db, 1, NOON);
     let sign_in = |number: u8, nonce: u8, shown: u8| {

@@ -153,7 +153,7 @@ fn the_same_listing_is_bought_once_until_it_is_refunded() {
 }
 
 #[test]
-fn a_name_for_a_payment_that_another_header_claimed_is_not_kept() {
+fn a_payment_identifier_for_another_headers_payment_is_not_stored() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let first = Paying { account: None, ..paying(&account, &key, &listing, 1, 2 * ADA) };
@@ -180,7 +180,7 @@ fn a_payment_stays_with_the_header_that_claimed_it() {
 }
 
 #[test]
-fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
+fn an_owner_of_a_listing_stores_few_payment_identifiers() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let outside = |coin| Paying { account: None, ..paying(&account, &key, &listing, coin, 2 * ADA) };
@@ -203,7 +203,7 @@ fn who_owns_a_listing_leaves_a_few_names_and_no_more() {
 }
 
 #[test]
-fn a_name_without_a_claim_is_not_kept() {
+fn a_payment_identifier_without_a_claim_is_not_stored() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let terms = Some(ContentHash::new([7; 32]));
@@ -234,7 +234,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
 }
 
 #[test]
-fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment() {
+fn an_earlier_refused_payment_is_looked_up_before_another_payment() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let outside = |coin| Paying { account: None, ..paying(&account, &key, &listing, coin, 2 * ADA) };
@@ -249,7 +249,7 @@ fn who_may_have_paid_by_what_a_node_refused_is_looked_up_before_another_payment(
 }
 
 #[test]
-fn what_the_owners_own_wallet_bought_is_not_paid_again() {
+fn a_purchase_by_the_owners_wallet_is_not_claimed_again() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let mut own = paying(&account, &key, &listing, 1, 2 * ADA);
@@ -388,7 +388,7 @@ fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
 }
 
 #[test]
-fn what_a_refused_payment_spent_that_is_in_a_block_all_the_same_is_no_change_any_more() {
+fn inputs_of_a_refused_payment_that_a_block_has_are_no_longer_change() {
     let (db, account, key) = market(5, 30);
     let [first, second] = [list(&db, 1, 2 * ADA), list(&db, 2, 2 * ADA)];
     let made = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
@@ -407,7 +407,7 @@ fn what_a_refused_payment_spent_that_is_in_a_block_all_the_same_is_no_change_any
 }
 
 #[test]
-fn what_both_the_provider_and_we_know_is_one_output() {
+fn an_output_known_to_provider_and_outbox_is_counted_once() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let built = payment(&account, &key, &[given(&account, 1, 20 * ADA)], 2 * ADA, UNTIL);
@@ -472,7 +472,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_service_wallet_paid_counts_for_its_account_whichever_client_presents_it() {
+fn a_service_wallets_payment_counts_for_its_account_from_any_client() {
     let (db, account, key) = market(5, 30);
     let listing = list(&db, 1, 2 * ADA);
     let own = paying(&account, &key, &listing, 1, 2 * ADA);

@@ -173,7 +173,7 @@ impl World {
 const LONG: usize = (64 << 10) + 1;
 
 #[test]
-fn what_could_not_be_read_for_who_paid_is_delivered_to_the_same_request_again() {
+fn content_that_could_not_be_read_is_delivered_at_the_next_request() {
     for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
         let world = World::new(mode, LONG);
         world.failing.set(1);
@@ -185,7 +185,7 @@ fn what_could_not_be_read_for_who_paid_is_delivered_to_the_same_request_again() 
 }
 
 #[test]
-fn what_is_paid_for_is_delivered_however_much_its_network_read() {
+fn paid_content_is_delivered_though_the_network_used_up_its_reads() {
     for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
         for bytes in [9, LONG] {
             let world = World::new(mode, bytes);
@@ -197,7 +197,7 @@ fn what_is_paid_for_is_delivered_however_much_its_network_read() {
 }
 
 #[test]
-fn who_is_told_to_come_back_has_it_however_much_their_network_read() {
+fn a_payer_told_to_retry_gets_the_content_though_the_network_used_up_its_reads() {
     for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
         for bytes in [9, LONG] {
             let world = World::new(mode, bytes);
@@ -212,7 +212,7 @@ fn who_is_told_to_come_back_has_it_however_much_their_network_read() {
 }
 
 #[test]
-fn who_comes_back_and_may_ask_the_provider_no_more_does_not_wait_and_who_paid_just_now_does() {
+fn a_retry_without_provider_calls_left_does_not_wait_and_a_new_payment_does() {
     let world = World::new(DeliveryMode::Instant, 9);
     world.provider.used_up.set(true);
     let first = world.pay(true);
@@ -233,7 +233,7 @@ fn without_secret(mode: DeliveryMode) -> World {
 }
 
 #[test]
-fn what_its_payer_had_by_a_signature_is_open_to_no_header_that_was_made_again_later() {
+fn content_delivered_by_a_signature_is_not_opened_by_a_rebuilt_header() {
     let world = without_secret(DeliveryMode::Instant);
     world.provider.used_up.set(true);
     assert!(matches!(world.pay(true), Err(PayError::NotSettled(..))), "its network may ask no more");
@@ -250,7 +250,7 @@ fn what_its_payer_had_by_a_signature_is_open_to_no_header_that_was_made_again_la
 }
 
 #[test]
-fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_twenty_blocks() {
+fn a_client_without_extensions_gets_content_that_waits_for_twenty_blocks() {
     let world = without_secret(DeliveryMode::Instant);
     let mut told = vec![];
     for _ in 0..6 {
@@ -263,7 +263,7 @@ fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_twenty_blocks() 
 }
 
 #[test]
-fn who_echoes_nothing_and_comes_back_as_told_has_what_waits_for_its_result() {
+fn a_client_without_extensions_gets_content_that_waits_for_its_result() {
     let world = without_secret(DeliveryMode::Protected);
     let mut told = vec![];
     // Each request takes minutes; the result is posted in the third.

@@ -162,7 +162,7 @@ fn paid_once(world: &World) {
 }
 
 #[test]
-fn a_payment_that_is_called_expired_and_is_in_a_block_is_not_made_again() {
+fn a_confirmed_payment_called_expired_is_not_made_again() {
     let world = World::new(&[8, 8, 8], &[5]);
     world.provider.lags.set(true);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
@@ -172,7 +172,7 @@ fn a_payment_that_is_called_expired_and_is_in_a_block_is_not_made_again() {
 }
 
 #[test]
-fn a_payment_that_was_refused_and_is_in_a_block_is_not_made_again() {
+fn a_refused_payment_that_a_block_has_is_not_made_again() {
     let world = World::new(&[8, 8, 8], &[5]);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
@@ -194,7 +194,7 @@ fn found_an_hour_later(world: &World) {
 }
 
 #[test]
-fn a_payment_that_was_refused_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+fn a_refused_payment_that_a_block_has_is_found_an_hour_later() {
     let world = World::new(&[8, 8, 8], &[5]);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))));
@@ -202,7 +202,7 @@ fn a_payment_that_was_refused_and_is_in_a_block_is_found_by_who_comes_back_after
 }
 
 #[test]
-fn a_payment_that_was_called_expired_and_is_in_a_block_is_found_by_who_comes_back_after_an_hour() {
+fn a_confirmed_payment_called_expired_is_found_an_hour_later() {
     let world = World::new(&[8, 8, 8], &[5]);
     world.provider.lags.set(true);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
@@ -212,7 +212,7 @@ fn a_payment_that_was_called_expired_and_is_in_a_block_is_found_by_who_comes_bac
 }
 
 #[test]
-fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
+fn a_payment_from_change_of_an_expired_payment_is_not_made_again() {
     let world = World::new(&[20, 9], &[12, 5]);
     world.provider.ledger.stand_still();
     for listing in [0, 1] {
@@ -230,7 +230,7 @@ fn what_spent_change_of_an_expired_payment_is_not_paid_again() {
 }
 
 #[test]
-fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_same_change() {
+fn a_refused_payment_from_unconfirmed_change_is_made_again_from_that_change() {
     for passed_on in [false, true] {
         let world = World::new(&[20], &[6, 5]);
         assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
@@ -255,7 +255,7 @@ fn what_spent_change_that_no_block_has_and_was_refused_is_paid_again_from_the_sa
 }
 
 #[test]
-fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has_it() {
+fn a_forwarded_payment_is_owned_once_confirmed_after_many_refusals() {
     for tries in [7, 8, 19] {
         let world = World::new(&[20], &[5]);
         world.provider.submit_outcome.set(SubmitOutcome::Denied);
@@ -275,7 +275,7 @@ fn who_was_refused_again_and_again_has_what_was_passed_on_as_soon_as_a_block_has
 }
 
 #[test]
-fn a_buyer_refused_again_and_again_without_cause_buys_a_little_later() {
+fn a_buyer_refused_many_times_without_cause_buys_soon_after() {
     let world = World::new(&[20], &[5]);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
     let mut refused = 0;
@@ -298,7 +298,7 @@ fn a_buyer_refused_again_and_again_without_cause_buys_a_little_later() {
 }
 
 #[test]
-fn what_a_node_forgot_is_sent_again_before_what_builds_on_it() {
+fn a_forgotten_payment_is_submitted_again_before_its_successors() {
     for chain in [1, 8, 12] {
         let world = World::new(&[90], &[2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 5]);
         for listing in 0..chain {
@@ -314,7 +314,7 @@ fn what_a_node_forgot_is_sent_again_before_what_builds_on_it() {
 }
 
 #[test]
-fn what_was_refused_on_a_chain_of_payments_that_ended_is_paid_again_at_once() {
+fn a_payment_refused_on_an_expired_chain_of_change_is_made_again_at_once() {
     let world = World::new(&[90], &[2, 3, 2, 3, 2, 3, 2, 3, 5]);
     for listing in 0..8 {
         assert!(matches!(world.buy_at(listing, u64::try_from(listing).unwrap()), Err(BuyError::Pending(_))));
@@ -349,7 +349,7 @@ fn one_expired() -> World {
 }
 
 #[test]
-fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out() {
+fn an_input_reserved_by_a_refused_payment_does_not_block_the_earlier_payment() {
     let world = one_expired();
     // The node refuses it, for the first one spent the same; its answer is lost.
     world.provider.submit_outcome.set(SubmitOutcome::Lost);
@@ -362,7 +362,7 @@ fn what_another_payment_holds_that_the_ledger_refused_keeps_no_earlier_one_out()
 }
 
 #[test]
-fn two_orders_at_once_pay_nothing_twice() {
+fn two_concurrent_purchases_pay_each_listing_once() {
     let world = one_expired();
     // The node's refusal of the one is on its way while the other is built.
     world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
@@ -377,7 +377,7 @@ fn two_orders_at_once_pay_nothing_twice() {
 }
 
 #[test]
-fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_beside_it() {
+fn a_buyer_waiting_for_another_payment_does_not_pay_beside_an_equal_refused_one() {
     let world = World::new(&[20, 13], &[5, 6]);
     let others = || {
         // The smaller coin is held until a node has answered; its change is what the next payment spends.
@@ -397,7 +397,7 @@ fn who_waits_for_another_payment_while_an_equal_one_is_refused_pays_nothing_besi
 }
 
 #[test]
-fn what_the_owners_own_wallet_paid_and_seems_refused_is_not_paid_again_from_the_service_wallet() {
+fn a_seemingly_refused_payment_of_the_owners_wallet_is_not_made_again_from_the_service_wallet() {
     let refused = || Decision::Refuse("no".into());
     for (end, in_block) in [(refused(), true), (refused(), false), (Decision::Expire, true)] {
         let world = World::new(&[20], &[5]);
@@ -424,7 +424,7 @@ fn what_the_owners_own_wallet_paid_and_seems_refused_is_not_paid_again_from_the_
 }
 
 #[test]
-fn what_the_owners_own_wallet_paid_while_a_purchase_was_built_is_not_paid_again_from_the_service_wallet() {
+fn a_payment_of_the_owners_wallet_during_the_build_is_not_made_again_from_the_service_wallet() {
     let world = World::new(&[20], &[5]);
     world.provider.shows_mempool.set(true);
     let coin = Utxo { reference: faucets(7), ..given(&world.account, 7, 50_000_000) };
@@ -471,21 +471,21 @@ fn one_passed_on_and_three_refused() -> World {
 }
 
 #[test]
-fn a_refusal_of_what_was_passed_on_keeps_a_wallet_from_buying_nothing_else() {
+fn a_refused_yet_forwarded_payment_does_not_block_other_purchases() {
     let world = one_passed_on_and_three_refused();
     let said = world.buy(2);
     assert!(matches!(said, Err(BuyError::Pending(_))), "{said:?}");
 }
 
 #[test]
-fn a_refusal_of_what_was_passed_on_keeps_no_money_from_its_owner() {
+fn a_refused_yet_forwarded_payment_does_not_block_a_withdrawal() {
     let world = one_passed_on_and_three_refused();
     let said = world.withdraw();
     assert!(said.is_ok(), "{said:?}");
 }
 
 #[test]
-fn what_a_refused_withdrawal_spent_that_is_in_a_block_all_the_same_keeps_nothing_else_from_being_spent() {
+fn a_confirmed_withdrawal_called_refused_does_not_block_other_outputs() {
     let world = World::new(&[20], &[5, 6]);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
     world.provider.ledger.mine();

@@ -86,7 +86,7 @@ fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
 }
 
 #[test]
-fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain() {
+fn a_lock_whose_buyer_left_is_found_in_time_behind_floods() {
     let sales = Sales::new();
     for number in 0..60 {
         sales.pays_in_vain(&person(100 + number), DeliveryMode::Instant, 900);
@@ -101,7 +101,7 @@ fn a_lock_whose_buyer_left_is_seen_in_time_behind_a_flood_and_payments_in_vain()
 }
 
 #[test]
-fn a_row_that_cannot_be_cleared_away_keeps_no_sale_waiting() {
+fn a_row_that_cannot_be_deleted_delays_no_sale() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     // What an operator's hand may leave: an entry that is over and still holds an output.
@@ -123,7 +123,7 @@ fn ticked(sales: &Sales) -> bool {
 }
 
 #[test]
-fn a_database_that_strangers_filled_has_room_again_when_what_they_left_is_over() {
+fn a_database_filled_by_strangers_has_room_again_when_their_rows_expire() {
     let sales = Sales::new();
     sales.ticks(1);
     // As large as it may be, but for a few pages. It answers a number, which is no text.
@@ -146,7 +146,7 @@ fn a_database_that_strangers_filled_has_room_again_when_what_they_left_is_over()
 }
 
 #[test]
-fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
+fn unreadable_foreign_transactions_delay_no_sale() {
     let sales = Sales::new();
     let (known, hidden) = (sales.sell(&person(11)), sales.sell(&person(12)));
     sales.ticks(3);
@@ -167,7 +167,7 @@ fn what_strangers_did_that_cannot_be_read_keeps_nothing_waiting() {
 }
 
 #[test]
-fn what_is_never_handed_out_is_asked_for_during_a_day_at_most() {
+fn a_transaction_that_the_provider_withholds_is_requested_for_a_day_at_most() {
     let sales = Sales::new();
     sales.ticks(1);
     let never = sales.puts(&[sales.escrow_of(&fresh_escrow(200_000))]);
@@ -183,7 +183,7 @@ fn what_is_never_handed_out_is_asked_for_during_a_day_at_most() {
 }
 
 #[test]
-fn what_was_not_handed_out_after_a_day_without_ticks_is_asked_for_again() {
+fn a_withheld_transaction_is_requested_again_after_a_day_without_ticks() {
     let sales = Sales::new();
     sales.ticks(1);
     let late = sales.puts(&[sales.escrow_of(&fresh_escrow(200_000))]);
@@ -233,7 +233,7 @@ fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
 }
 
 #[test]
-fn a_step_is_followed_whatever_address_its_collateral_would_return_to() {
+fn a_step_with_any_collateral_return_address_is_followed() {
     // The ledger takes the list that one of Byron's is with a head of any width; others have no form that we know.
     let wide = [&[0x98, 0x02][..], &longest_byron_address()[1..]].concat();
     for address in [longest_byron_address(), wide[..100].to_vec(), wide, vec![0xa2; 300]] {
@@ -268,7 +268,7 @@ fn raises_an_alarm(field: Vec<u8>, why: &str) {
 }
 
 #[test]
-fn a_step_that_cannot_be_read_raises_an_alarm_and_keeps_nothing_else_waiting() {
+fn an_unreadable_step_raises_an_alarm_and_delays_no_other() {
     let text_for_a_slot = vec![8, 0x61, b'a'];
     raises_an_alarm(text_for_a_slot, "validity start");
     // As if it spent in a field that is known some day: of its inputs, which the last field counts, none is an own escrow.
@@ -277,7 +277,7 @@ fn a_step_that_cannot_be_read_raises_an_alarm_and_keeps_nothing_else_waiting() {
 }
 
 #[test]
-fn a_step_before_an_own_action_is_recorded_and_the_action_given_up() {
+fn a_step_that_precedes_our_action_is_recorded_and_the_action_given_up() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
@@ -320,17 +320,17 @@ fn overtakes(in_vain: u8) {
 }
 
 #[test]
-fn who_overtakes_a_result_behind_a_flood_holds_up_no_other_that_was_posted_with_it() {
+fn a_step_that_overtakes_a_result_behind_a_flood_delays_no_other_result() {
     overtakes(0);
 }
 
 #[test]
-fn who_overtakes_a_result_behind_locks_in_vain_holds_up_no_other_that_was_posted_with_it() {
+fn a_step_that_overtakes_a_result_behind_failed_locks_delays_no_other_result() {
     overtakes(14);
 }
 
 #[test]
-fn who_overtakes_a_result_holds_up_none_that_was_paid_for_with_its_change() {
+fn a_step_that_overtakes_a_result_delays_no_result_paid_from_its_change() {
     let sales = Sales::new();
     sales.fund(1_000);
     let locks: Vec<TxHash> = (11..19).map(|number| sales.sell_another(&person(number))).collect();
@@ -355,7 +355,7 @@ fn who_overtakes_a_result_holds_up_none_that_was_paid_for_with_its_change() {
 }
 
 #[test]
-fn a_block_from_the_future_moves_no_clock() {
+fn a_block_from_the_future_does_not_move_the_chain_clock() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
@@ -438,7 +438,7 @@ fn escrows_of_foreign_keys_delay_no_other() {
 
 /// The hardest that buyers can make it: each one's own step comes into a block before the result of its sale.
 #[test]
-fn as_many_results_as_may_wait_are_posted_in_time_behind_any_others() {
+fn the_most_results_that_may_wait_are_posted_in_time() {
     let sales = Sales::new();
     (0..2).for_each(|_| sales.fund(1_000));
     let locks: Vec<TxHash> = (0..20).map(|number| sales.sell_another(&person(20 + number))).collect();
@@ -503,7 +503,7 @@ fn results_are_posted_in_time_where_scripts_are_run_on_blocks_alone() {
 }
 
 #[test]
-fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
+fn a_refund_for_a_missing_result_alarms_before_and_after() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
@@ -523,7 +523,7 @@ fn a_refund_for_want_of_a_result_is_cried_out_before_and_after() {
 }
 
 #[test]
-fn however_many_only_wait_they_cost_few_statements() {
+fn many_waiting_escrows_cost_few_statements() {
     let sales = Sales::new();
     let mut locks = Vec::new();
     for first in [20, 38, 56] {
@@ -542,7 +542,7 @@ fn however_many_only_wait_they_cost_few_statements() {
 }
 
 #[test]
-fn of_two_ticks_that_find_an_action_gone_none_records_what_it_did() {
+fn two_ticks_that_find_an_action_rolled_back_record_no_effect_of_it() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(2);
@@ -566,7 +566,7 @@ fn of_two_ticks_that_find_an_action_gone_none_records_what_it_did() {
 }
 
 #[test]
-fn a_tick_that_began_before_a_rollback_does_not_hide_what_another_saw_of_the_blocks_that_are_gone() {
+fn a_tick_begun_before_a_rollback_does_not_hide_another_ticks_reading() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(4);
@@ -625,7 +625,7 @@ fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
 }
 
 #[test]
-fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_and_the_other_paid_later() {
+fn one_payout_transaction_is_credited_to_one_of_two_sales() {
     // Of the first, the second tick knows alone.
     let (sales, ids) = two_won(&[50]);
     let second = || {
@@ -652,7 +652,7 @@ fn of_two_sales_whose_creator_would_be_paid_by_one_transaction_one_is_credited_a
 }
 
 #[test]
-fn what_refused_and_expired_payments_leave_goes_away() {
+fn rows_of_refused_and_expired_payments_are_deleted() {
     let sales = Sales::new();
     let (refused, live) = (sales.sell(&person(11)), sales.sell(&person(12)));
     step(&sales.db, &refused, &Decision::Refuse("spent elsewhere".into()));
@@ -684,7 +684,7 @@ fn what_refused_and_expired_payments_leave_goes_away() {
 }
 
 #[test]
-fn what_signing_in_leaves_goes_away_once_it_is_over() {
+fn rows_of_sign_ins_are_deleted_once_expired() {
     let sales = Sales::new();
     run(
         &sales,
@@ -703,7 +703,7 @@ fn what_signing_in_leaves_goes_away_once_it_is_over() {
 
 /// As many as come from a hundred networks in a minute, each at its rate.
 #[test]
-fn thirty_thousand_sign_ins_of_an_hour_ago_leave_in_one_tick() {
+fn thirty_thousand_expired_sign_ins_are_deleted_in_one_tick() {
     let sales = Sales::new();
     let over = NOON - 1;
     run(
@@ -718,7 +718,7 @@ fn thirty_thousand_sign_ins_of_an_hour_ago_leave_in_one_tick() {
 }
 
 #[test]
-fn what_strangers_agents_leave_goes_away_and_what_an_owner_approved_stays() {
+fn rows_of_strangers_agents_are_deleted_and_approved_ones_stay() {
     let sales = Sales::new();
     let day = 24 * 60 * 60 * 1_000;
     let client = |id: &str, kept_until: u64| {
@@ -828,7 +828,7 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
 }
 
 #[test]
-fn payouts_that_have_to_wait_for_earlier_ones_keep_no_other_creator_waiting() {
+fn payouts_that_wait_for_earlier_ones_delay_no_other_creator() {
     let sales = Sales::new();
     let mut ids: Vec<String> = (11..16).map(|buyer| sales.sell(&person(buyer)).to_string()).collect();
     ids.sort();
@@ -886,7 +886,7 @@ fn ends(sales: &Sales, lock: &TxHash) -> bool {
 }
 
 #[test]
-fn a_settlement_that_the_history_passed_over_is_found_by_the_escrows_output() {
+fn an_award_missing_from_the_history_is_found_by_the_escrows_output() {
     for failures in [1, 2] {
         let (sales, lock) = settled();
         sales.ledger.mine();
@@ -896,7 +896,7 @@ fn a_settlement_that_the_history_passed_over_is_found_by_the_escrows_output() {
 }
 
 #[test]
-fn a_dispute_that_the_history_passed_over_is_found_by_the_escrows_output() {
+fn a_dispute_missing_from_the_history_is_found_by_the_escrows_output() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
@@ -913,7 +913,7 @@ fn a_dispute_that_the_history_passed_over_is_found_by_the_escrows_output() {
 }
 
 #[test]
-fn a_settlement_behind_a_step_that_was_not_handed_out_once_is_found() {
+fn an_award_behind_a_withheld_step_is_found() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
@@ -933,7 +933,7 @@ fn a_settlement_behind_a_step_that_was_not_handed_out_once_is_found() {
 }
 
 #[test]
-fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_again_out_of_the_escrow() {
+fn a_creator_paid_for_a_rolled_back_award_is_not_paid_again_from_the_escrow() {
     let (sales, lock) = settled();
     assert_eq!(acted(&sales.ticks(1), "payout"), 1);
     sales.ticks(1);
@@ -948,7 +948,7 @@ fn a_creator_who_was_paid_for_a_settlement_that_a_rollback_undid_is_not_paid_aga
 }
 
 #[test]
-fn a_payout_whose_input_a_rollback_removed_for_good_is_made_again_after_the_longest_lag_of_a_provider() {
+fn a_payout_whose_input_was_rolled_back_is_made_again_after_the_longest_provider_lag() {
     let (sales, lock) = settled();
     let wallet = sales.platform.seller.enterprise_address().to_string();
     sales.ledger.mempool.borrow_mut().clear();
@@ -975,7 +975,7 @@ fn a_payout_whose_input_a_rollback_removed_for_good_is_made_again_after_the_long
 }
 
 #[test]
-fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_collected_after_it() {
+fn a_payout_owed_before_a_rollback_is_not_paid_beside_a_later_collection() {
     let (sales, lock) = settled();
     sales.ledger.mine();
     let meanwhile = || {
@@ -994,7 +994,7 @@ fn what_a_tick_found_to_be_owed_before_a_rollback_is_not_paid_beside_what_is_col
 }
 
 #[test]
-fn a_result_that_another_block_has_tells_that_blocks_time() {
+fn a_result_that_moved_to_another_block_shows_that_blocks_time() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);

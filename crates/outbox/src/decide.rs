@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_meets_every_word_of_the_chain() {
+    fn every_state_handles_every_observation() {
         let here = |slot| ChainObservation::InNoBlock { tip_slot: slot };
         let over = Some(END + EXPIRY_GRACE_SLOTS);
         let found = ChainObservation::InBlock(block(2, true));

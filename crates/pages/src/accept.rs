@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browsers_get_pages_and_programs_what_they_got_before() {
+    fn browsers_get_pages_and_programs_get_json() {
         for (accept, html) in [
             (Some("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"), true),
             (Some("text/html"), true),

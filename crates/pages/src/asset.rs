@@ -93,7 +93,7 @@ mod tests {
     const MAX_SCRIPTS: usize = 28_000;
 
     #[test]
-    fn a_file_is_found_by_its_name_and_hash_alone() {
+    fn an_asset_is_found_by_its_name_and_hash_alone() {
         for asset in all() {
             assert_eq!(at(&asset.path).map(|found| &found.text), Some(&asset.text));
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_imports_what_is_served() {
+    fn every_import_of_a_module_is_a_served_asset() {
         for asset in all().into_iter().filter(|asset| asset.kind == SCRIPT) {
             for imported in asset.text.split("from\"./").skip(1) {
                 let file = imported.split('"').next().unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_wallet_is_no_file_of_a_public_deployment() {
+    fn a_public_deployment_does_not_serve_the_test_wallet() {
         assert!(at(&TEST_WALLET.path).is_none());
         assert!(TEST_WALLET.text.contains(COMMON.path.trim_start_matches("/assets/")));
     }

@@ -59,7 +59,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_sellers_write_stays_text_and_each_listing_is_an_entry() {
+    fn the_feed_escapes_sellers_texts_and_has_an_entry_for_each_listing() {
         let listing: Listing = serde_json::from_value(json!({
             "id": "lst_1", "title": "</title><script>&", "description": "a\u{ffff}b", "priceLovelace": "2500000",
             "sellerAddress": "addr_test1vpu5vlrf4xkxv2qpwngf6cjhtw542ayty80v8dyr49rf5eg57c2qv", "modes": ["instant"],

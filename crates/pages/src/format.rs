@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_said_as_people_say_them() {
+    fn times_are_written_for_people() {
         let now = 1_790_000_000_000;
         for (at, said) in [
             (now, "now"),

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_may_have_decimals_and_what_is_no_price_limits_nothing() {
+    fn a_price_filter_may_have_decimals_and_an_invalid_one_is_ignored() {
         for (said, lovelace) in
             [("2.5", Some(2_500_000)), ("3", Some(3_000_000)), ("0.000001", Some(1)), ("2.", Some(2_000_000))]
         {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_says_what_it_is_for() {
+    fn a_search_page_names_its_query() {
         assert_eq!(
             asked("q=aurora&category=Hero&mode=protected&max=5").named(false),
             "protected Hero prompts for “aurora” up to 5 tADA"
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_stays_chosen_on_the_next_page_and_in_another_category() {
+    fn chosen_filters_stay_on_the_next_page_and_in_another_category() {
         let asked = asked("q=a&sort=price_asc&page=2&cursor=1.1");
         assert_eq!(asked.path(("category", "3D"), &[]), "/?q=a&sort=price_asc&category=3D");
         assert_eq!(asked.path(("", ""), &[("cursor", "2.2"), ("page", "3")]), "/?q=a&sort=price_asc&cursor=2.2&page=3");

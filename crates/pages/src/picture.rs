@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn every_listing_has_a_small_picture_of_the_size_that_it_says_whatever_its_title() {
+    fn any_title_gives_a_small_picture_of_the_declared_size() {
         /// What sites fetch for each link to a listing.
         const MAX_BYTES: usize = 20_000;
         for title in ["Aurora hero", "", "標題", &"W".repeat(120), &"word ".repeat(24), "\u{202e}“Žluťoučký” — kůň"]

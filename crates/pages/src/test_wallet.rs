@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wallet_comes_before_the_script_that_looks_for_wallets_and_may_ask_the_ledger_alone() {
+    fn the_test_wallet_loads_first_and_may_call_the_local_ledger_alone() {
         let ledger = Url::parse("http://127.0.0.1:8990/api/v0").unwrap();
         let page = inside(&crate::sell::page("http://127.0.0.1:8787"), &ledger);
         let (wallet, script) = (page.find(&TEST_WALLET.path).unwrap(), page.find(&crate::asset::SELL.path).unwrap());

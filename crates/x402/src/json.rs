@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_read_as_what_it_says_and_no_name_twice() {
+    fn escapes_are_decoded_and_duplicate_names_refused() {
         let text = r#"{"a":[null,true,-1,1,1.5,"x",{"b":{}}],"c":18446744073709551615}"#;
         assert_eq!(parse(text.as_bytes()).unwrap(), from_str::<Value>(text).unwrap());
         assert_eq!(parse(b" 7 ").unwrap(), json!(7));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn more_values_than_any_payment_has_are_not_read() {
+    fn a_json_with_too_many_values_is_refused() {
         let list = |count: usize| format!("[{}0]", r#"{"":0},"#.repeat(count));
         assert!(parse(list(300).as_bytes()).is_ok());
         assert!(parse(list(3_000).as_bytes()).is_err());

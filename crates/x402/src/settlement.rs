@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buyer_is_told_how_the_payment_stands() {
+    fn a_settlement_tells_the_buyer_the_payments_status() {
         let confirmed = json!([true, null, { "status": "confirmed", "confirmations": 2 }]);
         assert_eq!(told(&Settlement::Confirmed(block(2))), confirmed);
         assert_eq!(Settlement::Confirmed(block(2)).refusal(), None);

@@ -78,7 +78,7 @@ fn paid(method: &dyn PaymentMethod, offered: &Offered) -> VerifiedPayment {
 }
 
 #[test]
-fn what_a_service_wallet_pays_is_what_a_seller_takes_without_a_word_of_json() {
+fn a_service_wallets_payment_verifies_without_json() {
     let default = method();
     let verified = paid(&default, &offer(&default));
     assert_eq!((verified.amount.get(), verified.lock), (10_000_000, None));
@@ -95,7 +95,7 @@ fn what_a_service_wallet_pays_is_what_a_seller_takes_without_a_word_of_json() {
 }
 
 #[test]
-fn an_entry_that_comes_back_is_known_by_the_method_that_made_it() {
+fn an_accepted_entry_is_recognised_by_the_method_that_made_it() {
     let (default, escrow) = (method(), escrow_method(TransferMethod::Escrow));
     let methods: [&dyn PaymentMethod; 2] = [&default, &escrow];
     for made in methods {
@@ -113,7 +113,7 @@ fn an_entry_that_comes_back_is_known_by_the_method_that_made_it() {
 }
 
 #[test]
-fn a_method_offers_and_knows_the_entries_of_its_own_network() {
+fn a_method_offers_and_recognises_entries_of_its_own_network() {
     let on = |network| DefaultMethod::new(network, ConfirmationPolicy::IN_BLOCK).unwrap();
     let (preprod, preview) = (on(Network::Preprod), on(Network::Preview));
     let offered = offer(&preview);
@@ -126,7 +126,7 @@ fn a_method_offers_and_knows_the_entries_of_its_own_network() {
 }
 
 #[test]
-fn nothing_is_offered_where_no_address_can_be_paid() {
+fn no_method_is_offered_where_no_address_can_be_paid() {
     let default = DefaultMethod::new(Network::Mainnet, ConfirmationPolicy::IN_BLOCK).unwrap();
     assert_eq!(default.offer(&priced(), NOW_MS, [9; 32]), Err(OfferError::Network("cardano:mainnet")));
     assert_eq!(default.listed(&priced()).map(drop), Err(OfferError::Network("cardano:mainnet")));

@@ -539,7 +539,7 @@ fn flip_after(tx: &[u8], number: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_payment_that_everything_is_a_change_of_verifies() {
+fn the_base_payment_of_all_mutations_verifies() {
     let payment = Payment::valid();
     let verified = payment.verdict().unwrap();
     assert_eq!(verified.payer, address(BUYER));
@@ -700,7 +700,7 @@ fn an_amount_in_another_asset_needs_exactly_that_asset() {
 }
 
 #[test]
-fn own_requirements_that_make_no_sense_are_the_servers_fault_and_refuse_everything() {
+fn invalid_own_requirements_are_a_server_error_and_accept_no_payment() {
     let verdict = |change: &dyn Fn(&mut Payment)| {
         let mut payment = Payment::valid();
         change(&mut payment);

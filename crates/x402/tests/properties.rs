@@ -133,7 +133,7 @@ proptest! {
 }
 
 #[test]
-fn unknown_fields_of_others_objects_are_ignored_and_ours_are_kept() {
+fn unknown_fields_of_a_402_are_ignored_and_known_ones_kept() {
     let text = r#"{"x402Version":2,"resource":{"url":"u","icon":"i"},"accepts":[],"extensions":{"a":1},"note":"n"}"#;
     let required: PaymentRequired = decode_header(&STANDARD.encode(text)).unwrap();
     assert_eq!(required.resource.url, "u");

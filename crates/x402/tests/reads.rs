@@ -133,7 +133,7 @@ fn a_payment_that_is_not_even_readable_or_signed_costs_no_outside_call() {
 }
 
 #[test]
-fn inputs_that_a_stranger_made_up_cost_four_calls() {
+fn made_up_inputs_cost_four_calls() {
     let mut payment = Payment::valid();
     for tx in 0..10 {
         payment.inputs.push(Input { reference: reference(0x40 + tx, 0), state: InputState::Unknown });

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_and_times_are_told_in_both_forms_and_content_last() {
+    fn amounts_and_times_have_both_forms_and_content_comes_last() {
         let json = r#"{"content":{"text":"x"},"priceLovelace":"4250000","purchase":{"events":[{"at":"1790000000000"}],
             "escrow":{"deadlines":{"unlock":"1790000000999"}}},"tx":"ab"}"#;
         let told = told(json);
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_seller_wrote_is_told_as_it_is() {
+    fn a_sellers_text_is_passed_on_unchanged() {
         let json = r#"{"content":{"priceLovelace":"1","text":"y"},"title":"priceLovelace"}"#;
         assert_eq!(told(json), r#"{"title":"priceLovelace","content":{"priceLovelace":"1","text":"y"}}"#);
         assert_eq!(told("[]"), "[]");
     }
 
     #[test]
-    fn what_can_be_spent_is_the_least_of_limit_budget_and_balance_after_fees() {
+    fn spendable_is_the_least_of_limit_budget_and_balance_after_fees() {
         let spend = |balance: u32, most: u32, budget: u32, spent: u32| {
             let ada = |amount: u32| json!(Lovelace::from_ada(amount));
             let fields = [

@@ -39,7 +39,7 @@ fn headers<'a>(version: &'a str, method: &'a str, name: Option<&'a str>) -> Head
 }
 
 #[test]
-fn handshakes_settle_on_a_revision_that_both_speak() {
+fn initialize_agrees_on_a_revision_that_both_sides_support() {
     for (asked, settled) in [
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
@@ -60,7 +60,7 @@ fn handshakes_settle_on_a_revision_that_both_speak() {
 }
 
 #[test]
-fn a_client_may_shake_hands_after_it_discovered() {
+fn initialize_with_metadata_of_the_stateless_revision_is_accepted() {
     let mut params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
     params["_meta"] = meta(NEW);
     let body = request("initialize", params).to_string();
@@ -72,7 +72,7 @@ fn a_client_may_shake_hands_after_it_discovered() {
 type NegotiationCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
 
 #[test]
-fn headers_and_body_name_one_revision_that_we_speak() {
+fn headers_and_body_must_name_the_same_supported_revision() {
     let list = |meta: Option<Value>| request("tools/list", meta.map_or(json!({}), |meta| json!({ "_meta": meta })));
     let mut no_capabilities = meta(NEW);
     no_capabilities.as_object_mut().unwrap().remove("io.modelcontextprotocol/clientCapabilities");
@@ -111,7 +111,7 @@ fn headers_and_body_name_one_revision_that_we_speak() {
 }
 
 #[test]
-fn an_unsupported_revision_is_answered_with_those_that_are() {
+fn an_unsupported_revision_is_answered_with_the_supported_ones() {
     let body = request("tools/list", json!({ "_meta": meta("1900-01-01") })).to_string();
     let (_, answer) = send(&headers("1900-01-01", "tools/list", None), body.as_bytes());
     assert_eq!(
@@ -121,7 +121,7 @@ fn an_unsupported_revision_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn names_in_headers_equal_those_in_the_body() {
+fn method_and_name_headers_must_equal_the_body() {
     for (what, header, name, expected) in [
         ("the same", Some("get_listing"), "get_listing", (200, 0)),
         ("encoded", Some("=?base64?Z2V0X2xpc3Rpbmc=?="), "get_listing", (200, 0)),
@@ -147,7 +147,7 @@ fn names_in_headers_equal_those_in_the_body() {
 }
 
 #[test]
-fn methods_that_we_do_not_have_are_said_so() {
+fn an_unknown_method_is_answered_method_not_found() {
     for method in [
         "initialize",
         "ping",
@@ -174,7 +174,7 @@ fn methods_that_we_do_not_have_are_said_so() {
 }
 
 #[test]
-fn results_of_the_stateless_revision_say_what_they_are() {
+fn results_of_the_stateless_revision_carry_their_result_type() {
     let send = |method, params: Value, name| {
         let mut params = params;
         params["_meta"] = meta(NEW);
@@ -208,7 +208,7 @@ fn results_of_the_stateless_revision_say_what_they_are() {
 }
 
 #[test]
-fn results_of_earlier_revisions_have_nothing_of_the_new() {
+fn results_of_earlier_revisions_have_no_newer_fields() {
     let headers = Headers { protocol_version: Some("2025-06-18"), ..Headers::default() };
     let listed = send(&headers, request("tools/list", json!({})).to_string().as_bytes()).1["result"].clone();
     assert_eq!(listed.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
@@ -217,7 +217,7 @@ fn results_of_earlier_revisions_have_nothing_of_the_new() {
 }
 
 #[test]
-fn notifications_and_stray_answers_get_202_without_a_body() {
+fn notifications_and_unexpected_responses_get_202_without_a_body() {
     for body in [
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }),
@@ -230,7 +230,7 @@ fn notifications_and_stray_answers_get_202_without_a_body() {
 }
 
 #[test]
-fn a_body_is_one_message() {
+fn a_body_that_is_not_one_bounded_message_is_refused() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
     // Seven bytes each, and some four hundred in memory.
@@ -267,7 +267,7 @@ fn a_body_is_one_message() {
 }
 
 #[test]
-fn ids_come_back_as_they_came() {
+fn request_ids_are_echoed_unchanged() {
     for id in [json!(0), json!(-7), json!("a"), json!(""), json!(9_007_199_254_740_991_i64)] {
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
         assert_eq!(send(&Headers::default(), body.to_string().as_bytes()).1["id"], id);
@@ -275,7 +275,7 @@ fn ids_come_back_as_they_came() {
 }
 
 #[test]
-fn calls_of_another_shape_are_refused() {
+fn malformed_json_rpc_calls_are_refused() {
     for params in [json!({}), json!({ "name": 1 }), json!({ "name": "get_listing", "arguments": [] })] {
         let (status, answer) = send(&Headers::default(), request("tools/call", params).to_string().as_bytes());
         assert_eq!((status, &answer["error"]["code"]), (200, &json!(-32_602)));
@@ -283,14 +283,14 @@ fn calls_of_another_shape_are_refused() {
 }
 
 #[test]
-fn what_makes_the_shop_work_counts_against_the_callers_limit() {
+fn calls_that_reach_the_shop_count_against_the_callers_limit() {
     let counts = |method| message::parse(request(method, json!({})).to_string().as_bytes()).unwrap().asks_shop();
     assert!(counts("tools/call") && counts("resources/list") && counts("resources/read"));
     assert!(!counts("tools/list") && !counts("initialize"));
 }
 
 #[test]
-fn pages_may_call_us_by_our_name_and_by_no_other() {
+fn browser_requests_are_accepted_for_our_own_host_alone() {
     let own = Some("https://surety.example.com");
     for origin in [None, own, Some("http://localhost:6274"), Some("https://agent.example.com"), Some("null")] {
         for host in ["surety.example.com", "127.0.0.1:8787", "localhost:1", "[::1]:2"] {

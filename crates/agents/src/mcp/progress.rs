@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paying_call_with_a_token_is_answered_as_a_stream_to_who_takes_one() {
+    fn a_paying_call_with_a_progress_token_is_streamed_to_a_client_that_accepts_streams() {
         let headers = Headers::default();
         for token in [json!("a"), json!(7)] {
             assert_eq!(asked(&call("buy_listing", &token), &headers, BOTH), Some(ProgressToken(token)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_another_shape_and_requests_that_are_refused_get_a_plain_answer() {
+    fn malformed_progress_tokens_and_refused_requests_get_a_plain_answer() {
         for token in [json!(null), json!({}), json!(1.5), json!("x".repeat(257))] {
             assert_eq!(asked(&call("buy_listing", &token), &Headers::default(), BOTH), None, "{token}");
         }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_one_line_of_json_each_and_grow() {
+    fn each_event_is_one_line_of_json_and_progress_increases() {
         let token = ProgressToken(json!("line\nbreak"));
         let values = [0, 3, 6].map(|seconds| {
             let event = token.event(seconds);

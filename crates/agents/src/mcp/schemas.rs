@@ -201,13 +201,13 @@ fn a_search_needs_no_argument() {
 }
 
 #[test]
-fn the_tools_that_are_served_are_what_the_types_say() {
+fn the_served_tools_match_their_types() {
     check("tools.json", include_str!("tools.json"), &signed_in());
     check("open-tools.json", include_str!("open-tools.json"), &open());
 }
 
 #[test]
-fn every_tool_says_what_it_takes_gives_and_does() {
+fn every_tool_describes_its_input_output_and_effect() {
     for tool in signed_in().as_array().unwrap().iter().chain(open().as_array().unwrap()) {
         assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");

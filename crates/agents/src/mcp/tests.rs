@@ -290,7 +290,7 @@ fn numbers_are_taken_as_models_write_them() {
 }
 
 #[test]
-fn a_search_that_finds_nothing_finds_what_has_some_of_the_words() {
+fn a_search_without_matches_falls_back_to_listings_with_some_of_the_words() {
     let stall = Stall { some: true, ..Stall::default() };
     let found = call(&stall, "search_listings", json!({ "query": "glass pricing hero" })).value();
     let titles: Vec<&str> =
@@ -305,7 +305,7 @@ fn a_search_that_finds_nothing_finds_what_has_some_of_the_words() {
 }
 
 #[test]
-fn what_is_owned_is_said_and_costs_nothing() {
+fn unlocking_an_owned_listing_says_so_and_spends_nothing() {
     let owner = Stall { content: Some("prompt".into()), owned: true, ..Stall::default() };
     let listing = call(&owner, "get_listing", json!({ "id": ID })).value();
     assert_eq!((&listing["owned"], &listing["purchase"]), (&json!(true), &json!("07".repeat(32))));
@@ -322,7 +322,7 @@ fn what_is_owned_is_said_and_costs_nothing() {
 }
 
 #[test]
-fn a_call_of_no_tool_names_those_that_there_are() {
+fn a_call_of_an_unknown_tool_names_the_known_tools() {
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "buy", "arguments": {} } });
     let message = super::message::parse(body.to_string().as_bytes()).unwrap();
@@ -360,7 +360,7 @@ fn wrong_arguments_are_explained_and_spend_nothing() {
 }
 
 #[test]
-fn a_cursor_that_is_none_is_named_and_no_purchase_is_blamed() {
+fn an_invalid_cursor_is_named_in_the_error() {
     let text = call(&Stall::default(), "my_purchases", json!({ "cursor": "x" })).text.unwrap();
     assert_eq!(text, "cursor: must be the nextCursor of an earlier result of my_purchases.");
     let cursor = format!("1750000000000.{}", "07".repeat(32));
@@ -368,7 +368,7 @@ fn a_cursor_that_is_none_is_named_and_no_purchase_is_blamed() {
 }
 
 #[test]
-fn a_purchase_says_whether_it_is_what_was_listed() {
+fn a_purchase_says_whether_its_content_matches_the_listing() {
     let honest = Stall { content: Some("prompt".into()), ..Stall::default() };
     let bought = call(&honest, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
     assert_eq!((&bought["status"], &bought["contentMatches"]), (&json!("delivered"), &json!(true)));
@@ -382,7 +382,7 @@ fn a_purchase_says_whether_it_is_what_was_listed() {
 }
 
 #[test]
-fn a_purchase_that_waits_for_its_block_says_what_to_call() {
+fn a_purchase_that_waits_for_its_block_names_the_next_call() {
     let bought = call(&Stall::default(), "buy_listing", json!({ "id": ID, "mode": "protected" })).value();
     assert_eq!(bought["status"], "pending");
     assert!(bought.get("content").is_none());
@@ -390,7 +390,7 @@ fn a_purchase_that_waits_for_its_block_says_what_to_call() {
 }
 
 #[test]
-fn a_purchase_that_waits_for_the_owners_approval_is_no_error_and_says_where_it_is_given() {
+fn a_purchase_that_waits_for_approval_is_no_error_and_links_to_the_approval() {
     let stall = Stall { asks: true, ..Stall::default() };
     let answer = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" }));
     assert!(!answer.is_error);
@@ -408,7 +408,7 @@ fn a_purchase_that_waits_for_the_owners_approval_is_no_error_and_says_where_it_i
 }
 
 #[test]
-fn long_contents_are_paged_and_nothing_is_lost() {
+fn long_contents_are_paged_without_loss() {
     let content: String = (0..60_000_u32).map(|n| char::from_u32(0x4e00 + n % 5_000).unwrap()).collect();
     let stall = Stall { content: Some(content.clone()), ..Stall::default() };
     let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
@@ -448,7 +448,7 @@ fn refusals_of_the_shop_say_what_to_do_next() {
 }
 
 #[test]
-fn a_limit_is_said_with_who_can_change_it() {
+fn a_limit_refusal_says_who_can_change_the_limit() {
     let over = ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) };
     let spent = ShopError::OverDailyBudget { price: Lovelace::from_ada(12), left: Lovelace::from_ada(10) };
     for refusal in [over, spent] {
@@ -462,14 +462,14 @@ fn a_limit_is_said_with_who_can_change_it() {
 }
 
 #[test]
-fn the_demo_wallet_is_named_as_such_and_stays() {
+fn the_demo_wallet_is_named_as_such_and_cannot_be_withdrawn() {
     let wallet = call(&Stall::default(), "my_wallet", json!({})).value();
     assert_eq!(wallet["sharedDemoWallet"], true);
     assert!(call(&Stall::default(), "withdraw_to_owner", json!({})).is_error);
 }
 
 #[test]
-fn an_unpaid_unlocking_is_an_error_with_the_requirements_twice() {
+fn an_unpaid_unlock_is_an_error_with_the_requirements_as_content_and_metadata() {
     let answer = unlock(&Stall { content: Some("prompt".into()), ..Stall::default() }, json!({ "id": ID }), json!({}));
     assert!(answer.is_error && answer.text.is_none(), "the text is the structured content");
     assert_eq!(answer.value(), answer.meta["x402/error"]);
@@ -509,7 +509,7 @@ fn a_settlement_that_failed_brings_no_content() {
 }
 
 #[test]
-fn what_a_tool_answers_has_the_fields_of_its_type_beside_what_models_are_told() {
+fn a_tools_answer_has_the_fields_of_its_type_beside_the_text() {
     fn without_told(value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -532,7 +532,7 @@ fn what_a_tool_answers_has_the_fields_of_its_type_beside_what_models_are_told() 
 }
 
 #[test]
-fn each_address_has_its_own_tools() {
+fn each_endpoint_serves_its_own_tools() {
     let stall = Stall::default();
     assert!(block_on(OwnerTools(&stall).call("unlock_listing", Map::new(), &Map::new())).is_none());
     for tool in ["buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases", "get_purchase_status"] {

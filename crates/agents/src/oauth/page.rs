@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_the_client_and_where_the_answer_goes() {
+    fn the_consent_page_names_the_client_and_the_redirect_host() {
         let page = rendered("Shopper", true);
         assert!(page.contains("<strong>Shopper</strong>") && page.contains("not verified"));
         assert!(page.contains("<strong>127.0.0.1</strong>") && page.contains("this computer"));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_break_out_of_the_page() {
+    fn a_client_name_cannot_break_out_of_the_consent_page() {
         for hostile in
             ["<script>alert(1)</script>", "\" onload=\"alert(1)", "</title><img src=x onerror=alert(1)>", "'&<>"]
         {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_inline_and_nothing_may_frame_it() {
+    fn the_consent_page_has_no_inline_script_and_may_not_be_framed() {
         let page = rendered("Shopper", true);
         assert!(!page.contains("style=") && !page.contains("javascript:") && !page.contains("onclick"));
         let policy = pages::HEADERS.iter().find(|(name, _)| *name == "content-security-policy").unwrap().1;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_leads_back_only_where_that_is_safe() {
+    fn a_refusal_redirects_only_to_a_registered_address() {
         let world = World::new();
         let client = world.register(&[CALLBACK]);
         let stranger = with(&authorization(&client), "redirect_uri", "https://evil.example.com/");

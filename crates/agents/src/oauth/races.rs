@@ -59,7 +59,7 @@ fn fifty_registrations_of_one_client_make_one_row() {
 }
 
 #[test]
-fn a_thief_and_the_owner_of_a_refresh_token_do_not_both_stay() {
+fn a_stolen_refresh_token_fails_its_owner_and_ends_by_revocation() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let thief = world.refresh(&client, &first.refresh_token).unwrap();
@@ -73,7 +73,7 @@ fn a_thief_and_the_owner_of_a_refresh_token_do_not_both_stay() {
 }
 
 #[test]
-fn a_slow_and_a_fast_retry_agree() {
+fn a_slow_and_a_fast_refresh_retry_get_the_same_tokens() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let (fast, slow) = block_on(future::zip(async { world.refresh(&client, &first.refresh_token).unwrap() }, async {
@@ -115,7 +115,7 @@ fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
 }
 
 #[test]
-fn what_one_network_approves_on_all_days_that_it_stays_is_little_beside_a_database() {
+fn approvals_of_one_network_take_a_small_part_of_the_database() {
     let world = World::new();
     let before = bytes(&world);
     for which in 0..MAX_APPROVED_A_DAY {
@@ -132,7 +132,7 @@ fn what_one_network_approves_on_all_days_that_it_stays_is_little_beside_a_databa
 const NETWORKS: u64 = 8;
 
 #[test]
-fn what_eight_networks_register_in_a_day_leaves_room_in_a_database() {
+fn registrations_of_eight_networks_in_a_day_leave_room_in_the_database() {
     let world = World::new();
     let before = bytes(&world);
     let mut again = Value::Null;
@@ -203,7 +203,7 @@ fn claim_payments(world: &World) {
 }
 
 #[test]
-fn an_owner_who_bought_something_has_approvals_of_their_own_whatever_others_of_their_network_approve() {
+fn an_owner_who_bought_has_approvals_beyond_the_quota_of_their_network() {
     let world = World::new();
     approved_but(&world, 0);
     let client = world.register(&[CALLBACK]);
@@ -219,7 +219,7 @@ fn an_owner_who_bought_something_has_approvals_of_their_own_whatever_others_of_t
 }
 
 #[test]
-fn the_last_approval_of_a_networks_day_is_had_once() {
+fn the_last_approval_of_a_networks_daily_quota_is_given_once() {
     let world = World::new();
     approved_but(&world, 1);
     let client = world.register(&[CALLBACK]);

@@ -125,7 +125,7 @@ fn an_address_of_another_network_is_refused_with_the_reason() {
 }
 
 #[test]
-fn addresses_that_no_output_is_paid_to_are_refused() {
+fn addresses_that_no_output_can_pay_are_refused() {
     for text in [
         "",
         "addr_test1gz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer5pnz75xxcrdw5vky",

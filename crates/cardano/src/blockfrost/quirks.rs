@@ -49,7 +49,7 @@ fn the_price_of_a_byte_is_read_under_its_older_name() {
 }
 
 #[test]
-fn numbers_come_as_texts_and_texts_as_numbers() {
+fn numbers_are_read_from_texts_and_texts_from_numbers() {
     for (field, value) in [
         ("max_val_size", json!(5000)),
         ("max_tx_ex_steps", json!(10_000_000_000_u64)),
@@ -65,7 +65,7 @@ fn numbers_come_as_texts_and_texts_as_numbers() {
 }
 
 #[test]
-fn fields_that_are_null_or_left_out_or_unknown_say_nothing() {
+fn null_missing_and_unknown_fields_are_ignored() {
     let whole = output_with("extra", Some(json!({ "of": ["another", "vendor"] }))).unwrap();
     for field in ["collateral", "consumed_by_tx", "data_hash", "inline_datum", "reference_script_hash"] {
         for quirk in [None, Some(json!(null))] {
@@ -80,7 +80,7 @@ fn fields_that_are_null_or_left_out_or_unknown_say_nothing() {
 }
 
 #[test]
-fn what_decides_about_money_is_never_guessed() {
+fn missing_fields_that_decide_about_money_are_errors() {
     for quirk in [None, Some(json!(null)), Some(json!([])), Some(json!([{ "unit": "lovelace", "quantity": null }]))] {
         assert!(output_with("amount", quirk).is_err());
     }

@@ -76,7 +76,7 @@ fn a_price_with_more_decimals_than_there_is_room_for_is_the_next_larger_one() {
 }
 
 #[test]
-fn parameters_that_cannot_be_are_refused() {
+fn impossible_protocol_parameters_are_refused() {
     for (field, value) in [
         ("min_fee_a", json!(0)),
         ("min_fee_a", json!(-1)),
@@ -101,7 +101,7 @@ fn an_answer_about_another_transaction_is_refused() {
 
 /// 450 inputs of 1,600 tokens, of which anyone can write the transaction in 16 kB.
 #[test]
-fn inputs_of_any_size_are_passed_over_in_little_memory() {
+fn inputs_of_any_size_are_skipped_in_bounded_memory() {
     let tx = TxHash::new([1; 32]);
     let tokens: Vec<String> =
         (0..1_600).map(|n| format!(r#"{{"unit":"{}{n:04x}","quantity":"1"}}"#, "ab".repeat(28))).collect();
@@ -133,7 +133,7 @@ fn inputs_of_any_size_are_passed_over_in_little_memory() {
 }
 
 #[test]
-fn outputs_are_the_same_in_whatever_pieces_they_come() {
+fn outputs_are_read_alike_in_pieces_of_any_size() {
     let tx = TxHash::new([1; 32]);
     let output = |index: u16| {
         json!({"address": "addr_test1\"[{\u{e9}", "amount": [{"unit": "lovelace", "quantity": "5"}],
@@ -155,7 +155,7 @@ fn outputs_are_the_same_in_whatever_pieces_they_come() {
 }
 
 #[test]
-fn an_answer_that_would_fill_memory_is_refused() {
+fn an_answer_above_the_memory_bound_is_refused() {
     let tx = TxHash::new([1; 32]);
     let fill = |before: &str, filling: &str| {
         let mut reader = AnswerReader::new(TransactionOutputs::of(tx));
@@ -201,7 +201,7 @@ fn a_wallet_full_of_tokens_is_read_in_bounded_memory() {
 }
 
 #[test]
-fn reading_from_both_ends_goes_on_until_they_meet() {
+fn a_history_read_from_both_ends_is_read_until_they_meet() {
     let outputs: Vec<_> = (0..250).map(|index| unspent(1, index, 5_000_000, 0)).collect();
     let oldest = |number: usize| page(&outputs[number * 100..outputs.len().min(number * 100 + 100)]);
     let newest = |number: usize| {
@@ -231,7 +231,7 @@ fn a_balance_is_read_past_any_number_of_tokens() {
 }
 
 #[test]
-fn a_transactions_bytes_are_those_of_the_transaction_asked_for() {
+fn bytes_of_another_transaction_than_requested_are_refused() {
     let cbor = [0x84, 0xa0, 0xa0, 0xf5, 0xf6];
     let id = TxHash::of_body(&[0xa0]);
     let body = json!({"cbor": hex::encode(cbor)}).to_string();

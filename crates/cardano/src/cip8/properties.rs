@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_sign_is_accepted_for_that_address_and_payload_alone(
+    fn a_signature_is_accepted_for_its_address_and_payload_alone(
         seed in any::<[u8; 32]>().prop_filter("not zeros", |seed| *seed != [0; 32]),
         payload in proptest::collection::vec(any::<u8>(), 0..64),
         stake in proptest::option::of(any::<[u8; 28]>()),

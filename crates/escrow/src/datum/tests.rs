@@ -109,7 +109,7 @@ fn the_definite_encoding_is_the_same_datum() {
 }
 
 #[test]
-fn another_number_of_fields_is_not_ours() {
+fn a_datum_with_another_number_of_fields_is_refused() {
     let PlutusData::Constr(c) = published().to_data() else { unreachable!() };
     let mut fields = c.fields.to_vec();
     for indefinite in [true, false] {
@@ -125,13 +125,13 @@ fn another_number_of_fields_is_not_ours() {
 }
 
 #[test]
-fn another_constructor_is_not_ours() {
+fn a_datum_with_another_constructor_is_refused() {
     let PlutusData::Constr(c) = published().to_data() else { unreachable!() };
     assert_eq!(Datum::from_cbor(&to_cbor(&constr(1, c.fields.to_vec()))), Err(InvalidDatum::Shape("datum")));
 }
 
 #[test]
-fn a_field_of_the_wrong_kind_is_not_ours_and_is_named() {
+fn a_datum_field_of_the_wrong_kind_is_refused_by_name() {
     let names = [
         "buyer",
         "buyer_return_address",
@@ -160,7 +160,7 @@ fn a_field_of_the_wrong_kind_is_not_ours_and_is_named() {
 }
 
 #[test]
-fn sloppy_shapes_that_would_strand_the_money_are_not_ours() {
+fn a_datum_that_would_strand_the_money_is_refused() {
     let key = |bytes_: &[u8]| constr(0, vec![bytes(bytes_)]);
     let none = || constr(1, vec![]);
     let good = || constr(0, vec![key(&[0x11; 28]), none()]);
@@ -184,7 +184,7 @@ fn sloppy_shapes_that_would_strand_the_money_are_not_ours() {
 }
 
 #[test]
-fn numbers_out_of_range_are_not_ours() {
+fn a_datum_number_out_of_range_is_refused() {
     use pallas_primitives::BigInt;
     let negative = || PlutusData::BigInt(BigInt::Int((-1i64).into()));
     for index in [9, 12, 13, 14, 15, 16, 17] {
@@ -199,7 +199,7 @@ fn numbers_out_of_range_are_not_ours() {
 }
 
 #[test]
-fn a_cooldown_beyond_all_times_is_never_and_still_an_escrow() {
+fn a_cooldown_beyond_all_times_never_ends_and_its_datum_is_valid() {
     let vast = || PlutusData::BigInt(pallas_primitives::BigInt::BigUInt(vec![0xff; 60].into()));
     for index in [16, 17] {
         for data in [integer(1 << 60), vast()] {
@@ -258,7 +258,7 @@ fn chunks(bytes: &[u8], many: bool, out: &mut Vec<u8>) {
 }
 
 #[test]
-fn other_bytes_are_not_ours() {
+fn bytes_that_are_no_datum_are_refused() {
     let cbor = published().to_cbor();
     assert_eq!(Datum::from_cbor(&[]), Err(InvalidDatum::Shape("datum")));
     assert_eq!(Datum::from_cbor(&[&cbor[..], &[0]].concat()), Err(InvalidDatum::Trailing));

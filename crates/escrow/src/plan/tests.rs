@@ -93,7 +93,7 @@ fn a_plan_spends_the_escrow_by_reference_and_asks_for_its_partys_signature() {
 }
 
 #[test]
-fn what_the_contract_refuses_is_not_planned() {
+fn actions_that_the_contract_refuses_are_not_planned() {
     let locked = escrow(State::FundsLocked);
     assert_eq!(plan(&locked, &creator(0), NOW), Err(ContractRefusal::State.into()));
     let submit = locked.datum.deadlines.submit_result;
@@ -187,7 +187,7 @@ fn units_have_a_margin_within_the_ledgers_limit() {
 }
 
 #[test]
-fn plans_together_do_what_each_does_while_all_are_valid() {
+fn a_combined_plan_does_what_each_plan_does_while_all_are_valid() {
     let parameters = parameters();
     let deployment = deployment();
     let planner = Planner { deployment: &deployment, parameters: &parameters, slots: &SLOTS };

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_time_before_the_end_is_too_late() {
+    fn too_little_time_before_a_deadline_is_too_late() {
         let closes = NOW + 20_001;
         let window = Window { closes: Some(closes), ..ALWAYS };
         assert!(time(NOW).validity(window, &SLOTS).is_ok());

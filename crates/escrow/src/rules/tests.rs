@@ -126,7 +126,7 @@ fn a_window_is_early_open_or_over() {
 }
 
 #[test]
-fn a_script_can_do_nothing() {
+fn a_script_party_may_take_no_action() {
     let script = PlutusAddress::script(ScriptHash::new([0x22; 28]));
     let datum = Datum { seller: script, ..escrow(ResultSubmitted) };
     assert_eq!(datum.windows_of(Party::Seller).count(), 0);
@@ -143,7 +143,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_planner_makes_continues_and_any_other_change_does_not(
+    fn the_planners_output_continues_the_escrow_and_any_other_change_does_not(
         datum in any_datum(),
         action in select(&Action::ALL[..]),
         other in any_datum(),

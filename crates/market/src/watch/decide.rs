@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_for_strangers() {
+    fn foreign_escrows_get_no_action() {
         for &(state, right, mismatch, now, _) in CASES {
             let datum = datum(state);
             let facts = EscrowFacts { datum: &datum, result_matches: right, mismatch, sells: false, buys: false, now };
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cooldown_is_waited_for() {
+    fn an_action_waits_for_its_cooldown() {
         let cool = Datum { seller_cooldown: 50_000, buyer_cooldown: 60_000, ..datum(FundsLocked) };
         let facts =
             EscrowFacts { datum: &cool, result_matches: true, mismatch: false, sells: true, buys: true, now: 0 };

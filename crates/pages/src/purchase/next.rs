@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_says_what_comes_next_and_by_when() {
+    fn every_status_names_the_next_step_and_its_deadline() {
         for (status, now, what, by) in [
             ("FundsLocked", SUBMIT - 1, "Waiting for the proof of delivery", Some(SUBMIT)),
             ("FundsLocked", SUBMIT, "The buyer can take the money back", Some(SUBMIT)),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buyer_who_found_something_else_reads_what_to_do_while_it_can_be_done() {
+    fn a_mismatch_verdict_shows_the_next_step_while_it_is_possible() {
         for (status, told) in [
             (Status::FundsLocked, "Ask for a refund above"),
             (Status::ResultSubmitted, "Dispute above"),

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_of_signing_is_refused() {
+    fn another_signature_scheme_is_refused() {
         let resigned = |change: fn(&mut EscrowExtra)| {
             broken(false, |r, x| {
                 change(x);

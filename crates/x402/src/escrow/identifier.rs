@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_identifiers() {
+    fn malformed_identifiers_are_refused() {
         let compressed = |text: &str| hex::encode(lz_str::compress_to_uint8_array(text));
         let good = vectors()[0].2;
         for other in [

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_two_names_are_methods() {
+    fn only_the_two_known_method_names_are_read() {
         for method in [TransferMethod::Escrow, TransferMethod::Masumi] {
             assert_eq!(method.name().parse(), Ok(method));
         }

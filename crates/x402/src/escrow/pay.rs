@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_our_wallets_lock_is_what_our_paywall_takes() {
+    fn a_service_wallets_lock_passes_the_paywalls_rules() {
         let verified = paid_and_verified(&terms(Lovelace::from_ada(5)), None);
         assert_eq!((verified.locked, verified.collateral), (Lovelace::from_ada(5), Lovelace::ZERO));
         assert_eq!(verified.datum, honest_datum(&fixture::terms()));

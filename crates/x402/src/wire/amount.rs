@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_amount_has_one_spelling() {
+    fn an_amount_has_one_encoding() {
         assert_eq!("1000000".parse(), Ok(Amount::new(1_000_000).unwrap()));
         assert_eq!(u64::MAX.to_string().parse(), Ok(Amount::new(u64::MAX).unwrap()));
         for text in ["", "0", "00", "01", "+1", "-1", " 1", "1 ", "1.0", "1e3", "0x1", "١", "18446744073709551616"] {

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_asset_has_one_spelling() {
+    fn an_asset_has_one_encoding() {
         let policy = "c48cbb3d5e57ed56e276bc45f99ab39abe94e6cd7ac39fb402da47ad";
         for text in ["lovelace", &format!("{policy}.0014df105553444d"), &format!("{policy}.")] {
             assert_eq!(text.parse::<Asset>().unwrap().to_string(), text);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extra_that_says_nothing_is_the_default_methods() {
+    fn an_empty_extra_means_the_default_method() {
         let extra = read(json!({})).unwrap();
         assert_eq!((extra.method(), extra.confirmation_policy()), ("default", ConfirmationPolicy::DEFAULT));
         assert_eq!(serde_json::to_value(&extra).unwrap(), json!({}), "and is written as it came");

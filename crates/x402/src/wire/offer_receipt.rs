@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn its_document_names_each_key() {
+    fn the_did_document_names_each_receipt_key() {
         let did = DidWeb::of_origin("https://shop.example").unwrap();
         let document = did.document(&[("receipts-1".into(), [1; 32]), ("receipts-2".into(), [2; 32])]);
         assert_eq!(document["id"], "did:web:shop.example");

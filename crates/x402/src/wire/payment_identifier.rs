@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_402_says_that_an_id_may_be_named() {
+    fn a_402_offers_the_payment_identifier_extension() {
         let offered = Value::Object(offered());
         assert_eq!(offered["payment-identifier"]["info"], json!({ "required": false }));
         assert_eq!(offered["payment-identifier"]["schema"]["properties"]["id"]["minLength"], 16);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_read_from_the_echo() {
+    fn a_payment_identifier_is_read_from_the_echoed_extension() {
         let with = |id: &str| id_of(&json!({ "info": { "required": false, "id": id }, "schema": {} }));
         for id in ["pay_7d5d747be160e280504c099d984bcfe0", &"a".repeat(16), &"Z-9_".repeat(32)] {
             assert_eq!(with(id), Ok(Some(id.to_owned())));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_echo_is_not_taken_for_none() {
+    fn a_malformed_payment_identifier_is_refused() {
         let shape = Err(InvalidPaymentId::Shape);
         for other in [json!(null), json!("id"), json!([]), json!({}), json!({ "info": null }), json!({ "info": {} })] {
             assert_eq!(id_of(&other), shape, "{other}");

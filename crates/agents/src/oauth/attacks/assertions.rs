@@ -67,7 +67,7 @@ fn an_assertion_is_used_once() {
 }
 
 #[test]
-fn assertions_leave_nothing_for_codes_that_are_over_and_little_for_a_grant_that_lives() {
+fn assertions_store_no_row_for_an_expired_code_and_few_for_a_live_grant() {
     const REQUESTS: usize = 150;
     let keyed = Keyed::new(ClientKey::es256());
     let rows = || {
@@ -156,7 +156,7 @@ fn an_assertion_signed_with_a_key_that_the_client_does_not_publish_is_refused() 
 }
 
 #[test]
-fn a_client_that_says_to_have_a_key_redeems_nothing_without_it() {
+fn a_client_that_declares_a_key_redeems_no_code_without_an_assertion() {
     let keyed = Keyed::new(ClientKey::es256());
     let code = keyed.world.code(DOCUMENT);
     let error = keyed.world.token(&redemption(DOCUMENT, &code)).unwrap_err();
@@ -166,7 +166,7 @@ fn a_client_that_says_to_have_a_key_redeems_nothing_without_it() {
 }
 
 #[test]
-fn a_registered_client_with_keys_gets_nothing_without_them_and_its_code_stays() {
+fn a_registered_client_with_keys_gets_no_tokens_without_an_assertion_and_keeps_its_code() {
     let (world, key) = (World::new(), ClientKey::es256());
     let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "private_key_jwt",
         "jwks": { "keys": [key.jwk("k1")] } });
@@ -192,7 +192,7 @@ fn an_assertion_of_a_client_without_keys_is_refused() {
 }
 
 #[test]
-fn a_client_that_proved_itself_once_has_to_at_every_refresh() {
+fn a_client_that_used_an_assertion_once_needs_one_at_every_refresh() {
     let keyed = Keyed::new(ClientKey::es256());
     let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
     let tokens = keyed.redeem(&keyed.world.code(DOCUMENT), &assertion).unwrap();
@@ -223,7 +223,7 @@ fn a_withdrawn_key_is_forgotten_and_a_new_one_found() {
 }
 
 #[test]
-fn nothing_is_fetched_for_a_client_without_a_code_or_token() {
+fn no_document_is_fetched_for_a_client_without_a_code_or_token() {
     let keyed = Keyed::new(ClientKey::es256());
     let assertion = keyed.assertion(&keyed.header(), &keyed.claims());
     let error = keyed.redeem("surety_code_made_up", &assertion).unwrap_err();

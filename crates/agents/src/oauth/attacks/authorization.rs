@@ -100,7 +100,7 @@ fn a_request_for_another_resource_is_refused() {
 }
 
 #[test]
-fn our_resource_is_known_by_every_spelling_that_clients_send_and_tokens_are_for_the_one() {
+fn every_spelling_of_our_resource_is_accepted_and_tokens_name_the_canonical_one() {
     for spelling in [
         "https://surety.example.com/mcp",
         "https://surety.example.com/mcp/",
@@ -120,7 +120,7 @@ fn our_resource_is_known_by_every_spelling_that_clients_send_and_tokens_are_for_
 }
 
 #[test]
-fn every_scope_is_asked_for_by_its_name_kept_and_told_and_never_grows() {
+fn granted_scopes_are_those_requested_by_name_and_never_grow() {
     for scope in Scope::EVERY.iter().copied() {
         let world = World::new();
         let client = world.register(&[CALLBACK]);
@@ -141,7 +141,7 @@ fn every_scope_is_asked_for_by_its_name_kept_and_told_and_never_grows() {
 }
 
 #[test]
-fn scopes_that_we_do_not_have_are_left_out_and_the_answer_says_what_was_granted() {
+fn unknown_scopes_are_left_out_and_the_answer_names_the_granted_ones() {
     for (asked, granted) in [
         ("", Scope::All),
         ("mcp", Scope::All),

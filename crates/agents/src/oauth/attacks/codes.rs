@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_owner_lets_an_agent_in() {
+fn an_owner_who_approves_gives_an_agent_tokens() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client);
@@ -20,7 +20,7 @@ fn an_owner_lets_an_agent_in() {
 }
 
 #[test]
-fn a_loopback_clients_port_is_its_own_business() {
+fn a_loopback_redirect_may_use_any_port() {
     let world = World::new();
     let client = world.register(&[CALLBACK, "http://[::1]/callback", "http://localhost/callback"]);
     for port in ["http://127.0.0.1:51004/callback", "http://[::1]:4/callback", "http://localhost:80/callback"] {
@@ -32,7 +32,7 @@ fn a_loopback_clients_port_is_its_own_business() {
 }
 
 #[test]
-fn a_code_is_good_once_and_its_replay_ends_what_it_gave() {
+fn a_code_works_once_and_its_replay_revokes_the_tokens() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let code = world.code(&client);
@@ -43,7 +43,7 @@ fn a_code_is_good_once_and_its_replay_ends_what_it_gave() {
 }
 
 #[test]
-fn a_code_is_over_after_two_minutes() {
+fn a_code_expires_after_two_minutes() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let code = world.code(&client);
@@ -52,17 +52,17 @@ fn a_code_is_over_after_two_minutes() {
 }
 
 #[test]
-fn a_code_without_its_verifier_is_of_no_use() {
+fn a_code_without_its_verifier_is_refused() {
     assert_eq!(not_redeemed_with("code_verifier", ""), ErrorCode::InvalidRequest);
 }
 
 #[test]
-fn a_code_with_another_verifier_is_of_no_use() {
+fn a_code_with_another_verifier_is_refused() {
     assert_eq!(not_redeemed_with("code_verifier", &"a".repeat(43)), ErrorCode::InvalidGrant);
 }
 
 #[test]
-fn a_code_with_its_challenge_as_verifier_is_of_no_use() {
+fn a_code_with_its_challenge_as_verifier_is_refused() {
     assert_eq!(not_redeemed_with("code_verifier", CHALLENGE), ErrorCode::InvalidGrant);
 }
 
@@ -72,17 +72,17 @@ fn verifiers_short_enough_to_guess_are_not_taken() {
 }
 
 #[test]
-fn a_code_with_another_redirect_uri_is_of_no_use() {
+fn a_code_with_another_redirect_uri_is_refused() {
     assert_eq!(not_redeemed_with("redirect_uri", "http://127.0.0.1/other"), ErrorCode::InvalidGrant);
 }
 
 #[test]
-fn a_code_for_another_resource_is_of_no_use() {
+fn a_code_for_another_resource_is_refused() {
     assert_eq!(not_redeemed_with("resource", "https://elsewhere.example.com/mcp"), ErrorCode::InvalidTarget);
 }
 
 #[test]
-fn a_code_in_another_clients_hands_is_of_no_use() {
+fn a_code_presented_by_another_client_is_refused() {
     let world = World::new();
     let (mine, other) = (world.register(&[CALLBACK]), world.register(&["https://other.example.com/callback"]));
     let code = world.code(&mine);
@@ -91,7 +91,7 @@ fn a_code_in_another_clients_hands_is_of_no_use() {
 }
 
 #[test]
-fn a_forged_code_is_none() {
+fn a_forged_code_is_refused() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let code = world.code(&client);
@@ -102,7 +102,7 @@ fn a_forged_code_is_none() {
 }
 
 #[test]
-fn tokens_of_one_kind_are_none_of_another() {
+fn a_token_of_one_kind_is_refused_as_another_kind() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     assert!(world.caller(&tokens.refresh_token).is_none());

@@ -5,7 +5,7 @@ use market::challenge::{CHALLENGE_MS, Purpose, give};
 use super::*;
 
 #[test]
-fn a_consent_request_is_over_after_ten_minutes() {
+fn a_consent_request_expires_after_ten_minutes() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let body = world.approval(&world.consent(&client));
@@ -23,7 +23,7 @@ fn a_consent_request_is_approved_once() {
 }
 
 #[test]
-fn a_second_approval_with_other_limits_changes_none() {
+fn a_second_approval_with_other_limits_changes_no_limit() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let mut body = world.approval(&world.consent(&client));
@@ -56,7 +56,7 @@ fn connecting_again_raises_limits_only_where_the_owner_changed_the_numbers() {
 }
 
 #[test]
-fn connecting_again_changes_when_agents_ask_only_where_the_owner_says_so() {
+fn connecting_again_changes_the_approval_price_only_where_the_owner_changed_it() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let connect = |changes| limits_after(&world, &client, changes, "max_per_payment, ask_above");
@@ -73,7 +73,7 @@ fn connecting_again_changes_when_agents_ask_only_where_the_owner_says_so() {
 }
 
 #[test]
-fn an_owner_may_allow_less_than_was_asked_and_never_more() {
+fn an_owner_may_grant_fewer_scopes_than_requested_and_never_more() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     for (asked, answered, allowed) in [
@@ -156,7 +156,7 @@ fn a_signature_for_signing_in_connects_no_agent() {
 }
 
 #[test]
-fn a_challenge_that_expired_or_is_not_seen_yet_approves_nothing() {
+fn an_expired_or_unknown_challenge_approves_nothing() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let body = world.approval(&world.consent(&client));
@@ -239,7 +239,7 @@ fn the_demo_wallets_limits_cannot_be_changed() {
 }
 
 #[test]
-fn the_demo_wallet_is_not_there_where_it_is_switched_off() {
+fn the_demo_wallet_is_not_offered_where_it_is_switched_off() {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let request = world.consent(&client).seal(&world.authority);
@@ -261,7 +261,7 @@ fn a_mainnet_address_gets_no_challenge() {
 }
 
 #[test]
-fn the_page_cannot_be_talked_into_another_client() {
+fn the_consent_page_ignores_another_client_in_the_form() {
     // The sealed request is what is approved; what a page says besides is not read.
     let world = World::new();
     let client = world.register(&[CALLBACK]);
@@ -273,7 +273,7 @@ fn the_page_cannot_be_talked_into_another_client() {
 }
 
 #[test]
-fn an_approval_clears_away_no_more_than_a_few_that_strangers_left() {
+fn an_approval_deletes_only_a_few_expired_requests_of_strangers() {
     let cost = |left: u32| {
         let world = World::new();
         let client = world.register(&[CALLBACK]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_published_client_is_looked_up_and_remembered() {
+fn a_published_client_document_is_fetched_and_stored() {
     let world = World::new();
     world.web.publish(DOCUMENT, &document());
     for _ in 0..3 {
@@ -18,7 +18,7 @@ fn a_published_client_is_looked_up_and_remembered() {
 }
 
 #[test]
-fn however_many_documents_strangers_publish_few_are_kept_and_all_are_looked_up() {
+fn documents_of_many_strangers_are_all_fetched_and_few_are_stored() {
     let world = World::new();
     let publish = |number: u32| {
         let url = format!("https://agent{number}.example.com/client.json");
@@ -94,7 +94,7 @@ fn a_document_that_is_not_its_clients_is_refused() {
 }
 
 #[test]
-fn a_fault_that_passes_is_said_to_pass_and_the_last_good_copy_stands_in() {
+fn a_temporary_fetch_fault_is_answered_from_the_last_good_copy() {
     let page = |status, content_type: &str| Fetched {
         status,
         content_type: content_type.into(),
@@ -132,7 +132,7 @@ fn a_fault_that_passes_is_said_to_pass_and_the_last_good_copy_stands_in() {
 }
 
 #[test]
-fn documents_are_offered_only_where_they_can_be_fetched() {
+fn client_documents_are_advertised_only_where_they_can_be_fetched() {
     let offered = |base| authority(base, 7).server_metadata()["client_id_metadata_document_supported"].clone();
     assert_eq!(offered(BASE), true);
     assert_eq!(offered("http://127.0.0.1:8787"), false);

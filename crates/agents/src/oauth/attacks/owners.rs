@@ -5,7 +5,7 @@ use api_types::{Agent, check};
 use super::*;
 
 #[test]
-fn a_revoked_agent_is_out_at_once() {
+fn a_revoked_agent_is_refused_at_once() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let grant = world.caller(&tokens.access_token).unwrap().grant;
@@ -80,7 +80,7 @@ fn documents_redirects_and_challenges_name_the_same_issuer_and_resource() {
 }
 
 #[test]
-fn a_sealed_request_is_what_was_asked() {
+fn a_sealed_request_opens_to_the_original_request() {
     let world = World::new();
     let request = world.consent(&world.register(&[CALLBACK]));
     let sealed = request.seal(&world.authority);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn registering_again_gives_the_same_client_and_earlier_ones_stay() {
+fn registering_again_gives_the_same_client_and_keeps_earlier_registrations() {
     let world = World::new();
     let first = world.register(&[CALLBACK]);
     let other = world.register(&["https://app.example.com/cb"]);
@@ -14,7 +14,7 @@ fn registering_again_gives_the_same_client_and_earlier_ones_stay() {
 }
 
 #[test]
-fn a_registration_made_again_counts_when_it_is_kept_for_longer() {
+fn a_repeated_registration_counts_for_the_quota_when_it_extends_the_retention() {
     let world = World::new();
     let taken = || {
         let sum = statement!("SELECT CAST(sum(bytes) AS TEXT) FROM registered_days");
@@ -122,7 +122,7 @@ fn a_client_gets_no_secret_whatever_it_asks_for() {
 }
 
 #[test]
-fn passwords_of_clients_are_not_taken() {
+fn client_passwords_are_refused() {
     let world = World::new();
     let form = query(&redemption("client_x", "code"));
     let refused = TokenRequest::parse(&form, Some("Basic Y2xpZW50Og=="), &world.authority).unwrap_err();

@@ -38,7 +38,7 @@ fn a_token_made_with_another_secret_opens_nothing_here() {
 }
 
 #[test]
-fn garbage_is_no_token() {
+fn a_malformed_token_is_refused() {
     let world = World::new();
     for garbage in ["", "surety_at_", "surety_at_%%%", "null", &"a".repeat(10_000), "surety_at_AAAA"] {
         assert!(world.caller(garbage).is_none(), "{garbage}");
@@ -46,7 +46,7 @@ fn garbage_is_no_token() {
 }
 
 #[test]
-fn a_stolen_database_opens_nothing() {
+fn no_value_in_the_database_works_as_a_token() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let dump = "SELECT json_group_array(json_array(id, request, owner, client_id, code_challenge)) FROM oauth_grants";
@@ -70,7 +70,7 @@ fn a_refresh_token_used_again_within_a_minute_gives_the_same_tokens() {
 }
 
 #[test]
-fn a_refresh_token_used_again_later_opens_nothing_and_ends_no_other_session() {
+fn a_refresh_token_used_again_later_is_refused_and_ends_no_other_session() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let second = world.refresh(&client, &first.refresh_token).unwrap();
@@ -81,7 +81,7 @@ fn a_refresh_token_used_again_later_opens_nothing_and_ends_no_other_session() {
 }
 
 #[test]
-fn a_refresh_token_two_generations_old_opens_nothing_at_once() {
+fn a_refresh_token_two_generations_old_is_refused_at_once() {
     let world = World::new();
     let (client, first) = world.sign_in();
     let second = world.refresh(&client, &first.refresh_token).unwrap();
@@ -92,7 +92,7 @@ fn a_refresh_token_two_generations_old_opens_nothing_at_once() {
 }
 
 #[test]
-fn a_refresh_token_in_another_clients_hands_is_of_no_use() {
+fn a_refresh_token_presented_by_another_client_is_refused() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let other = world.register(&["https://other.example.com/callback"]);
@@ -111,7 +111,7 @@ fn an_unused_refresh_token_expires() {
 }
 
 #[test]
-fn a_refresh_gets_what_was_granted_and_no_more() {
+fn a_refresh_gets_the_granted_scopes_and_no_more() {
     let world = World::new();
     let (client, tokens) = world.sign_in();
     let form =

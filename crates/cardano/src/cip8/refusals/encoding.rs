@@ -19,7 +19,7 @@ fn bytes_after_the_protected_headers_are_refused() {
 }
 
 #[test]
-fn no_bytes_for_the_protected_headers_are_refused() {
+fn empty_protected_headers_are_refused() {
     assert!(valid_but(|it| it.protected_bytes = Some(vec![])).is_err());
 }
 
@@ -102,7 +102,7 @@ fn a_repeated_header_is_refused() {
 }
 
 #[test]
-fn headers_in_another_order_are_another_wallets_and_accepted() {
+fn headers_in_another_order_are_accepted() {
     assert_eq!(valid_but(|it| it.protected.reverse()), OK);
     assert_eq!(valid_but(|it| it.key.reverse()), OK);
 }
@@ -157,14 +157,14 @@ fn half_a_byte_of_hex_and_other_text_are_refused() {
 }
 
 #[test]
-fn nothing_is_refused() {
+fn an_empty_message_is_refused() {
     let Forged { key, sign1 } = Forge::valid().build();
     assert_eq!(SignedMessage::parse(&[], &sign1), Err(Cip8Error::Malformed(CosePart::Key)));
     assert_eq!(SignedMessage::parse(&key, &[]), Err(Cip8Error::Malformed(CosePart::Signature)));
 }
 
 #[test]
-fn a_key_in_the_place_of_the_signature_is_refused() {
+fn a_key_instead_of_the_signature_is_refused() {
     let Forged { key, sign1 } = Forge::valid().build();
     assert!(SignedMessage::parse(&sign1, &key).is_err());
 }

@@ -55,7 +55,7 @@ fn external_data_in_the_signature_is_refused() {
 }
 
 #[test]
-fn a_signature_made_for_another_cose_structure_is_refused() {
+fn a_signature_over_another_cose_structure_is_refused() {
     for context in ["Signature", "CounterSignature", "Signature2"] {
         let forged = valid_but(|it| it.context = context);
         assert_eq!(forged, Err(Cip8Error::Signature(SignatureError::Mismatch)), "{context}");
@@ -63,7 +63,7 @@ fn a_signature_made_for_another_cose_structure_is_refused() {
 }
 
 #[test]
-fn hashed_may_be_absent_but_not_be_anything_but_a_boolean() {
+fn the_hashed_header_is_absent_or_a_boolean() {
     assert_eq!(valid_but(|it| it.unprotected.clear()), OK);
     for other in [int(0), Value::Null, text("false"), bytes(&[])] {
         assert_eq!(valid_but(|it| it.unprotected[0].1 = other), Err(Cip8Error::Hashed));

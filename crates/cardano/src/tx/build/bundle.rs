@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_one_output_cannot_hold_is_kept_but_not_written() {
+    fn a_sum_beyond_one_output_is_kept_but_not_encoded() {
         let unit = "ab".repeat(28);
         let most = Bundle::read(&value(1, &[(&unit, u64::MAX)])).unwrap();
         let one = Bundle::read(&value(1, &[(&unit, 1)])).unwrap();
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_and_what_was_spent_are_what_there_was(
+        fn the_rest_and_the_spent_part_add_up_to_the_whole(
             held in proptest::collection::vec(1u64..1000, 4), part in proptest::collection::vec(0u64..1000, 4),
         ) {
             let bundle = |quantities: &[u64]| {

@@ -78,7 +78,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
         #[test]
-        fn every_value_fits_and_nothing_is_lost(
+        fn change_outputs_fit_and_lose_no_asset(
             assets in proptest::collection::btree_map(
                 (0u8..40, proptest::collection::vec(any::<u8>(), 0..=32)),
                 1u128..(1 << 66), 0..600,

@@ -89,7 +89,7 @@ fn the_inputs_that_scripts_released_are_those_with_a_redeemer() {
 }
 
 #[test]
-fn what_wallets_and_scripts_did_is_what_the_ledger_says() {
+fn decoded_inputs_and_outputs_equal_the_ledgers() {
     assert!(RECORDED.len() > 15);
     for (cbor, utxos) in RECORDED.iter() {
         let ours = TransactionUtxos::read(cbor).unwrap();
@@ -137,7 +137,7 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
 
 /// Who makes a step of an escrow names where its collateral would return, in whatever way a ledger takes some day.
 #[test]
-fn a_return_that_a_transaction_did_not_make_is_not_read() {
+fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     let negative = Cbor::Array(vec![bytes(&[0x60; 29]), cbor!(-5).unwrap()]);
     for odd in [int(7), map([(0, bytes(&[])), (9, int(1))]), negative] {
         let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (16, odd)]);
@@ -152,7 +152,7 @@ fn a_return_that_a_transaction_did_not_make_is_not_read() {
 
 /// Everything that a ledger takes and payments need not have: each must not keep anyone from reading what was done.
 #[test]
-fn parts_that_no_caller_asks_for_are_passed_over() {
+fn unrequested_parts_are_skipped() {
     let parts = [
         (4, cbor!([[7, [0, vec![0u8; 28]], 2_000_000]]).unwrap()),
         (5, Cbor::Map(vec![(bytes(&[0xe0; 29]), int(5))])),
@@ -180,7 +180,7 @@ fn parts_that_no_caller_asks_for_are_passed_over() {
 }
 
 #[test]
-fn addresses_of_every_kind_are_told_in_the_chains_own_text() {
+fn every_kind_of_address_is_written_as_the_chain_writes_it() {
     // CIP-19's vectors, and a Byron address of the ledger's documents.
     for text in [
         "addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae",
@@ -234,7 +234,7 @@ fn an_output_tells_its_datum_its_tokens_and_the_hash_of_its_script() {
 
 /// `bf ... ff` instead of lengths, numbers in more bytes than they need: a ledger takes them.
 #[test]
-fn forms_that_no_wallet_writes_and_a_ledger_takes_are_read() {
+fn unusual_encodings_that_the_ledger_accepts_are_read() {
     let owner = hex::encode(owner().to_bytes());
     let tx = "07".repeat(32);
     let chunked = format!("5f581d{owner}ff");
@@ -261,7 +261,7 @@ fn a_transaction_of_an_era_without_scripts_is_read() {
 }
 
 #[test]
-fn metadata_nested_as_deep_as_a_transaction_holds_is_passed_over() {
+fn deeply_nested_metadata_is_skipped() {
     let mut deep = vec![0x81; 15_000];
     deep.push(0);
     let body = encode(&map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]));
@@ -270,7 +270,7 @@ fn metadata_nested_as_deep_as_a_transaction_holds_is_passed_over() {
 }
 
 #[test]
-fn what_is_no_transaction_is_refused() {
+fn bytes_that_are_no_transaction_are_refused() {
     let body = || map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![to_owner(5)])), (2, int(1))]);
     let huge = vec![0; MAX_TX_IN_BLOCK + 1];
     assert_eq!(TransactionUtxos::read(&huge), Err(TransactionUtxosError::TooLarge));
@@ -328,7 +328,7 @@ fn assert_readers_agree(cbor: &[u8]) {
 }
 
 #[test]
-fn the_strict_reader_means_the_same() {
+fn both_transaction_readers_agree() {
     for (cbor, _) in RECORDED.iter() {
         SignedTx::parse(cbor).unwrap();
         assert_readers_agree(cbor);
@@ -354,7 +354,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_strict_reader_takes_is_read_to_the_same_effect(
+    fn transactions_that_the_strict_reader_accepts_are_read_alike(
         which in any::<proptest::sample::Index>(),
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>(), 0..3u8), 0..5),
     ) {

@@ -122,12 +122,12 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
 }
 
 #[test]
-fn terms_that_are_made_now_are_signed() {
+fn fresh_terms_are_signed() {
     assert_eq!(signed_under_terms_of(NOW).unwrap(), 16);
 }
 
 #[test]
-fn no_terms_are_signed_under_which_money_is_held_for_longer() {
+fn terms_that_hold_the_money_for_longer_are_not_signed() {
     for ahead in [11 * MINUTE, 365 * 24 * 60 * MINUTE, 1_000 * 365 * 24 * 60 * MINUTE] {
         let made = signed_under_terms_of(NOW + ahead);
         assert!(matches!(made, Err(NotAsAsked::Deadlines)), "{ahead} ms ahead: {made:?}");
@@ -135,7 +135,7 @@ fn no_terms_are_signed_under_which_money_is_held_for_longer() {
 }
 
 #[test]
-fn no_lock_is_signed_whose_refund_would_be_an_output_with_a_datum() {
+fn a_lock_with_a_datum_on_its_refund_output_is_not_signed() {
     assert!(matches!(signed(NOW, true), Err(NotAsAsked::RefundElsewhere(_))));
 }
 
@@ -208,7 +208,7 @@ fn a_payment_is_signed_with_exactly_this_programs_commitment() {
 }
 
 #[test]
-fn nothing_is_signed_for_a_service_that_sells_another_request() {
+fn a_payment_for_another_request_is_not_signed() {
     let (own, other) = (request("https://shop.example"), request("https://other.example"));
     for carried in [None, Some(own.salted(&SALT)), Some(other.salted(&SALT))] {
         assert!(matches!(committed(other.offered(), carried), Err(NotAsAsked::OtherRequest(_))));

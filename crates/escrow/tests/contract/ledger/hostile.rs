@@ -28,7 +28,7 @@ fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
 /// A buyer who asks for the money back at once, in a form that hides that the escrow goes on, gets nothing by it: the
 /// seller's result is still posted.
 #[test]
-fn a_refund_request_in_any_form_that_the_contract_takes_is_an_escrow_that_goes_on() {
+fn a_refund_request_in_any_accepted_encoding_continues_the_escrow() {
     let mut world = EscrowLedger::new();
     let now = world.time().now;
     let deadlines = Deadlines {

@@ -132,7 +132,7 @@ fn a_dispute_given_up_by_the_buyer_pays_the_seller_at_once_and_returns_the_colla
 }
 
 #[test]
-fn a_refund_that_the_seller_authorises_goes_at_once_to_the_return_address() {
+fn a_refund_that_the_seller_authorises_can_be_taken_at_once_to_the_return_address() {
     let mut world = EscrowLedger::new();
     let home = SigningKey::from_seed(&[8; 32]).unwrap().enterprise_address();
     let escrow = locked_with(&mut world, PRICE, |datum| datum.buyer_return_address = Some(home.into()));

@@ -66,7 +66,7 @@ fn creator(index: usize) -> Address {
 }
 
 #[test]
-fn as_many_as_the_watcher_takes_are_cheaper_together_and_each_party_is_paid() {
+fn escrows_collected_together_cost_less_and_each_party_is_paid() {
     let mut world = EscrowLedger::new();
     let mut alone: Option<(Lovelace, Lovelace)> = None;
     for count in [1_usize, 2, 4, 5] {
@@ -94,7 +94,7 @@ fn as_many_as_the_watcher_takes_are_cheaper_together_and_each_party_is_paid() {
 }
 
 #[test]
-fn one_that_the_contract_refuses_spoils_all_and_nothing_is_spent() {
+fn one_refused_escrow_among_several_fails_the_whole_transaction() {
     let mut world = EscrowLedger::new();
     let mut escrows = locked(&mut world, 2);
     // The chain's datum says another seller than the plan: its key will not have signed.

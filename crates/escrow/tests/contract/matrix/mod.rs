@@ -122,7 +122,7 @@ fn the_contract_agrees_with_the_rules_on_random_transactions() {
 }
 
 #[test]
-fn each_case_shows_what_it_was_made_to_show() {
+fn each_case_has_its_intended_outcome() {
     for JudgedCase { case, broken, .. } in &*JUDGED {
         match case.shows {
             Shows::Permitted => assert_eq!(*broken, [], "{}: {}", case.group, case.name),
@@ -148,7 +148,7 @@ fn each_case_has_a_name_of_its_own() {
 
 /// A contract under which anything goes differs wherever the rules forbid something, and nowhere else.
 #[test]
-fn a_contract_that_accepts_everything_is_found_out() {
+fn the_matrix_detects_a_contract_that_accepts_everything() {
     for judged in judge(&accepts_everything(), cases::all()) {
         let permitted = judged.broken.is_empty();
         assert_eq!(judged.comparison() == Comparison::Same, permitted, "{}: {}", judged.case.group, judged.case.name);

@@ -123,7 +123,7 @@ fn a_datum_of_another_shape_is_refused() {
 }
 
 #[test]
-fn an_escrow_that_does_not_begin_at_the_beginning_is_refused() {
+fn an_escrow_that_does_not_start_as_funds_locked_is_refused() {
     for state in State::ALL.into_iter().skip(1) {
         assert_eq!(broken_with_datum(|d| d.state = state), code("datum_state"), "{state:?}");
     }

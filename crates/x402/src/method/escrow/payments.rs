@@ -160,7 +160,7 @@ fn encoded(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_quote_is_paid_under_in_its_time() {
+fn a_quote_can_be_paid_until_its_time_to_pay_ends() {
     assert_eq!(refused(|case| case.now_ms = NOW + 240_000), "masumi_terms_expired");
     let mut last = EscrowPayment::honest();
     last.now_ms = NOW + 195_000;
@@ -168,7 +168,7 @@ fn a_quote_is_paid_under_in_its_time() {
 }
 
 #[test]
-fn what_one_method_offered_is_not_judged_by_another() {
+fn requirements_of_one_method_are_not_verified_by_another() {
     let payment = Payment { tx: EscrowPayment::honest().lock.build(), nonce: spent() };
     let moment = Moment { now_ms: NOW + 10_000, slots: SlotConfig::PREPROD };
     let facts = EscrowPayment::honest().facts();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_quoted_has_no_template() {
+    fn terms_that_cannot_be_quoted_have_no_template() {
         let cheap = Sale { price: cardano::Lovelace::from_ada(1), ..sale() };
         let refused = method(TransferMethod::Escrow).template(&cheap, [7; 32]).map(drop);
         assert_eq!(refused, Err(OfferError::PriceTooLow));

@@ -72,7 +72,7 @@ fn a_quote_holds_everything_that_the_scheme_asks_for() {
 }
 
 #[test]
-fn a_quote_is_signed_by_the_seller_and_holds_as_anybodys_would() {
+fn a_quotes_seller_signature_verifies_by_the_scheme() {
     let requirements: PaymentRequirements = serde_json::from_value(entry()).unwrap();
     assert_eq!(requirements, offered().requirements, "read as it was written");
     let deployment = deployment();
@@ -99,7 +99,7 @@ fn the_networks_other_name_is_the_same_network() {
 }
 
 #[test]
-fn a_quote_for_another_sale_is_not_ours() {
+fn a_quote_for_another_sale_is_not_recognised() {
     let sales = [
         Sale { listing_id: "lst_02", ..sale() },
         Sale { content_hash: ContentHash::new([0xcd; 32]), ..sale() },
@@ -112,7 +112,7 @@ fn a_quote_for_another_sale_is_not_ours() {
 }
 
 #[test]
-fn a_quote_of_another_seller_escrow_or_method_is_not_ours() {
+fn a_quote_of_another_seller_escrow_or_method_is_not_recognised() {
     let mut other_deployment = deployment();
     other_deployment.parameters.cooldown_period = 61_000;
     let other_address = Deployment { script_hash: cardano::ScriptHash::new([0xef; 28]), ..deployment() };
@@ -130,7 +130,7 @@ fn a_quote_of_another_seller_escrow_or_method_is_not_ours() {
 }
 
 #[test]
-fn a_changed_field_is_never_ours() {
+fn a_quote_with_a_changed_field_is_not_recognised() {
     let later = (NOW + 6 * 60_000).to_string();
     for (pointer, value) in [
         ("/scheme", json!("other")),
@@ -201,7 +201,7 @@ fn an_object_is_never_read_from_a_list_of_its_fields() {
 }
 
 #[test]
-fn a_missing_field_is_never_ours() {
+fn a_quote_with_a_missing_field_is_not_recognised() {
     let mut pointers = Vec::new();
     let mut todo = vec![(String::new(), entry())];
     while let Some((at, value)) = todo.pop() {

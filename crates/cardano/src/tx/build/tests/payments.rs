@@ -100,7 +100,7 @@ fn many_small_utxos_pay_together() {
 }
 
 #[test]
-fn too_many_small_utxos_are_said_to_be_too_many() {
+fn too_many_small_utxos_are_refused_as_too_many() {
     let utxos: Vec<Utxo> = (0..600).map(|n| utxo(n, home(), 1_200_000, &[])).collect();
     let error = failure(&pay(shop(), 600_000_000), &utxos);
     assert!(matches!(error, BuildError::TooLarge { limit: 16_384, .. }), "{error}");
@@ -114,7 +114,7 @@ fn large_utxos_with_assets_pay_where_small_plain_ones_do_not_fit() {
 }
 
 #[test]
-fn a_poor_wallet_with_many_utxos_is_said_to_be_poor() {
+fn a_wallet_with_many_utxos_and_too_little_money_is_refused_as_too_poor() {
     let utxos: Vec<Utxo> = (0..600).map(|n| utxo(n, home(), 1_200_000, &[])).collect();
     let error = failure(&pay(shop(), 900_000_000), &utxos);
     assert!(matches!(error, BuildError::Insufficient { missing } if missing > lovelace(180_000_000)), "{error}");
@@ -152,7 +152,7 @@ fn a_rest_that_is_too_small_for_change_is_made_larger_by_another_input() {
 }
 
 #[test]
-fn what_is_said_to_be_missing_is_enough() {
+fn adding_the_reported_missing_amount_makes_the_payment_possible() {
     for has in [0, 900_000, 1_500_000, 2_100_000, 2_900_000] {
         let mut utxos = vec![utxo(1, home(), has, &[])];
         utxos.retain(|utxo| utxo.value.lovelace.get() > 0);
@@ -229,7 +229,7 @@ fn carrying_script(number: u32, lovelace: u64) -> Utxo {
 }
 
 #[test]
-fn a_datum_is_no_reason_not_to_pay_with_it() {
+fn a_utxo_with_a_datum_can_pay() {
     let mut utxos: Vec<Utxo> = (1..=2).map(|n| utxo(n, home(), 4_000_000, &[])).collect();
     utxos[0].inline_datum = Some(vec![0]);
     utxos[1].datum_hash = Some([0; 32]);
@@ -237,7 +237,7 @@ fn a_datum_is_no_reason_not_to_pay_with_it() {
 }
 
 #[test]
-fn a_script_is_paid_for_where_nothing_else_can_be_spent() {
+fn a_utxo_with_a_script_pays_where_no_other_can() {
     let utxos =
         [carrying_script(1, 9_000_000), utxo(2, home(), 9_000_000, &[(1, "x", 5)]), utxo(3, home(), 2_000_000, &[])];
     assert_eq!(spent(&pay(shop(), 3_000_000), &utxos), BTreeSet::from([reference(2), reference(3)]), "last");
@@ -314,7 +314,7 @@ fn inputs_of_other_keys_are_signed_by_them() {
 }
 
 #[test]
-fn plans_that_cannot_be_are_refused_with_the_reason() {
+fn impossible_plans_are_refused_with_the_reason() {
     let one = utxo(1, home(), 30_000_000, &[]);
     let funded = std::slice::from_ref(&one);
     let minimum = NewOutput::pay(shop(), lovelace(0)).min_lovelace(&preprod()).unwrap();

@@ -69,7 +69,7 @@ fn a_script_input_pays_for_itself_and_the_wallet_only_puts_up_collateral() {
 }
 
 #[test]
-fn collateral_is_taken_from_the_inputs_before_others_are_bound() {
+fn collateral_is_taken_from_the_inputs_before_other_utxos() {
     let utxos = [utxo(1, home(), 90_000_000, &[]), utxo(2, home(), 3_000_000, &[])];
     let mut plan = unlock(vec![locked(50, 7_000_000)]);
     plan.outputs = vec![NewOutput::pay(key(3).enterprise_address(), lovelace(20_000_000))];
@@ -95,7 +95,7 @@ fn without_collateral_there_is_no_transaction() {
 }
 
 #[test]
-fn a_redeemer_names_its_input_by_the_place_among_all_inputs() {
+fn a_redeemer_names_its_input_by_its_sorted_index() {
     let utxos = [utxo(1, home(), 9_000_000, &[]), utxo(60, home(), 9_000_000, &[])];
     let mut plan = unlock(vec![locked(70, 2_000_000), locked(50, 2_000_000)]);
     plan.script_inputs[0].redeemer = vec![0x07];
@@ -122,7 +122,7 @@ fn the_script_data_hash_covers_redeemers_and_cost_model() {
 }
 
 #[test]
-fn a_published_script_is_where_its_hash_says() {
+fn a_reference_script_is_hashed_as_the_ledger_hashes_it() {
     let utxos = [utxo(1, home(), 90_000_000, &[])];
     let mut plan = pay(home(), 20_000_000);
     plan.outputs[0].script = Some(hex::decode("450101002499").unwrap());
@@ -137,7 +137,7 @@ fn a_published_script_is_where_its_hash_says() {
 }
 
 #[test]
-fn script_inputs_that_cannot_be_are_refused() {
+fn impossible_script_inputs_are_refused() {
     let utxos = [utxo(1, home(), 9_000_000, &[])];
     let refuse = |change: &dyn Fn(&mut ScriptInput)| {
         let mut input = locked(50, 7_000_000);

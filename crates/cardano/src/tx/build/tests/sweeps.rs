@@ -30,7 +30,7 @@ fn swept(utxos: &[Utxo], reserve: u64) -> Sweep {
 }
 
 #[test]
-fn everything_but_the_reserve_arrives() {
+fn a_sweep_moves_everything_but_the_reserve() {
     let utxos = [utxo(1, home(), 9_000_000, &[(7, "t", 3)]), utxo(2, home(), 3_000_000, &[(7, "t", 4)])];
     for reserve in [0, 2_000_000] {
         let sweep = swept(&utxos, reserve);
@@ -43,7 +43,7 @@ fn everything_but_the_reserve_arrives() {
 }
 
 #[test]
-fn neither_a_datum_nor_a_script_is_a_reason_to_stay() {
+fn utxos_with_a_datum_or_a_script_are_swept() {
     let mut utxos: Vec<Utxo> = (1..=3).map(|n| utxo(n, home(), 5_000_000, &[])).collect();
     utxos[0].inline_datum = Some(vec![0]);
     utxos[1].reference_script = Some(crate::ScriptHash::new([0; 28]));
@@ -64,7 +64,7 @@ fn scripts_beyond_what_a_transaction_may_use_are_left_for_the_next_sweep() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_for_the_next_sweep() {
+fn utxos_that_do_not_fit_are_left_for_the_next_sweep() {
     let mut utxos: Vec<Utxo> = (0..1000).map(|n| utxo(n, home(), 1_000_000 + u64::from(n), &[])).collect();
     let mut sweeps = 0;
     while !utxos.is_empty() {
@@ -101,7 +101,7 @@ fn more_of_an_asset_than_one_output_can_hold_does_not_lock_the_wallet() {
 }
 
 #[test]
-fn a_price_that_came_with_as_many_tokens_as_it_carries_can_be_sent_on() {
+fn a_price_received_with_a_full_load_of_tokens_can_be_swept() {
     let junk: Vec<(u8, &str, u64)> = (0..=u8::MAX).map(|policy| (policy, "", 1)).collect();
     let price = |tokens: usize| utxo(1, home(), 5_000_000, &junk[..tokens]);
     let holds = |tokens: usize| {
@@ -143,7 +143,7 @@ fn laden(number: u32, tokens: impl Iterator<Item = String>) -> Utxo {
 }
 
 #[test]
-fn outputs_full_of_tokens_that_are_richer_than_each_of_ones_own_keep_nothing_back() {
+fn rich_outputs_full_of_tokens_do_not_block_a_sweep() {
     let tokens = |number: u32| (0..40).map(move |token| format!("{}{number:032x}{token:032x}", "ab".repeat(28)));
     for gifts in 4..16 {
         let gifts: Vec<Utxo> = (100..100 + gifts).map(|number| laden(number, tokens(number))).collect();
@@ -164,7 +164,7 @@ fn outputs_full_of_tokens_that_are_richer_than_each_of_ones_own_keep_nothing_bac
 }
 
 #[test]
-fn outputs_whose_tokens_ask_for_more_together_than_apart_keep_nothing_back() {
+fn outputs_whose_tokens_need_more_lovelace_together_do_not_block_a_sweep() {
     // A hundred policies each.
     let tokens = |number: u32| (0..100).map(move |token| format!("{number:028x}{token:028x}{}", "ab".repeat(32)));
     let utxos = [utxo(1, home(), 4_000_000, &[]), laden(100, tokens(100)), laden(101, tokens(101))];
