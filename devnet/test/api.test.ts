@@ -146,7 +146,7 @@ test("every endpoint answers in the documented shape and types, with nothing bes
   }
 });
 
-test("what a transaction is submitted for is answered in the documented shape, too", async () => {
+test("submissions and evaluations are answered in the documented shape, too", async () => {
   const [, , , , , last] = coins;
   assert.ok(last);
   const { cbor } = build(payment(last));
@@ -221,7 +221,7 @@ test("an address that the chain never saw is a 404, an emptied one an empty page
   assert.equal((await devnet.get(`/addresses/${stranger.text}/transactions`)).body.length, 2);
 });
 
-test("what is no address of this network is a 400", async () => {
+test("an address of another network is a 400", async () => {
   const mainnet = bech32.encode("addr", bech32.toWords(Uint8Array.of(0x61, ...alice.address.subarray(1))), false);
   const wrong = `${alice.text.slice(0, -1)}${alice.text.endsWith("q") ? "p" : "q"}`;
   for (const text of [mainnet, wrong, "nonsense", rewards]) {

@@ -40,7 +40,7 @@ test("a fault concerns its endpoint and method only", async () => {
   assert.equal((await devnet.get("/blocks/latest")).status, 200);
 });
 
-test("what says whether a transaction is there has bad days, too", async () => {
+test("the endpoints that show a transaction have faults, too", async () => {
   const { cbor, hash } = paying(5);
   assert.equal((await devnet.submit(cbor)).status, 200);
   await fault({ endpoint: "/mempool/*", status: 500, times: 1 });
@@ -58,7 +58,7 @@ test("what says whether a transaction is there has bad days, too", async () => {
   await assert.rejects(devnet.get("/network/eras"));
 });
 
-test("the rate limit is a 429 that a client can tell", async () => {
+test("the rate limit is a recognisable 429", async () => {
   await fault({ rateLimit: true, times: 1 });
   const { status, body } = await devnet.get("/genesis");
   assert.equal(status, 429);
@@ -121,7 +121,7 @@ test("a stale view shows an address as it was some blocks ago", async () => {
   assert.ok((await refs()).includes(`${hash}#1`));
 });
 
-test("a lie tells another amount of lovelace wherever one is told", async () => {
+test("a lie shows another amount of lovelace in every answer", async () => {
   const told = async () => {
     const [output] = (await devnet.get(`/addresses/${alice.text}/utxos`)).body;
     return output.amount.find(({ unit }: { unit: string }) => unit === "lovelace").quantity;

@@ -48,7 +48,7 @@ test("a submitted transaction waits in the mempool until the next block", async 
   assert.deepEqual((await devnet.get("/mempool")).body, []);
 });
 
-test("what the mempool has made can be spent, and both go into one block in order", async () => {
+test("outputs in the mempool can be spent, and both transactions go into one block in order", async () => {
   const first = build(payment(coin()));
   const second = build(
     payment(
@@ -64,7 +64,7 @@ test("what the mempool has made can be spent, and both go into one block in orde
   assert.deepEqual(txs, [first.hash, second.hash]);
 });
 
-test("what the mempool has spent cannot be spent again, and the same bytes are no exception", async () => {
+test("outputs spent in the mempool cannot be spent again, not even by the same bytes", async () => {
   const from = coin();
   const { cbor } = build(payment(from));
   await accepted(cbor);
@@ -78,7 +78,7 @@ test("what the mempool has spent cannot be spent again, and the same bytes are n
   assert.equal((await devnet.submit(cbor)).status, 400);
 });
 
-test("what expires in the mempool is dropped with what was built on it", async () => {
+test("a transaction that expires in the mempool is dropped with its successors", async () => {
   const slot = devnet.ledger.clock.slot();
   const expiring = build(payment(coin(), { body: new Map([[3, write.int(slot + 100)]]) }));
   const child = build(
@@ -132,7 +132,7 @@ test("a script that fails costs the collateral and does nothing else", async () 
   assert.ok(devnet.ledger.chain.unspent({ txHash: hash, index: 1 }), "the collateral's return can be spent");
 });
 
-test("a rollback takes blocks away with what they did", async () => {
+test("a rollback removes blocks with their effects", async () => {
   const from = coin();
   const { cbor, hash } = build(payment(from));
   const before_ = (await devnet.get(`/addresses/${bob.text}`)).body.amount[0].quantity;
@@ -165,7 +165,7 @@ test("a rollback that keeps transactions puts them into the mempool in their ord
   assert.deepEqual(txs, [first.hash, second.hash]);
 });
 
-test("what depended on a rolled back transaction leaves the mempool with it", async () => {
+test("successors of a rolled back transaction leave the mempool with it", async () => {
   const first = build(payment(coin()));
   await accepted(first.cbor);
   await devnet.control("/block");

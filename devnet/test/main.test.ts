@@ -56,12 +56,12 @@ test("--help says how to start it", async () => {
   assert.match(output, /--block-time/);
 });
 
-test("an option that is none, or out of range, ends with a usage error", async () => {
+test("an unknown option, or one out of range, ends with a usage error", async () => {
   assert.equal((await finished(["--blocktime", "1"])).code, 2);
   assert.equal((await finished(["--port", "70000"])).code, 2);
 });
 
-test("everything is there again after a stop: chain, mempool, clock, stake accounts", async () => {
+test("chain, mempool, clock and stake accounts survive a stop", async () => {
   const first = await run();
   const coins = await first.fund(alice, COIN, { count: 3 });
   const [one, two] = coins;
@@ -91,7 +91,7 @@ test("everything is there again after a stop: chain, mempool, clock, stake accou
   assert.equal(await second.stop("SIGINT"), 0);
 });
 
-test("a kill at any moment loses nothing that was answered", async () => {
+test("a kill at any moment loses no answered submission", async () => {
   const first = await run();
   const [coin] = await first.fund(bob, COIN);
   assert.ok(coin);
@@ -115,7 +115,7 @@ test("a kill at any moment loses nothing that was answered", async () => {
   assert.equal(await third.stop("SIGTERM"), 0);
 });
 
-test("the environment says what the command line does not", async () => {
+test("the environment sets options that the command line leaves out", async () => {
   const other = mkdtempSync(join(tmpdir(), "devnet-env-"));
   const child = spawn(process.execPath, [MAIN], {
     env: { ...process.env, DEVNET_PORT: "0", DEVNET_STATE: other, DEVNET_BLOCK_TIME: "0.1" },

@@ -32,7 +32,7 @@ function mutated(cbor: Uint8Array): Uint8Array {
   return copy;
 }
 
-test("no change of bytes makes the ledger stumble, and none that it accepts changes what was signed", async () => {
+test("no changed bytes crash the ledger, and accepted ones keep the signed body", async () => {
   const [coin, collateral] = held.coins;
   assert.ok(coin && collateral);
   const valid = [build(payment(coin)), build(scriptSpend(held.succeeds, [collateral], SUCCEEDS))];

@@ -24,7 +24,7 @@ async function soonest(path: string): Promise<number> {
   return least;
 }
 
-test("a history is loaded as it would be submitted, and what the rules refuse is not", async () => {
+test("a history is loaded by the rules of submission, which refuse invalid transactions", async () => {
   const spend = (input: Input | undefined, holding: bigint, signer = alice) =>
     build({ inputs: input ? [input] : [], holding, outputs: [], change: alice, signers: [signer] });
   let [input] = await devnet.fund(alice, 100_000_000n);

@@ -19,7 +19,7 @@ const NEEDED: { readonly [endpoint: string]: readonly string[] } = { "/epochs/la
 /** What the description's example leaves out: the end of each list, and a number. */
 const ELIDED = { cost_models_raw: { PlutusV3: [100788, 420, 1] }, min_fee_ref_script_cost_per_byte: 15 };
 
-test("the recorded examples are the description's", () => {
+test("the recorded examples equal those of the vendor's description", () => {
   const endpoints = askedEndpoints().filter((endpoint) => !NO_EXAMPLE.includes(endpoint));
   assert.ok(endpoints.length >= 10, "the adapters' texts are no longer found");
   const answers = Object.fromEntries(

@@ -65,7 +65,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     return { wallet, account, token: tokens.access_token };
   }
 
-  it("that asks all it may keeps its owner from nothing", async () => {
+  it("that uses up its rate limits does not slow its owner", async () => {
     const { account, token } = await owned();
     const lowered = JSON.stringify({ maxPerPaymentAda: 1, dailyBudgetAda: 1 });
     const headers = { "content-type": "application/json" };
@@ -93,7 +93,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     await world.ledger.clearFaults();
   });
 
-  it("buys nothing once it is removed, though it was let in before", async () => {
+  it("buys nothing once it is removed, even with a request begun before", async () => {
     const { account, token } = await owned();
     const listing = await list(world.api, world.person("seller"), { priceLovelace: "4000000" });
     const body = JSON.stringify(message("buy_listing", { id: listing.id, mode: "instant" }));
@@ -122,7 +122,7 @@ describe("an agent", { timeout: 120_000 }, () => {
     assert.equal(await spentToday(account), "0");
   });
 
-  it("spends under its own name, even where others ask for the same afterwards", async () => {
+  it("spends under its own name, even if another agent asks for the same listing later", async () => {
     const { wallet, account, token } = await owned();
     const listing = await list(world.api, world.person("seller"), { priceLovelace: "4000000" });
     const other = await signInAgent(world.api, wallet, LIMITS);

@@ -31,7 +31,7 @@ describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
     return times.map((name) => (Number(terms[name]) - Date.now()) / MINUTE_MS);
   };
 
-  it("moves no deadline of an offer, is reported by the watcher, and takes no payment", async () => {
+  it("moves no deadline of an offer, raises an alarm, and makes payments wait", async () => {
     const listing = await offer(world, world.person("creator"));
     const instant = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), instant);
@@ -54,7 +54,7 @@ describe("a newest block thirty days ahead", { timeout: 120_000 }, () => {
   });
 });
 
-describe("two confirmations asked for", { timeout: 600_000 }, () => {
+describe("a policy of two confirmations", { timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "surety-depth-"));
   let world: World;
   before(async () => {
@@ -66,7 +66,7 @@ describe("two confirmations asked for", { timeout: 600_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("are named in the terms, and content comes with the second block on top and not before", async () => {
+  it("is named in the terms, and delivers with the second block on top and not before", async () => {
     const listing = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), listing);
     const policy = payment.payload.accepted.extra.confirmationPolicy as { l1Confirmations: number };
@@ -84,7 +84,7 @@ describe("two confirmations asked for", { timeout: 600_000 }, () => {
     assert.equal(settlementOf(paid).transaction, payment.tx);
   });
 
-  it("are counted anew after a rollback: a payment that it took opens nothing", async () => {
+  it("counts anew after a rollback: a payment that was rolled back opens nothing", async () => {
     const listing = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), listing);
     const answer = present(world, listing, payment);
@@ -99,7 +99,7 @@ describe("two confirmations asked for", { timeout: 600_000 }, () => {
     assert.match(refusalOf(pending) ?? "", /pending/);
   });
 
-  it("are asked of every way to come back for the content, too", async () => {
+  it("holds for every way to redelivery, too", async () => {
     const [seller, payer] = [world.person("seller"), await world.buyer()];
     const listing = await list(world.api, seller);
     const payment = await makeOut(world, payer, listing);

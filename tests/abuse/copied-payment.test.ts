@@ -9,7 +9,7 @@ import { makeOut, present, termsOf, unlockUrl } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { unlockProof } from "../wallets/proof.ts";
 
-describe("a payment that its payer hands to the network first", { timeout: 120_000 }, () => {
+describe("a payment that its payer broadcasts first", { timeout: 120_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: false });
@@ -17,7 +17,7 @@ describe("a payment that its payer hands to the network first", { timeout: 120_0
   after(() => world?.stop());
 
   for (const grown of [false, true]) {
-    it(`buys what its payer wants, whatever a stranger presents it for before (${grown ? "in a block" : "refused"})`, async (t) => {
+    it(`buys its payer's listing though a stranger presents it for another first (${grown ? "in a block" : "refused"})`, async (t) => {
       const seller = world.person("seller");
       const [wanted, other] = [await list(world.api, seller), await list(world.api, seller)];
       const payer = await world.buyer();

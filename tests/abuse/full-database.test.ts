@@ -86,7 +86,7 @@ describe("a database with little room", { timeout: 120_000 }, () => {
     assert.equal((await comeBack(world, buyer, listing)).text, listing.content, "what was bought is there");
   });
 
-  it("is served as any other, and told of, where it takes up more than 32 bits count", async () => {
+  it("is served and reported correctly above 4 GiB", async () => {
     const large = await startWorld({ blockTime: 0, watcher: {} });
     try {
       const [seller, buyer] = [large.person("seller"), await large.buyer()];

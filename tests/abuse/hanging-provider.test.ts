@@ -10,14 +10,14 @@ const NEVER_MS = 60_000;
 /** Before a dispute's window: time for some locks. */
 const SHORTLY_S = 240;
 
-describe("answers that never end", { timeout: 720_000 }, () => {
+describe("provider answers that never end", { timeout: 720_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ escrow: true, watcher: {}, arbiter: true });
   });
   after(() => world?.stop());
 
-  it("take their part of a tick and no more, which does what else is due and asks the arbiter", async () => {
+  it("take a bounded part of a tick, which still does its other work and asks the arbiter", async () => {
     const listing = await offer(world, world.person("creator"));
     const buyers = [0, 1, 2].map(() => world.person("buyer", { kind: "enterprise" })) as [Wallet, Wallet, Wallet];
     await world.ledger.fund(

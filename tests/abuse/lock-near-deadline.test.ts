@@ -12,7 +12,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 
 const MINUTE_MS = 60_000;
 
-describe("a lock that was left", { timeout: 240_000 }, () => {
+describe("a lock whose buyer left", { timeout: 240_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: true, watcher: {} });
@@ -27,7 +27,7 @@ describe("a lock that was left", { timeout: 240_000 }, () => {
     assert.equal(answer.text.includes(content), false);
   };
 
-  it("gives its content with a result, and not before where little time is left", async () => {
+  it("is delivered with its result, and not earlier where little time is left", async () => {
     const [listing, buyer] = [await offer(world, world.person("creator")), await world.buyer()];
     const { blockfrost } = world.ledger;
     const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };

@@ -109,14 +109,14 @@ async function inWorld(use: (world: World, listing: Listed) => Promise<number>):
   }
 }
 
-describe("long answers of one network, at once", { timeout: 600_000 }, () => {
-  it("are made a few at a time: a seller's sales", () =>
+describe("concurrent long answers to one network", { timeout: 600_000 }, () => {
+  it("are bounded for a seller's sales", () =>
     inWorld((world, listing) => {
       sold(world, listing);
       return flood(`${world.api}/purchases?seller=${listing.sellerAddress}`);
     }));
 
-  it("are made a few at a time: an account", () =>
+  it("are bounded for an account", () =>
     inWorld(async (world) => {
       const owner = world.person("owner");
       const { token } = await signIn(world.api, owner);
@@ -124,7 +124,7 @@ describe("long answers of one network, at once", { timeout: 600_000 }, () => {
       return flood(`${world.api}/me`, { authorization: `Bearer ${token}` });
     }));
 
-  it("are made a few at a time: the newest listings, when many of them changed", async () => {
+  it("are bounded for the newest listings when many changed", async () => {
     const world = await startWorld({ blockTime: 0, escrow: false });
     try {
       const listing = await list(world.api, world.person("seller"));

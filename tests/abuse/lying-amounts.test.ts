@@ -13,7 +13,7 @@ const ADA = 1_000_000n;
 const OUTPUTS = ["/txs/*/utxos", "/addresses/*/utxos"];
 const TOLD = { "too much": `${100n * ADA}`, "too little": "1500000" };
 
-describe("whatever the chain's provider says that outputs hold", { timeout: 180_000 }, () => {
+describe("a provider that lies about amounts", { timeout: 180_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld();
@@ -26,7 +26,7 @@ describe("whatever the chain's provider says that outputs hold", { timeout: 180_
   };
   const written = (): unknown => world.rows("SELECT count(*) AS purchases FROM purchases")[0];
 
-  it("who has too little pays with nothing", async () => {
+  it("a payment from too little money is refused", async () => {
     const payer = await world.rich(3n * ADA);
     const listing = await world.list({ priceLovelace: `${50n * ADA}` });
     const before = written();
@@ -43,7 +43,7 @@ describe("whatever the chain's provider says that outputs hold", { timeout: 180_
   });
 
   for (const [what, lovelace] of Object.entries(TOLD)) {
-    it(`an honest payment waits for the truth, where ${what} is told, and is made once`, async () => {
+    it(`an honest payment is refused where ${what} is shown, and made once when the truth is`, async () => {
       const payer = await world.rich();
       const listing = await world.list();
       const payment = await makeOut(world, payer, listing);
@@ -55,7 +55,7 @@ describe("whatever the chain's provider says that outputs hold", { timeout: 180_
       assert.equal(await paidTo(world.ledger, listing.sellerAddress), BigInt(listing.priceLovelace));
     });
 
-    it(`a service wallet pays nothing, where ${what} is told, and once when the truth is`, async () => {
+    it(`a service wallet pays nothing where ${what} is shown, and once when the truth is`, async () => {
       const account = await open(world.api, world.person("owner"));
       await world.ledger.faucet(account.address, 20n * ADA);
       const listing = await world.list();

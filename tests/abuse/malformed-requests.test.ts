@@ -84,7 +84,7 @@ describe("odd requests", () => {
   });
   after(() => world?.stop());
 
-  it(`never break it: ${REQUESTS} of them, seed ${SEED}`, { timeout: 240_000 }, async (t) => {
+  it(`get no answer 500 and no panic: ${REQUESTS} of them, seed ${SEED}`, { timeout: 240_000 }, async (t) => {
     const random = randomOf(SEED);
     const statuses = new Map<number, number>();
     const odd = Array.from({ length: REQUESTS }, () => oddRequest(random, good));
@@ -106,7 +106,7 @@ describe("odd requests", () => {
     assert.ok((statuses.get(400) ?? 0) > 0 && (statuses.get(402) ?? 0) > 0 && (statuses.get(404) ?? 0) > 0);
   });
 
-  it("leave it working, with nothing sold and nothing shown", async () => {
+  it("leave the service working, with nothing sold and nothing disclosed", async () => {
     assert.deepEqual(json(await send(`${world.api}/health`)), { ok: true, network: "preprod" });
     assert.deepEqual(await purchasesOf(world, good.seller), []);
     assert.equal((await send(`${world.api}/listings`)).text.includes(SECRET), false);

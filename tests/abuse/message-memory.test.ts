@@ -72,7 +72,7 @@ class HeldMessage {
   }
 }
 
-describe("messages that are small to send", { timeout: 240_000 }, () => {
+describe("small messages that grow in memory", { timeout: 240_000 }, () => {
   let world: World;
   const messages: HeldMessage[] = [];
   before(async () => {
@@ -83,7 +83,7 @@ describe("messages that are small to send", { timeout: 240_000 }, () => {
     await world?.stop();
   });
 
-  it("take no more memory than there is, though all are finished at once", async () => {
+  it("stay within the worker's memory when all are finished at once", async () => {
     for (let n = 0; n < MESSAGES; n++) messages.push(new HeldMessage(world.api));
     // What is sent before them is read before them.
     for (let n = 0; n < 20; n++) assert.equal((await send(`${world.api}/listings`)).status, 200);
@@ -94,7 +94,7 @@ describe("messages that are small to send", { timeout: 240_000 }, () => {
     assert.deepEqual([...new Set(statuses)], [400]);
   });
 
-  it("are refused wherever their values are kept while others are asked", async () => {
+  it("are refused wherever their values are held during other calls", async () => {
     const headers = { "content-type": "application/json" };
     const body = `{"x":[${'{"":0},'.repeat(10_000)}0]}`;
     for (const path of [
@@ -106,7 +106,7 @@ describe("messages that are small to send", { timeout: 240_000 }, () => {
     }
   });
 
-  it("are all answered with a long content, a few at a time", async () => {
+  it("are all answered with a long content, with a bounded number at once", async () => {
     const content = "x".repeat(1 << 20);
     const listing = await list(world.api, world.person("seller"), { content });
     const buyer = await world.buyer();
@@ -141,7 +141,7 @@ describe("drafts for a wallet full of made-up tokens", { timeout: 240_000 }, () 
     ],
   ];
   for (const [what, wallet] of wallets)
-    it(`${what}, take no more memory than there is, and keep no one else from buying`, async () => {
+    it(`${what}, stay within the worker's memory, and others buy beside them`, async () => {
       const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());
       const changeAddress = world.person("newcomer").address;
       const body = `{"action":"SetRefundRequested","changeAddress":"${changeAddress}",${wallet(changeAddress)}}`;

@@ -55,7 +55,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     };
   }
 
-  it(`a refused payment costs at most ${REFUSED_CALLS} outside calls, the same one again as well`, async (t) => {
+  it(`a refused payment costs at most ${REFUSED_CALLS} outside calls, also when repeated`, async (t) => {
     const to = (address: string, lovelace: bigint) => ({ address, lovelace });
     const ways: Record<string, PaymentOptions> = {
       "too little": { outputs: ({ payTo, amount }) => [to(payTo, BigInt(amount) - 1n)] },
@@ -107,7 +107,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     return () => present(world, listing, payment);
   }
 
-  it(`one that passes every check costs at most ${ACCEPTED_CALLS} before it is submitted`, async (t) => {
+  it(`a payment that passes every check costs at most ${ACCEPTED_CALLS} before it is submitted`, async (t) => {
     const listing = await sold();
     const payer = await world.buyer();
     const [payment, other] = [await makeOut(world, payer, listing), await makeOut(world, payer, listing, { ttl: 200 })];
@@ -121,7 +121,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     await world.ledger.block();
   });
 
-  it(`${CONFLICTING} large payments over one output leave the row of the one that is paid`, async (t) => {
+  it(`${CONFLICTING} large payments over one output leave one row, of the paid one`, async (t) => {
     const payer = await Stranger.with(world, 2_000_000_000n);
     const listings = await Promise.all(Array.from({ length: LISTINGS }, sold));
     const listingOf = (n: number) => listings[n % LISTINGS] as Listing;
@@ -192,7 +192,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     assert.equal(refusalOf(answer), "invalid_exact_cardano_payload_ttl_expired");
   });
 
-  it("names for payments that who owns a listing makes up leave eight rows", async () => {
+  it("payment identifiers made up by a listing's owner leave at most eight rows", async () => {
     const [listing, payer] = [await sold(), await world.buyer()];
     assert.equal((await settle(world, listing, await makeOut(world, payer, listing))).status, 200);
     const again = await makeOut(world, payer, listing);
@@ -231,7 +231,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     assert.equal(count("SELECT count(*) FROM outbox WHERE state IN ('refused', 'expired')"), 0);
   });
 
-  it("payments that are in no block when their time is over leave nothing either", async () => {
+  it("payments that expire without a block leave no rows either", async () => {
     const listing = await sold();
     const payer = await world.buyer();
     const payment = await makeOut(world, payer, listing, { ttl: 60 });
@@ -302,7 +302,7 @@ describe("requests of strangers", { timeout: 900_000 }, () => {
   });
 });
 
-describe("what is stored and shown", { timeout: 120_000 }, () => {
+describe("stored and shown texts", { timeout: 120_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: false });
@@ -360,7 +360,7 @@ describe("what is stored and shown", { timeout: 120_000 }, () => {
     }
   });
 
-  it("an unpaid request and a session's look cost no call of the provider's", async () => {
+  it("an unpaid request and reading a session cost no provider call", async () => {
     const listing = await list(world.api, world.person("seller"));
     assert.equal(usage(await send(unlockUrl(world, listing))).calls, 0);
     const account = await open(world.api, world.person("owner"));

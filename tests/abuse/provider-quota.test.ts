@@ -32,7 +32,7 @@ async function presentUntilServed(world: World, listing: Listing, payment: Payme
   }
 }
 
-describe("calls before anything is paid", { timeout: 300_000 }, () => {
+describe("provider calls before a payment", { timeout: 300_000 }, () => {
   const LIMIT = 8;
   const folder = mkdtempSync(join(tmpdir(), "surety-provider-"));
   let world: World;
@@ -45,7 +45,7 @@ describe("calls before anything is paid", { timeout: 300_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("are so many in ten seconds, by whatever door and from however many networks", async (t) => {
+  it("are bounded in ten seconds over all doors and networks", async (t) => {
     const listing = await list(world.api, world.person("seller"));
     const accounts: Account[] = [];
     for (let n = 0; n < 4; n++) accounts.push(await open(world.api, world.person("newcomer")));
@@ -75,7 +75,7 @@ describe("calls before anything is paid", { timeout: 300_000 }, () => {
     }
   });
 
-  it("are no longer counted once a payment was submitted: it goes on while others have used them up", async () => {
+  it("are not counted once a payment was submitted, which goes on while others used them up", async () => {
     const listing = await list(world.api, world.person("seller"));
     const payment = await makeOut(world, await world.buyer(), listing);
     const paid = presentUntilServed(world, listing, payment, "203.0.113.200");
@@ -108,7 +108,7 @@ describe("at the rates that are deployed", { timeout: 900_000 }, () => {
   };
   const slowest = (served: { ms: number }[]) => Math.max(...served.map(({ ms }) => ms)) / 1_000;
 
-  it("honest buyers are served within 30 seconds beside three networks that have refused payments looked at", async (t) => {
+  it("honest buyers are served within 30 seconds beside three networks of refused payments", async (t) => {
     const [refused, payments] = [
       await makeOut(world, await world.buyer(), listing, { ttl: 400 }),
       await paymentsOf(15),

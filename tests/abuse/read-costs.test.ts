@@ -31,7 +31,7 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("are refused where they reach the database, and answered from memory free of charge", async () => {
+  it("are limited where they reach the database, and free where memory answers", async () => {
     const listing = await list(world.api, world.person("seller"));
     const html = { headers: { accept: "text/html" } };
     const id = (n: number) => n.toString(16).padStart(64, "0");
@@ -73,14 +73,14 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
     json(await known(), 200);
   });
 
-  it("cost nothing where what all may read has not changed, however long it is", async () => {
+  it("cost nothing for a public answer of any length that has not changed", async () => {
     await list(world.api, world.person("seller"));
     const headers = { "cf-connecting-ip": "203.0.113.200" };
     const used = await usageAgain(() => send(`${world.api}/sitemap.xml`, { headers }));
     assert.deepEqual(used, { batches: 0, statements: 0, calls: 0 });
   });
 
-  it("are refused as well where all that is asked is whether what is known is so still", async () => {
+  it("are limited for conditional requests, too", async () => {
     const listing = await list(world.api, world.person("seller"));
     for (const [place, path] of ["/listings", `/listings/${listing.id}`, "/listings?q=hero"].entries()) {
       const ask = () => send(`${world.api}${path}`, { headers: { "cf-connecting-ip": `203.0.113.${place}` } });
@@ -97,7 +97,7 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
     }
   });
 
-  it("count for an IPv6 network, a /64, whichever of its addresses they come from, and for no other", async () => {
+  it("count for an IPv6 /64 as a whole, and for no other network", async () => {
     const look = (network: string, host: number) =>
       send(`${world.api}/purchases/${"0".repeat(64)}`, {
         headers: { "cf-connecting-ip": `2001:db8:1:${network}::${host}` },
@@ -109,7 +109,7 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
     assert.equal((await look("2", 1)).status, 404);
   });
 
-  it("find no more room of a day than there is, and are told when there is more", async () => {
+  it("stop at the daily quota, and are told when the next begins", async () => {
     let refused: Answer | undefined;
     for (let n = 0; n < 4 && refused === undefined; n++) {
       const stranger = world.person(`stranger ${n}`);

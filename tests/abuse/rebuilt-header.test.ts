@@ -43,7 +43,7 @@ describe("a payment that a thief copies from the chain", { timeout: 360_000 }, (
     ["instant", "default"],
     ["protected", "escrow"],
   ] as const)
-    it(`opens nothing to who makes the stock client's header again while its sender waits (${mode})`, async () => {
+    it(`opens nothing for a thief who rebuilds the stock client's header while its sender waits (${mode})`, async () => {
       const listing = await list(world.api, world.person("seller"), { modes: [mode], priceLovelace: "10000000" });
       const buyer = await world.buyer();
       // The thief asks for the terms, as anyone may, and watches the chain. Nothing else of the purchase is known to him.

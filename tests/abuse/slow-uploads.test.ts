@@ -56,7 +56,7 @@ describe("bodies that arrive slowly", { timeout: 600_000 }, () => {
     await world?.stop();
   });
 
-  it("hold a share of the memory that is for them, keep no other network's out, and are given up", async () => {
+  it("hold a bounded share of memory, leave room for other networks, and time out", async () => {
     const upload = (network: string, path?: string, length?: number) => {
       const one = new SlowUpload(world.api, network, path, length);
       open.push(one);
@@ -80,7 +80,7 @@ describe("bodies that arrive slowly", { timeout: 600_000 }, () => {
     assert.equal(await message, 408, "a message is given up as well");
   });
 
-  it("keep no memory beyond a share where they are short and many, of one network", async () => {
+  it("hold a bounded share of memory when many short ones come from one network", async () => {
     const flood = Array.from({ length: MESSAGES }, () => {
       const one = new SlowUpload(world.api, "203.0.113.5", "/mcp/open", MESSAGE);
       open.push(one);

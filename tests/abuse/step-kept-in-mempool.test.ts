@@ -16,7 +16,7 @@ import { startWorld, type World } from "../helpers/world.ts";
 import { seedHex } from "../wallets/keys.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
-describe("content that comes with its result", { timeout: 600_000 }, () => {
+describe("protected content", { timeout: 600_000 }, () => {
   let world: World;
   let listing: Listing & { content: string };
   before(async () => {
@@ -73,7 +73,7 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
     return { buyer, header: header(), id: sale.id };
   };
 
-  it("has one result, however many ask", async () => {
+  it("has one result for any number of requests", async () => {
     const locks = (): { id: string }[] =>
       rowsOf(world.state, "payments", "SELECT tx_id AS id FROM outbox WHERE kind = 'lock' AND state <> 'claimed'");
     const known = locks().length;
@@ -96,13 +96,13 @@ describe("content that comes with its result", { timeout: 600_000 }, () => {
     assert.equal(results(bought.at(-1)?.id ?? ""), 1);
   });
 
-  it("is there in one request, with the result on its way", async () => {
+  it("is delivered in one request once its result is in a block", async () => {
     const buyers = await world.buyers(4);
     const ids = await withBlocks(() => Promise.all(buyers.map((buyer) => lock(world, listing, buyer))));
     for (const id of ids) assert.equal(results(id), 1);
   });
 
-  it("is not given as long as a step is held that keeps the result out, and the money is only lent", async () => {
+  it("is not delivered while a conflicting step in the mempool could take the money back", async () => {
     const { header, id, buyer } = await leave();
     const { address, deadlines } = (await purchase(world, id)).escrow as {
       address: string;

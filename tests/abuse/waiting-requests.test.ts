@@ -59,7 +59,7 @@ describe("requests that wait for one payment's block", { timeout: 360_000 }, () 
   });
 
   for (const [n, { what, most, junk, accept }] of KINDS.entries())
-    it(`${what}: no more than there is room for, and others buy beside them`, async () => {
+    it(`${what}: the number of waiting requests is bounded, and others buy beside them`, async () => {
       const from = { "cf-connecting-ip": `203.0.113.${n + 1}` };
       const [listing, other] = [
         await list(world.api, world.person("seller")),
@@ -108,7 +108,7 @@ describe("requests that wait for one payment's block", { timeout: 360_000 }, () 
     });
 });
 
-describe("what waits for a block", { timeout: 720_000 }, () => {
+describe("a request that waits for a block", { timeout: 720_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: false });
@@ -130,7 +130,7 @@ describe("what waits for a block", { timeout: 720_000 }, () => {
     return (await memory()) - before;
   }
 
-  it("holds no content of a mebibyte beside it, though who pays is who sells", async () => {
+  it("holds no content of a mebibyte in memory, even for a seller who buys", async () => {
     const seller = world.person("seller");
     const listing = await list(world.api, seller, { priceLovelace: `${ADA}`, content: "x".repeat(1 << 20) });
     const buyers = await world.buyers(HELD, 4n * ADA);
@@ -141,7 +141,7 @@ describe("what waits for a block", { timeout: 720_000 }, () => {
     assert.ok(mebibytes < MOST_MIB, `${HELD} payments took ${mebibytes} MiB`);
   });
 
-  it("holds no datum that lies in the outputs of the service wallet that pays", async () => {
+  it("holds no datum of the service wallet's outputs in memory", async () => {
     const account = await open(world.api, world.person("owner"));
     assert.equal((await account.setLimits(1, 500)).status, 200);
     const datum = hex(write.array(Array.from({ length: 225 }, () => write.bytes(new Uint8Array(62)))));

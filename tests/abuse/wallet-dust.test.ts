@@ -37,7 +37,7 @@ describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {
     assert.equal(json<{ content: string }>(answer).content, listing.content);
   };
 
-  it(`${MORE} outputs with scripts before the money: it is found, spent and withdrawn`, async () => {
+  it(`${MORE} outputs with scripts before the money do not hide it from purchases and withdrawals`, async () => {
     const who = await account();
     await stranger.dusts(who.address, MORE, DUST);
     await world.ledger.faucet(who.address, 30n * ADA);
@@ -47,20 +47,20 @@ describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {
     assert.ok(BigInt(withdrawn.lovelace) > ADA, withdrawn.lovelace);
   });
 
-  it("nothing but outputs with scripts pays, too", async () => {
+  it("a wallet with nothing but script outputs pays", async () => {
     const who = await account();
     await stranger.dusts(who.address, 120, DUST);
     await buys(who, 2n * ADA);
     await buys(who, 20n * ADA);
   });
 
-  it("what came in thirty small payments pays one price", async () => {
+  it("thirty small payments received pay one price", async () => {
     const who = await account();
     for (let n = 0; n < 30; n++) await world.ledger.fund([who.address], DUST);
     await buys(who, 30n * ADA);
   });
 
-  it(`${MANY} of them before and after the money leave the wallet able to pay`, async (t) => {
+  it(`${MANY} outputs with scripts before and after the money leave the wallet able to pay`, async (t) => {
     const who = await account();
     await stranger.dusts(who.address, MANY, DUST);
     await world.ledger.faucet(who.address, 40n * ADA);
@@ -70,7 +70,7 @@ describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {
     t.diagnostic(`left: ${await balance(world, who.address)} lovelace`);
   });
 
-  it("outputs that carry much of a script each cost what they cost, and block nothing", async () => {
+  it("outputs with large scripts cost their fee and block no payment", async () => {
     const who = await account();
     await stranger.floods(
       Array.from({ length: 20 }, () => ({
@@ -81,7 +81,7 @@ describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {
     await buys(who, 2n * ADA);
   });
 
-  it("the platform's wallet under them posts and collects in time", async () => {
+  it("the platform's wallet among such outputs posts and collects in time", async () => {
     const { platform = "" } = world.stack.wallets ?? {};
     await stranger.dusts(platform, MANY, DUST);
     const id = await lock(world, await offer(world, world.person("creator")), await world.buyer());

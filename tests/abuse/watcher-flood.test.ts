@@ -112,7 +112,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     assert.deepEqual((await told(world, id)).slice(0, 3), ["FundsLocked", "ResultSubmitted", "Disputed"]);
   });
 
-  it(`${FLOOD} foreign transactions before and after a hidden step leave it no later`, async (t) => {
+  it(`${FLOOD} foreign transactions before and after a hidden step do not delay it`, async (t) => {
     const stranger = await Stranger.with(world, 3_000_000_000n);
     const drafts = Array.from({ length: FLOOD / 2 }, () => ({ outputs: [{ address: escrow, lovelace: 1_000_000n }] }));
     const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
@@ -139,7 +139,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     );
   });
 
-  it(`${JUDGED} purchases judged before each tick keep no other result waiting`, async (t) => {
+  it(`${JUDGED} purchases with a verdict before each tick delay no other result`, async (t) => {
     const buyers = await world.buyers(JUDGED);
     const listing = await offer(world, world.person("creator"));
     const ids = await lockAll(world, listing, buyers);
@@ -177,7 +177,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     t.diagnostic(`ticks after ${JUDGED} verdicts each: ${calls} calls, ${before.calls} before`);
   });
 
-  it("verdicts repeated in a session dispute once, and others are served in the same tick", async () => {
+  it("repeated verdicts in a session dispute once and delay no other sale", async () => {
     const owner = await account(world);
     await post(
       `${world.api}/me/agent-limits`,
@@ -211,7 +211,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     }
   });
 
-  it("a dispute that is lost by a buyer with more collateral than the price pays the creator", async () => {
+  it("a buyer with more collateral than the price who loses a dispute pays the creator", async () => {
     const buyer = await Stranger.with(world, 100_000_000n);
     const listing = await offer(world, world.person("creator"));
     const id = await lockByHand(buyer, listing, { laden: [] }, 30_000_000n);
@@ -228,7 +228,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     assert.equal(await balance(world, listing.sellerAddress), CREATORS_PART);
   });
 
-  it(`${DISPUTES} disputes whose time ends before a new sale's keep its result waiting for no tick`, async (t) => {
+  it(`${DISPUTES} disputes with earlier deadlines do not delay a new sale's result`, async (t) => {
     const [owner, creator] = [await account(world), world.person("creator")];
     await world.ledger.faucet(owner.wallet, 1_000_000_000n);
     const limits = { maxPerPaymentAda: 100, dailyBudgetAda: 500 };

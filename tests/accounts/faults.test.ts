@@ -160,7 +160,7 @@ async function purchases(cases: readonly Case[]): Promise<Purchase[]> {
 }
 
 describe("a purchase", () => {
-  it("while the provider cannot be asked, is refused with 503, and nothing is spent", async () => {
+  it("while the provider is down, is refused with 503, and nothing is spent", async () => {
     const tries = await purchases(failing(["tip", "parameters", "outputs"]));
     for (const { name, answer } of tries) assert.equal((await answer).status, 503, name);
     await count("purchase, reading", tries, async (it) => {
@@ -169,14 +169,14 @@ describe("a purchase", () => {
     });
   });
 
-  it("while submitting goes wrong in every way, is made once or not at all", async () => {
+  it("under every submission fault, is made once or not at all", async () => {
     const tries = await purchases(submitting);
     await Promise.all(tries.map(halfWay));
     aMinutePasses();
     await count("purchase, submitting", tries, inTheEnd);
   });
 
-  it("while its block cannot be looked for, goes on at the next look", async () => {
+  it("while its block cannot be read, resumes at the next request", async () => {
     const each = Object.entries(kinds).map(([what, fault]) =>
       at("block", `${what}, for a look`, { ...fault, times: 3 }),
     );
@@ -185,7 +185,7 @@ describe("a purchase", () => {
     await count("purchase, looking", tries, inTheEnd);
   });
 
-  it("from a view of the wallet that is some blocks old, spends nothing twice", async () => {
+  it("from an outdated view of the wallet, spends no output twice", async () => {
     const { owner, account } = await accountWithFunds();
     await world.ledger.block(5);
     const tries: Purchase[] = [];
@@ -205,7 +205,7 @@ describe("a purchase", () => {
     await balanced(world, account);
   });
 
-  it("refused by a provider that passed it on all the same, is not paid again", async () => {
+  it("refused by a provider that forwarded it, is not paid again", async () => {
     const { account } = await accountWithFunds();
     const listing = await world.list();
     await world.ledger.fault({ endpoint: steps.submit, when: "after", status: 400, times: 1 });
@@ -221,7 +221,7 @@ describe("a purchase", () => {
     await balanced(world, account);
   });
 
-  it("on the change of a payment that a node lost, sends that one again first", async () => {
+  it("on change of a payment that a node lost, submits that payment again first", async () => {
     const { account } = await accountWithFunds();
     const [lost, next] = [await world.list(), await world.list()];
     await world.ledger.fault({ endpoint: steps.submit, dropSubmit: true, times: 1 });
@@ -254,7 +254,7 @@ describe("a withdrawal", () => {
     await balanced(world, account);
   };
 
-  it("while the provider cannot be asked, is refused with 503, and nothing is sent", async () => {
+  it("while the provider is down, is refused with 503, and nothing is sent", async () => {
     const tries: Try[] = [];
     for (const it of failing(["tip", "parameters", "outputs"])) tries.push(await provoke(it, withdraw));
     for (const { name, account, answer } of tries) {
@@ -264,15 +264,15 @@ describe("a withdrawal", () => {
     await count("withdrawal, reading", tries, judge);
   });
 
-  it("while submitting goes wrong in every way, is sent once", async () => {
+  it("under every submission fault, is sent once", async () => {
     const tries: Try[] = [];
     for (const it of submitting) tries.push(await provoke(it, withdraw));
     await count("withdrawal, submitting", tries, judge);
   });
 });
 
-describe("a provider that hangs for good", () => {
-  it("holds neither a purchase nor a withdrawal for longer than its time", async () => {
+describe("a provider that hangs", () => {
+  it("delays neither a purchase nor a withdrawal beyond its time limit", async () => {
     const [buyer, other] = [await accountWithFunds(), await accountWithFunds()];
     const listing = await world.list();
     await world.ledger.fault({ endpoint: steps.tip, latencyMs: HANG });

@@ -34,7 +34,7 @@ describe("for an operator", { concurrency: 3 }, () => {
     };
     const failedSignIn = async () => errorOf(await early(), 500);
 
-    it("that is missing or short stops the first use with its name, and is never a default", async () => {
+    it("that is missing or short fails at first use with its name, and has no default", async () => {
       const problems: [string, RegExp][] = [
         ["", /WALLET_MASTER_SECRET is not set/],
         ["11".repeat(31), /WALLET_MASTER_SECRET must be at least 64 hexadecimal characters/],
@@ -51,7 +51,7 @@ describe("for an operator", { concurrency: 3 }, () => {
       }
     });
 
-    it("rotates by version: old wallets keep working with their secret, new accounts get the new one", async () => {
+    it("rotates by version: old wallets keep their secret, new accounts get the new one", async () => {
       await world.kill();
       await world.restart({ WALLET_MASTER_SECRET: SECRET });
       const oldOwner = world.person("old owner");
@@ -178,7 +178,7 @@ describe("for an operator", { concurrency: 3 }, () => {
         .rows<{ state: string }>("SELECT state FROM outbox WHERE wallet = ?", account.address)
         .map(({ state }) => state);
 
-    it("between the claim and the submission, or after it, leaves what a retry finishes, once", async () => {
+    it("between claim and submission, or after it, leaves a payment that a retry finishes once", async () => {
       const [before, afterwards] = [await funded(), await funded()];
       const [one, two] = [await world.list(), await world.list()];
       // The second is sent and in no block; the first hangs on its way to the provider.
@@ -207,7 +207,7 @@ describe("for an operator", { concurrency: 3 }, () => {
       for (const account of [before, afterwards]) await balanced(world, account);
     });
 
-    it("in a withdrawal leaves what a retry finishes, once", async () => {
+    it("in a withdrawal leaves a transaction that a retry finishes once", async () => {
       const account = await funded();
       await world.ledger.fault({ endpoint: "/tx/submit", latencyMs: 60_000 });
       const unsent = account.withdraw().catch(() => undefined);

@@ -44,7 +44,7 @@ async function locked(purchases: readonly { id: string; escrow?: { address: stri
 }
 
 describe("protected purchases at once", () => {
-  it("of different listings are as many as the daily budget allows, each from inputs of its own", async () => {
+  it("of different listings succeed up to the daily budget, each from inputs of its own", async () => {
     const listings = await Promise.all(Array.from({ length: 12 }, offer));
     const account = await funded(60n * ADA, 20n * ADA, 20n * ADA);
     const answers = await Promise.all(listings.map(({ id }) => untilAnswered(() => account.tryBuy(id, "protected"))));
@@ -101,7 +101,7 @@ interface Try {
   readonly first: Promise<Answer>;
 }
 
-describe("a protected purchase on a bad day of the provider", () => {
+describe("a protected purchase under provider faults", () => {
   it("is made once or not at all, and made once in the end", async () => {
     const tries: Try[] = [];
     for (const [name, fault] of FAULTS) {

@@ -72,7 +72,7 @@ describe("races", () => {
     await balanced(world, account);
   });
 
-  it("when funds end before the budget, what there is pays for what it can, and the rest is told what is missing", async () => {
+  it("when funds end before the budget, affordable purchases succeed and the others name the missing amount", async () => {
     const ten = await listings(10, `${2n * ADA}`);
     const account = await open(world.api, world.person("short owner"));
     await world.ledger.faucet(account.address, 9n * ADA);

@@ -116,7 +116,7 @@ describe("challenges", () => {
     assert.equal(answer.digest, signinDigest(address, answer.nonce), "the client can check what it signs");
   });
 
-  it("only a preprod key address gets one: 400, naming the field", async () => {
+  it("are given to preprod key addresses alone, else 400 with the field's name", async () => {
     const refused = async (address: string, why: RegExp) =>
       assert.match(errorOf(await post(`${world.api}/auth/challenge`, { address }), 400), why, address);
     await refused(MAINNET, /^address: .*mainnet/);
@@ -159,7 +159,7 @@ describe("challenges", () => {
     assert.match(errorOf(await verify(world.api, again), 401), /the challenge expired or was used/);
   });
 
-  it("a stranger's for my address, answered or not, leaves mine alone", async () => {
+  it("a stranger's challenge for the same address leaves the owner's alone", async () => {
     const [me, stranger] = [world.person("me"), world.person("stranger")];
     const mine = await challenge(world.api, me.address);
     const theirs = await challenge(world.api, me.address);
@@ -170,7 +170,7 @@ describe("challenges", () => {
     json<SignedIn>(await verify(world.api, await answerOf(me, mine)));
   });
 
-  it("answers only for its owner: another owner's name, or no challenge at all, is a 401", async () => {
+  it("an answer for another owner, or without a challenge, is a 401", async () => {
     const [me, other] = [world.person("me"), world.person("other")];
     const asked = await challenge(world.api, me.address);
     const asOther = { ...(await answerOf(other, asked)), owner: other.address };
@@ -197,7 +197,7 @@ describe("challenges", () => {
     json<SignedIn>(await verify(world.api, answer));
   });
 
-  it("is live until its own time is over, whatever KV still has", async () => {
+  it("expires by its own time, even if KV still has it", async () => {
     const wallet = world.person("late");
     const before = new Set(entries(world).map(({ key }) => key));
     const asked = await challenge(world.api, wallet.address);
@@ -212,7 +212,7 @@ describe("challenges", () => {
     json<SignedIn>(await verify(world.api, answer));
   });
 
-  it("that is not seen yet where it is answered is a 401, and a new one signs in", async () => {
+  it("that KV does not show yet is a 401, and a new one signs in", async () => {
     const wallet = world.person("far");
     const answer = await answerOf(wallet, await challenge(world.api, wallet.address));
     unseen(world);
@@ -220,7 +220,7 @@ describe("challenges", () => {
     json<SignedIn>(await verify(world.api, await answerOf(wallet, await challenge(world.api, wallet.address))));
   });
 
-  it("is refused with 503 and when to come back where KV takes no more, and those before can be answered", async () => {
+  it("are refused with 503 and Retry-After where KV is full, and earlier ones still work", async () => {
     const wallet = world.person("crowded out");
     const asked = await challenge(world.api, wallet.address);
     const accept = refuseWrites(world);
@@ -234,7 +234,7 @@ describe("challenges", () => {
     json<SignedIn>(await verify(world.api, await answerOf(wallet, asked)));
   });
 
-  it("leaves nothing in the database, and no digest in KV, however often", async () => {
+  it("leave nothing in the database and no digest in KV", async () => {
     const { address } = world.person("many");
     const digests = new Set<string>();
     for (let asked = 0; asked < 100; asked += 1) {
@@ -246,7 +246,7 @@ describe("challenges", () => {
     assert.equal(kept([...digests]), undefined);
   });
 
-  it("opens a session for each that was given, of one owner at one time too", async () => {
+  it("open a session each, also for one owner at the same time", async () => {
     const wallet = world.person("two windows");
     const [one, two] = [await challenge(world.api, wallet.address), await challenge(world.api, wallet.address)];
     json<SignedIn>(await verify(world.api, await answerOf(wallet, two)));
@@ -273,7 +273,7 @@ describe("sessions", () => {
     }
   };
 
-  it("every route under /me needs one: 401 for none, a malformed one, and an unknown one", async () => {
+  it("are needed by every route under /me: 401 for a missing, malformed or unknown token", async () => {
     await asking();
     await asking("Bearer");
     await asking("Bearer nonsense");
@@ -281,7 +281,7 @@ describe("sessions", () => {
     await asking(`Bearer ${"0".repeat(64)}`);
   });
 
-  it("ends with logout, and only that one", async () => {
+  it("end by logout, one at a time", async () => {
     const wallet = world.person("leaver");
     const [one, two] = [await open(world.api, wallet), await open(world.api, wallet)];
     const left = await one.post("/auth/logout");
@@ -291,7 +291,7 @@ describe("sessions", () => {
     assert.equal((await two.me()).owner, wallet.address);
   });
 
-  it("ends everywhere where that is asked for, and for no other owner", async () => {
+  it("end everywhere on request, for that owner alone", async () => {
     const wallet = world.person("robbed");
     const sessions = [await open(world.api, wallet), await open(world.api, wallet)] as const;
     const other = await open(world.api, world.person("stayer"));
@@ -324,7 +324,7 @@ describe("sessions", () => {
     assert.ok(!readFileSync(join(world.state, "workers.log"), "utf8").includes(account.token));
   });
 
-  it("sell: the account is the seller, whatever the body says", async () => {
+  it("make the account the seller, even if the body names another", async () => {
     const [seller, other] = [world.person("session seller"), world.person("other")];
     const account = await open(world.api, seller);
     const offer = {
@@ -355,7 +355,7 @@ describe("sessions", () => {
     assert.match(errorOf(await account.post("/listings", { ...offer, title: "" }), 400), /^title/);
   });
 
-  it("a token is taken however its scheme is spelled", async () => {
+  it("take a token with its scheme in any case", async () => {
     const { token } = await signIn(world.api, world.person("speller"));
     for (const scheme of ["Bearer", "bearer", "BEARER"]) {
       json(await send(`${world.api}/me`, { headers: { authorization: `${scheme} ${token}` } }));

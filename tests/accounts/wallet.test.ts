@@ -53,7 +53,7 @@ describe("GET /me", () => {
     assert.ok(cost.batches <= 2 && cost.calls <= 1);
   });
 
-  it("shows what its owner bought from any address of its payment key, whichever wallet library signs", async () => {
+  it("shows purchases from any address of the owner's payment key, signed by any wallet library", async () => {
     for (const [name, signer] of Object.entries(signers)) {
       const buyer = await world.rich();
       const other = new Wallet(buyer.keys, { blockfrost: world.ledger.blockfrost, kind: "enterprise", signer });
@@ -127,7 +127,7 @@ describe("GET /me", () => {
 });
 
 describe("PUT /me/agent-limits", () => {
-  it("takes whole ADA within the ranges, to their ends", async () => {
+  it("takes whole ADA within the ranges, bounds included", async () => {
     const { account } = await owner();
     for (const [max, daily] of [
       [1, 1],
@@ -145,7 +145,7 @@ describe("PUT /me/agent-limits", () => {
     assert.deepEqual([limits.maxPerPaymentLovelace, limits.dailyBudgetLovelace], ["7000000", "30000000"]);
   });
 
-  it("sets when agents ask, from each purchase to never, and leaves it where it is not named", async () => {
+  it("sets the approval price, from each purchase to never, and keeps it where absent", async () => {
     const { account } = await owner();
     const stands = async () => (await account.me()).limits.askAboveLovelace;
     assert.equal(await stands(), undefined, "off at first");
@@ -162,7 +162,7 @@ describe("PUT /me/agent-limits", () => {
       assert.match(errorOf(await account.setLimits(5, 30, wrong), 400), /^askAboveAda: /, `${wrong}`);
   });
 
-  it("refuses everything else, naming the field, and changes nothing", async () => {
+  it("refuses every other value with the field's name, and changes nothing", async () => {
     const { account } = await owner();
     for (const max of [0, 101, -1, 1.5, "5", null, undefined, true, 1e300, 2 ** 32 + 1])
       assert.match(errorOf(await account.setLimits(max, 200), 400), /^maxPerPaymentAda: /, `${max}`);
@@ -208,7 +208,7 @@ describe("POST /me/buy", () => {
     assert.ok(statements <= 40, `${statements} statements`);
   });
 
-  it("what is owned already comes again free of charge", async () => {
+  it("an owned listing is delivered again without a payment", async () => {
     const [listing, { account }] = [await world.list(), await owner(20n * ADA)];
     const first = await account.buy(listing.id);
     const { wallet, limits } = await account.me();
@@ -217,7 +217,7 @@ describe("POST /me/buy", () => {
     assert.deepEqual([(await account.me()).wallet, (await account.me()).limits], [wallet, limits]);
   });
 
-  it("what was refunded is not owned: it can be bought again", async () => {
+  it("a refunded listing is not owned and can be bought again", async () => {
     const [listing, { account }] = [await world.list(), await owner(20n * ADA)];
     const first = await account.buy(listing.id);
     world.change("UPDATE purchases SET status = 'refunded' WHERE id = ?", first.purchase.id);
@@ -227,7 +227,7 @@ describe("POST /me/buy", () => {
     assert.notEqual(second.purchase.id, first.purchase.id);
   });
 
-  it("too little says how much is missing, and exactly that much more is enough", async () => {
+  it("too little money is refused with the missing amount, which suffices when added", async () => {
     const [listing, { account }] = [await world.list(), await owner(1_500_000n)];
     const error = errorOf(await account.tryBuy(listing.id), 400);
     const missing = /send at least ([\d.]+) tADA more to (addr_test1\w+)/.exec(error);
@@ -238,7 +238,7 @@ describe("POST /me/buy", () => {
     await balanced(world, account);
   });
 
-  it("over the limit per purchase, or per day, is refused by name, and nothing is spent", async () => {
+  it("a purchase over the limit per purchase or per day is refused by name, and nothing is spent", async () => {
     const { account } = await owner(40n * ADA);
     const [dear, cheap] = [await world.list({ priceLovelace: "10000001" }), await world.list()];
     assert.match(errorOf(await account.tryBuy(dear.id), 400), /over the limit of 10 tADA per purchase/);
@@ -302,7 +302,7 @@ describe("POST /me/buy", () => {
 });
 
 describe("GET /me/purchases/{id}/content", () => {
-  it("is for the account that bought it", async () => {
+  it("is readable by the account that bought it alone", async () => {
     const [listing, mine, other] = [await world.list(), await owner(10n * ADA), await owner()];
     const { purchase } = await mine.account.buy(listing.id);
     const content = await mine.account.content(purchase.id);
@@ -343,14 +343,14 @@ describe("POST /me/wallet/withdraw", () => {
     await balanced(world, account);
   });
 
-  it("nothing to withdraw says the balance", async () => {
+  it("an empty wallet is refused with its balance", async () => {
     const { account } = await owner();
     assert.match(errorOf(await account.withdraw(), 400), /nothing to withdraw: the Surety balance is 0 tADA/);
     await world.ledger.faucet(account.address, 2_345_678n);
     assert.match(errorOf(await account.withdraw(), 400), /nothing to withdraw: the Surety balance is 2\.345678 tADA/);
   });
 
-  it("asked for again before a block, is the same withdrawal; afterwards there is nothing left", async () => {
+  it("repeated before a block is the same withdrawal, and afterwards finds an empty wallet", async () => {
     // Blocks come when this test asks for one.
     const still = await startWorld({ blockTime: 0 });
     try {
@@ -366,7 +366,7 @@ describe("POST /me/wallet/withdraw", () => {
     }
   });
 
-  it("what arrives later can be withdrawn later, and what is left still buys", async () => {
+  it("sends later deposits in a later withdrawal, and the reserve still buys", async () => {
     const { account } = await owner(10n * ADA);
     const first = sent(await account.withdraw());
     await world.ledger.faucet(account.address, 10n * ADA);

@@ -68,7 +68,7 @@ async function ownersPage(wallet: Wallet, url: string) {
 }
 
 describe("an agent whose owner approves purchases above a price", () => {
-  it("buys at once up to it, and above it once for each approval", async () => {
+  it("buys at once up to that price, and above it once for each approval", async () => {
     const { wallet, call, buy, paid } = await connected();
     const [cheap, dear] = [
       await world.list({ priceLovelace: "3000000" }),
@@ -113,7 +113,7 @@ describe("an agent whose owner approves purchases above a price", () => {
     await page.close();
   });
 
-  it("is told when the owner declines on the way from the account's page, and buys nothing", async () => {
+  it("is told that the owner declined, and buys nothing", async () => {
     const { wallet, buy, paid } = await connected();
     const listing = await world.list({ priceLovelace: "5000000", title: "Kelp hero" });
     await buy(listing);

@@ -100,7 +100,7 @@ describe("the consent page", () => {
     assert.deepEqual(errors, []);
   });
 
-  it("is over after ten minutes", async () => {
+  it("expires after ten minutes", async () => {
     const { page, errors } = await consent({ wallet: world.person("owner") });
     await approveButton(page).waitFor();
     await page.clock.fastForward("11:00");
@@ -122,7 +122,7 @@ describe("the consent page", () => {
     assert.deepEqual(errors, []);
   });
 
-  it("says why where there is nothing to consent to, and leads nowhere", async () => {
+  it("explains an invalid consent request and offers no redirect", async () => {
     const client = await register(world.api);
     const { page } = await openPage(browser);
     const started = start(world.api, client, { redirect_uri: "https://evil.example.com/" });

@@ -30,7 +30,7 @@ before(async () => {
 after(() => world.stop());
 
 describe("an agent without a token", () => {
-  it("is told where to get one, whatever it asks", async () => {
+  it("is told where to get one, on every request", async () => {
     for (const answer of [
       await legacy(mcp, undefined, "initialize", { protocolVersion: "2025-11-25" }),
       await stateless(mcp, undefined, "server/discover"),
@@ -52,7 +52,7 @@ describe("an agent without a token", () => {
     assert.deepEqual(bare, resource);
   });
 
-  it("is not served with another method, or to a page that reached it under another name", async () => {
+  it("is refused another HTTP method, and a page under another host name", async () => {
     for (const method of ["GET", "DELETE"]) assert.equal((await send(mcp, { method })).status, 405);
     const rebound = { origin: "https://evil.example.com", host: "evil.example.com" };
     const url = new URL(mcp);
@@ -107,8 +107,8 @@ describe("an agent that runs in a browser", () => {
   });
 });
 
-describe("consent", () => {
-  it("shows a page that may not be framed and runs nothing inline", async () => {
+describe("the consent endpoint", () => {
+  it("shows a page without inline scripts that may not be framed", async () => {
     const page = await send(start(world.api, await register(world.api)).url);
     assert.match(page.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
     assert.match(page.text, /Test agent/);
@@ -117,14 +117,14 @@ describe("consent", () => {
     }
   });
 
-  it("is refused on a page of its own, without a redirect", async () => {
+  it("refuses an invalid request on a page of its own, without a redirect", async () => {
     const client = await register(world.api);
     const page = await send(start(world.api, client, { redirect_uri: "https://evil.example.com/" }).url);
     assert.equal(page.status, 400);
     assert.doesNotMatch(page.text, /evil/);
   });
 
-  it("is given once, by the wallet that signed, to the page's own requests", async () => {
+  it("takes one approval, from the wallet that signed, through the page's own requests", async () => {
     const [owner, other] = [world.person("owner"), world.person("other")];
     const request = requestOn(await send(start(world.api, await register(world.api)).url));
     const [mine] = [await approve(world.api, request, owner, LIMITS)];
@@ -136,8 +136,8 @@ describe("consent", () => {
   });
 });
 
-describe("an agent with its owner's leave", () => {
-  it("searches, buys within limits, finds what it has, and is refused beyond", async () => {
+describe("an agent that its owner connected", () => {
+  it("searches, buys within limits, finds its purchases, and is refused beyond the limits", async () => {
     const owner = world.person("owner");
     const { tokens, agentAddress } = await signInAgent(world.api, owner, LIMITS);
     const agent = tokens.access_token;
@@ -204,7 +204,7 @@ describe("an agent with its owner's leave", () => {
     assert.equal((await legacy(mcp, agent, "ping")).status, 401);
   });
 
-  it("keeps what the operator hid, as its owner does, and it has no new buyers", async () => {
+  it("keeps a purchase that the operator hid, as its owner does, and no one buys it anew", async () => {
     const owner = world.person("owner");
     const { tokens, agentAddress } = await signInAgent(world.api, owner, LIMITS);
     await world.ledger.faucet(agentAddress, 50_000_000n);
@@ -233,7 +233,7 @@ describe("an agent with its owner's leave", () => {
     assert.equal((await account.me()).limits.spentTodayLovelace, "2000000");
   });
 
-  it("refreshes, gets a lost answer again, and is out when an old token comes back", async () => {
+  it("refreshes, gets a lost answer again, and is signed out when an old token is reused", async () => {
     const { client, tokens, redemption } = await signInAgent(world.api, world.person("owner"), LIMITS);
     const refresh = (refresh_token: string) =>
       token(world.api, { grant_type: "refresh_token", refresh_token, client_id: client });
@@ -246,7 +246,7 @@ describe("an agent with its owner's leave", () => {
     assert.equal((await legacy(mcp, tokens.access_token, "ping")).status, 401);
   });
 
-  it("gives fifty uses of one code one family at most", async () => {
+  it("gets one family of tokens at most for fifty uses of one code", async () => {
     const client = await register(world.api);
     const { url, verifier } = start(world.api, client);
     const approved = await approve(world.api, requestOn(await send(url)), world.person("owner"), LIMITS);
@@ -257,7 +257,7 @@ describe("an agent with its owner's leave", () => {
   });
 });
 
-describe("a purchase that takes its time", () => {
+describe("a purchase that waits for its block", () => {
   /** An agent with money, and a chain provider that is slow to say what is in a block. */
   async function slowly() {
     const { tokens, agentAddress } = await signInAgent(world.api, world.person("owner"), LIMITS);
@@ -267,7 +267,7 @@ describe("a purchase that takes its time", () => {
     return { agent: tokens.access_token, agentAddress, listing, order: { id: listing.id, mode: "instant" } };
   }
 
-  it("tells how it is getting on, and ends with what was bought", async () => {
+  it("reports progress, and ends with the content", async () => {
     const { agent, listing, order } = await slowly();
     const events: Event[] = [];
     for await (const event of callWithProgress(mcp, agent, "buy_listing", order)) events.push(event);
@@ -284,7 +284,7 @@ describe("a purchase that takes its time", () => {
     assert.equal(toldBy<Shown>(result).content.text, listing.content);
   });
 
-  it("is the same purchase for a client that hung up and asks again", async () => {
+  it("is the same purchase for a client that disconnected and asks again", async () => {
     const { agent, agentAddress, listing, order } = await slowly();
     const gone = new AbortController();
     const paid = () => world.rows("SELECT tx_id FROM payments WHERE payer = ?", agentAddress).length;
@@ -302,7 +302,7 @@ describe("a purchase that takes its time", () => {
 });
 
 describe("the shared demo wallet", () => {
-  it("needs no signature, keeps its limits, and is not withdrawn from", async () => {
+  it("needs no signature, keeps its limits, and refuses a withdrawal", async () => {
     const client = await register(world.api);
     const { url, verifier } = start(world.api, client);
     const request = requestOn(await send(url));

@@ -84,7 +84,7 @@ async function redeemed(
 const isInvalidGrant = (error: unknown) => error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
 
 describe("a strict client", () => {
-  it("walks from 401 to tokens, refreshes, stays when an old token comes back, and is out by its code or by signing out", async () => {
+  it("goes from 401 to tokens, refreshes, survives a reused token, and ends by a replayed code or by signing out", async () => {
     const resource = new URL(`${world.api}/mcp`);
     const server = await discover(resource);
     const client = await registered(server);
@@ -141,8 +141,8 @@ describe("a strict client", () => {
   });
 });
 
-describe("what clients wait ten seconds for", () => {
-  it("is answered within one batch of the database, and without the chain", async () => {
+describe("each step of an agent's sign-in", () => {
+  it("needs at most one batch of the database and no call of the provider", async () => {
     const within = (answer: Answer, batches: number) => {
       assert.ok(answer.status === 200 || answer.status === 201, answer.text);
       const cost = usage(answer);

@@ -54,7 +54,7 @@ const settledAs = async (it: Sold, answer: ResolveResult, expected: { buyer: big
   assert.equal(await world.spentBy(it.ref), tx);
 };
 
-test("without the token nothing is answered", async () => {
+test("a request without the token is refused", async () => {
   const { honest } = sold;
   const body = { ref: honest.ref, listing: honest.listing, output: honest.content };
   const { token, url } = world;
@@ -67,7 +67,7 @@ test("without the token nothing is answered", async () => {
   errorOf(await post(`${url}/disputes/resolve`, "not even JSON"), 401);
 });
 
-test("a malformed request is refused by the name of what is wrong", async () => {
+test("a malformed request is refused with the field's name", async () => {
   const { honest } = sold;
   const body = { ref: honest.ref, listing: honest.listing, output: honest.content };
   const cases: [unknown, RegExp][] = [
@@ -108,7 +108,7 @@ test("a ref that is no escrow which a purchase locked is refused", async () => {
   assert.match(errorOf(await world.ask(forged, forged.content), 400), /no purchase locked/);
 });
 
-test("before the window a decided dispute is signed, and says from when it is paid", async () => {
+test("before the payout window an award is signed, with the time of its payment", async () => {
   const { honest, cheat } = sold;
   const seller = await world.resolve(honest, honest.content);
   assert.equal(seller.status, "signed");
@@ -150,14 +150,14 @@ test("an escrow of another listing is not decided by this one's content", async 
   assert.equal(answer.verdict.checks.outputIsWhatSellerPosted, true);
 });
 
-test("evidence that was kept counts against what is sent later", async () => {
+test("stored evidence prevails over evidence sent later", async () => {
   const { misnamed } = sold;
   // Its output was kept by the test before; the listing is named rightly only now, with a lie for an output.
   const answer = await world.resolve(misnamed, "a lie");
   assert.equal(answer.verdict.winner, "seller");
 });
 
-test("where there is no dispute nothing is decided", async () => {
+test("an escrow without a dispute gets no award", async () => {
   for (const it of [sold.posted, sold.fresh, sold.conceded]) {
     const answer = await world.resolve(it, it.content);
     assert.equal(answer.status, "no_verdict");
@@ -190,7 +190,7 @@ test("fifty requests at once pay once", async () => {
   assert.deepEqual(await world.resolve(honest, "whatever is said now"), first);
 });
 
-test("a seller who posted something else than the listing's content loses everything", async () => {
+test("a seller who posted another content than the listing's loses the whole price", async () => {
   const { cheat } = sold;
   const answer = await world.resolve(cheat, cheat.posted);
   assert.equal(answer.status, "paid");
@@ -229,7 +229,7 @@ test("a provider that is down gives no verdict and blames no party", async () =>
   assert.ok(answer.headers.get("retry-after"));
 });
 
-test("payouts of different escrows do not get in each other's way", async () => {
+test("awards of different escrows do not block each other", async () => {
   const { kept, misnamed } = sold;
   const answers = await Promise.all([world.resolve(kept, kept.content), world.resolve(misnamed, "still a lie")]);
   for (const [index, it] of [kept, misnamed].entries()) {

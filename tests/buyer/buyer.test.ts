@@ -130,7 +130,7 @@ describe("a buyer with the stock x402 client", () => {
     assert.equal((await buy({ maxLovelace: 3_000_000n })).status, 200);
   });
 
-  it("pays nothing that it does not have", async () => {
+  it("refuses to pay more than its balance", async () => {
     terms = { ...terms, amount: "19990000" };
     await assert.rejects(buy(), /payment payload/);
   });

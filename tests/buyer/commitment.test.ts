@@ -94,7 +94,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     }
   });
 
-  test("opens its listing, in a block already, to who knows the salt", async () => {
+  test("opens its listing, once confirmed, to a client that knows the salt", async () => {
     const payment = await committed(requestFor(listing), fresh());
     await broadcast(payment);
     const answer = await present(world, listing, payment);
@@ -104,12 +104,12 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     assert.equal(refusalOf(await present(world, listing, payment)), "duplicate_settlement");
   });
 
-  test("is taken before anyone saw it as any other is", async () => {
+  test("is accepted unconfirmed as any other payment is", async () => {
     const answer = await present(world, listing, await committed(requestFor(listing), fresh()));
     assert.equal(answer.status, 200, answer.text);
   });
 
-  test("opens nothing to who copies it, nor to its payer for another request", async () => {
+  test("opens nothing to a thief who copies it, nor to its payer for another request", async () => {
     const other = await list(world.api, world.person("seller"), { modes: ["instant"], priceLovelace: "5000000" });
     const url = unlockUrl(world, listing);
     for (const [request, disclosed, code] of [
@@ -129,7 +129,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     }
   });
 
-  test("is refused where its body says nothing of the metadata, whatever they are", async () => {
+  test("is refused where its body does not commit to the metadata", async () => {
     const payment = await makeOut(world, await world.buyer(), listing, {
       change: (payload) => {
         const cbor = Buffer.from(`${payload.payload.transaction}`, "base64").subarray(0, -1);

@@ -32,7 +32,7 @@ describe("the example server", () => {
     await ledger?.stop();
   });
 
-  it("asks for money, takes it from a stock client, and gives the content once it is in a block", async () => {
+  it("answers 402, takes a stock client's payment, and delivers once a block has it", async () => {
     const unpaid = await fetch(url);
     assert.equal(unpaid.status, 402);
     assert.ok(unpaid.headers.get("payment-required"));
@@ -55,7 +55,7 @@ describe("the example server", () => {
     assert.equal((await fetch(url, again)).status, 402, "a payment buys once");
   });
 
-  it("refuses what is no payment", async () => {
+  it("refuses a header that is no payment", async () => {
     assert.equal((await fetch(url, { headers: { "PAYMENT-SIGNATURE": "no payment" } })).status, 400);
   });
 });

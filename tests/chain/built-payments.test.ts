@@ -98,7 +98,7 @@ function paidExactly(world: World, { name, owner, scenario }: Case, built: Built
   }
 }
 
-test("the ledger accepts each payment, takes not a lovelace less, and all balances agree", () => {
+test("the ledger accepts each payment at exactly the least fee, and all balances agree", () => {
   const tally = { exact: 0, refusedBelow: 0 };
   let accepted = 0;
   const short: Case[] = [];

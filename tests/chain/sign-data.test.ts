@@ -56,7 +56,7 @@ describe("CIP-8 with live wallets", () => {
     }
   });
 
-  it("the libraries accept each other, so that the checks above can fail for our sake only", async () => {
+  it("the libraries accept each other's signatures", async () => {
     for (const [name, sign] of Object.entries(signers)) {
       if (name.includes("hashed")) continue;
       const { keys, payload } = fresh();

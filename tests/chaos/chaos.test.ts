@@ -102,7 +102,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     assert.deepEqual(kinds(sold.map(({ purchase }) => purchase)), kinds(drive.people.purchases));
   });
 
-  it("each ended as the facts demand, and as its kind must", async () => {
+  it("each purchase ended as the chain's facts demand, and as its kind must", async () => {
     for (const { purchase, story, end } of sold) {
       const { name } = purchase.behaviour;
       assert.equal(end, purchase.behaviour.end, `${name}: ${story.steps.map(({ state }) => state)}`);
@@ -118,7 +118,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
   });
 
-  it("each timeline tells the transactions of the chain, and no others", async () => {
+  it("each timeline shows the transactions of the chain, and no others", async () => {
     const shown = await shownOf(
       drive,
       sold.map(({ purchase }) => purchase),
@@ -157,7 +157,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
   });
 
-  it("what the database says was done is what the chain shows, once for each purpose", () => {
+  it("the outbox equals the chain, with one transaction for each purpose", () => {
     const rows = rowsOf<{
       tx_id: string;
       purpose: string;
@@ -191,7 +191,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     assert.deepEqual(settled.sort(), disputed.map((last) => last?.ref).sort(), "each dispute is settled once");
   });
 
-  it("sales and reputation are what a recount gives", async () => {
+  it("sales and reputation equal a recount", async () => {
     for (const { creator, id } of drive.people.listings) {
       const own = sold.filter(({ purchase }) => purchase.listing.id === id);
       const withdrawn = own.filter(({ end }) => end === "withdrawn").length;
@@ -206,7 +206,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
   });
 
-  it("each lovelace is where it belongs", async () => {
+  it("every address holds what the chain's transactions gave it", async () => {
     const all = new Set([...chain.txs.values()].flatMap((tx) => tx.outputs.map(({ address }) => address)));
     const setup = [...wallets.setup].flatMap((hash) => chain.txs.get(hash)?.outputs ?? []);
     const published = setup.filter(({ address }) => address === wallets.escrow);

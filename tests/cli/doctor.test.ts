@@ -25,14 +25,14 @@ after(async () => {
   await world?.stop();
 });
 
-test("every client and wallet that is played is served here", async () => {
+test("every simulated client and wallet is served", async () => {
   const { status, out, err } = await client.surety("doctor", world.api);
   assert.equal(status, 0, `${out}\n${err}`);
   const lines = out.trim().split("\n");
   assert.ok(lines.length >= 25 && lines.every((line) => line.startsWith("ok    ")), out);
 });
 
-test("what a proxy lost is named with its mend, and the exit code says so", async () => {
+test("a header that a proxy removed is named with its fix, and the exit code is 1", async () => {
   const proxy = createServer((incoming, outgoing) => {
     const target = new URL(incoming.url ?? "/", world.api);
     const headers = { ...incoming.headers, host: target.host };

@@ -59,7 +59,7 @@ async function refused(says: RegExp, ...args: string[]): Promise<void> {
 }
 
 describe("the buyer", () => {
-  test("takes the money back where nothing was delivered, and not before", async () => {
+  test("takes the money back where nothing was delivered, once the deadline passed", async () => {
     const purchase = await lockedUnposted(world, client, address);
     const before = await balanceOf(world, address);
     await client.done("request-refund", purchase);
@@ -75,7 +75,7 @@ describe("the buyer", () => {
     await shownSoon(() => stateOf(purchase), "refunded");
   });
 
-  test("disputes what was delivered, and releases the money after all", async () => {
+  test("disputes a delivery, and releases the money after all", async () => {
     const { purchase } = await bought();
     // The seller of record posts the result.
     await eventually("the result is posted", async () => {
@@ -100,7 +100,7 @@ describe("the buyer", () => {
     );
   });
 
-  test("says what it is, again and again", async () => {
+  test("gives and changes a verdict, by purchase or by listing", async () => {
     const { purchase, listing } = await bought();
     await client.done("verdict", purchase, "mismatch");
     await client.done("verdict", listing, "ok");
@@ -115,14 +115,14 @@ describe("the buyer", () => {
     }
   });
 
-  test("cannot take back what was paid to the seller", async () => {
+  test("cannot take back an instant payment", async () => {
     const { id } = await list(world.api, world.person("seller"));
     await client.done("buy", id);
     await refused(/locked nothing for addr_test1\w+: instant purchases are final/, "request-refund", id);
   });
 });
 
-test("a seller who posts the result at the same moment does not keep the buyer from asking", async () => {
+test("a seller who posts the result at the same moment does not prevent the refund request", async () => {
   const slow = await startWorld({ escrow: true, watcher: {}, blockTime: 0 });
   const buyer = clientOf(slow.api, slow.ledger.blockfrost);
   try {

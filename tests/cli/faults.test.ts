@@ -41,7 +41,7 @@ const pending = (): string[] => {
 const refusing = { status: 400, error: "not today" };
 
 describe("a payment is made once", () => {
-  test("when its answer is lost the same one is sent again", async () => {
+  test("when its answer is lost the same payment is sent again", async () => {
     const listing = await list(world.api, seller);
     await world.ledger.faucet(address, 20_000_000n);
     let losses = 0;
@@ -53,7 +53,7 @@ describe("a payment is made once", () => {
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
   });
 
-  test("when the command was killed the next one goes on with it", async () => {
+  test("when the command was killed the next one continues the payment", async () => {
     const listing = await list(world.api, seller);
     for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.faucet(address, lovelace);
     const taken = new Promise<void>((resolve) => {
@@ -78,7 +78,7 @@ describe("a payment is made once", () => {
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
   });
 
-  test("when two commands buy at once one pays and the other is given it", async () => {
+  test("when two commands buy at once one pays and both get the content", async () => {
     const listing = await list(world.api, seller);
     for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.faucet(address, lovelace);
     const both = await Promise.all([client.surety("buy", listing.id), client.surety("buy", listing.id)]);
@@ -86,7 +86,7 @@ describe("a payment is made once", () => {
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
   });
 
-  test("when it is refused no other is made while it could still be used, and one when it could not", async () => {
+  test("when it is refused a new payment is made only after the first expired", async () => {
     const listing = await list(world.api, seller);
     await world.ledger.faucet(address, 20_000_000n);
     proxy.instead = (asked) => (isPayment(asked) ? refusing : undefined);
@@ -109,7 +109,7 @@ describe("a payment is made once", () => {
   });
 });
 
-test("what is delivered and is not what was listed is said, with what to do", async () => {
+test("a delivery with another hash is reported, with the next step", async () => {
   const listing = await list(world.api, seller, { modes: ["protected"], priceLovelace: "6000000" });
   await world.ledger.faucet(address, 20_000_000n);
   proxy.meddle = (asked) => (isPayment(asked) ? "something else" : undefined);
@@ -125,7 +125,7 @@ test("what is delivered and is not what was listed is said, with what to do", as
   assert.match(again.err, /not what was listed .*: `surety status lst_.*` tells what can be done/);
 });
 
-test("money is found behind a page of a stranger's dust and tokens", async () => {
+test("money behind a page of dust and foreign tokens is found", async () => {
   const listing = await list(world.api, seller, { priceLovelace: "200000000" });
   for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.fillWithTokens(address, lovelace);
   await world.ledger.fund(Array<string>(98).fill(address), 1_000_000n);
@@ -145,14 +145,14 @@ describe("an error says what to do", () => {
     assert.match(told.error, says);
   }
 
-  test("where there is no money, or too little", async () => {
+  test("where the wallet has too little money", async () => {
     const listing = await list(world.api, seller, { priceLovelace: "6000000" });
     await fails(["buy", listing.id], 1, /the wallet is empty: `surety fund` .* send tADA to addr_test1/);
     await world.ledger.faucet(address, 3_000_000n);
     await fails(["buy", listing.id], 1, /not enough tADA in the wallet: \d\.\d+ tADA more is needed/);
   });
 
-  test("where the listing is gone, unknown, one's own, too dear or not sold like this", async () => {
+  test("where the listing is taken off, unknown, the buyer's own, too expensive or sold in another mode", async () => {
     const listing = await list(world.api, seller, { priceLovelace: "12500000" });
     const unknown = `${listing.id.slice(0, -1)}${listing.id.endsWith("0") ? 1 : 0}`;
     await fails(["buy", unknown], 1, /no listing .* here: `surety browse`/);
@@ -166,7 +166,7 @@ describe("an error says what to do", () => {
     await fails(["prove", id], 1, /no listing .* here/);
   });
 
-  test("where a listing goes between the look and the draft", async () => {
+  test("where a listing is taken off before the draft", async () => {
     const listing = await list(world.api, seller);
     await world.ledger.faucet(address, 20_000_000n);
     proxy.instead = ({ path }) =>
@@ -189,7 +189,7 @@ describe("an error says what to do", () => {
     await fails(["browse"], 1, /redirects/);
   });
 
-  test("where others could listen, or change what the chain says", async () => {
+  test("where a connection is not encrypted", async () => {
     await fails(["--api", "http://example.com", "browse"], 2, /https is needed/);
     await fails(["--blockfrost", "http://example.com/api/v0", "wallet", "show"], 2, /https is needed/);
     await fails(["--blockfrost", "https://example.com/api/v0", "fund"], 2, /only a local ledger makes money/);
@@ -216,7 +216,7 @@ describe("an error says what to do", () => {
     }
   });
 
-  test("where there is no wallet, one is there already, or others may read it", async () => {
+  test("where the wallet file is missing, exists already, or is readable by others", async () => {
     await fails(["--wallet", "missing", "wallet", "show"], 2, /make one with `surety --wallet missing wallet new`/);
     await fails(["wallet", "new"], 2, /there is a wallet default already/);
     await fails(["--wallet", "../x", "wallet", "new"], 2, /a name has 1 to 32 of/);

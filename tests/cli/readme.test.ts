@@ -53,7 +53,7 @@ test("the alias in Cargo's configuration is the client", () => {
   assert.match(config, /^surety = "run --quiet --package cargo-surety --"$/m);
 });
 
-test("every command says what it is for", async () => {
+test("every command has a help text", async () => {
   const { out } = await client.surety("--help");
   const commands = [...out.matchAll(/^ {2}([a-z-]+) {2,}(.*)$/gm)].map(([, name = "", words = ""]) => [name, words]);
   for (const [name = "", words] of commands.filter(([name]) => name !== "surety" && name !== "help")) {

@@ -162,7 +162,7 @@ test("the seller of record gives the money back, and collects, with a wallet of 
   );
 });
 
-test("too late is said with the time, and so is what else is in the way", async () => {
+test("an action that is too late or impossible is refused with the time or the reason", async () => {
   const { id, buyer } = await locked();
   const stranger = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(stranger);
@@ -186,7 +186,7 @@ test("too late is said with the time, and so is what else is in the way", async 
   assert.equal(timingOf(await offered(world, id), "SetRefundRequested"), "over");
 });
 
-test("what was paid directly has nothing to act on", async () => {
+test("an instant purchase has no escrow action", async () => {
   const buyer = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(buyer);
   await world.ledger.faucet(buyer.address, HELD);
@@ -197,7 +197,7 @@ test("what was paid directly has nothing to act on", async () => {
   assert.match(errorOf(await actionDraft(world, draft.txHash, {}), 400), /paid directly/);
 });
 
-test("collateral that the wallet sets aside is put up, and with that alone a refund is taken", async () => {
+test("collateral that the wallet set aside suffices to take a refund", async () => {
   const { id, buyer } = await locked();
   const [aside = "", ...utxos] = await buyer.getUtxos();
   const { changeAddress } = await walletOf(buyer);

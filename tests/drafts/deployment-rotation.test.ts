@@ -21,7 +21,7 @@ async function sellsProtected(value: "on" | "off"): Promise<void> {
   await world.stack.startWorkers();
 }
 
-test("what was paid for, or is, goes on while nothing more is sold protected", async () => {
+test("open and new payments go on while protected sales are switched off", async () => {
   const account = await open(world.api, world.person("owner"));
   for (let n = 0; n < 3; n++) await world.ledger.faucet(account.address, 20_000_000n);
   await world.tick();
@@ -35,7 +35,7 @@ test("what was paid for, or is, goes on while nothing more is sold protected", a
   await sellsProtected("on");
 });
 
-test("who has money in the escrow can ask for it while nothing more is sold protected", async () => {
+test("a buyer can ask for a refund while protected sales are switched off", async () => {
   const buyer = await libraries.mesh?.(world.ledger.blockfrost);
   assert.ok(buyer);
   for (let n = 0; n < 3; n++) await world.ledger.faucet(buyer.address, 20_000_000n);

@@ -49,7 +49,7 @@ const outputAt = (address: string, lovelace = "1a02faf080"): string => {
   return `82825820${"cd".repeat(32)}00a200${head}${address}01${lovelace}`;
 };
 
-test("what cannot be read is refused by its name", async () => {
+test("malformed wallet data are refused by the field's name", async () => {
   const cases: [object, RegExp][] = [
     [{ mode: "later" }, /^mode: must be instant or protected/],
     [{ mode: undefined }, /^mode: is required/],
@@ -77,7 +77,7 @@ test("what cannot be read is refused by its name", async () => {
   }
 });
 
-test("ten thousand outputs are not read", async () => {
+test("a list of ten thousand outputs is refused unread", async () => {
   const utxos = Array.from({ length: 10_000 }, (_, index) => madeUp(index));
   const answer = await untilRead(() => ask({ utxos }));
   assert.match(errorOf(answer, 413), /more than 524288 bytes/);
@@ -107,7 +107,7 @@ test("a wallet on another network or ledger is told so before it signs", async (
   assert.equal((await ask({ utxos: elsewhere })).status, 200, "it is looked up only where that is asked for");
 });
 
-test("a listing that cannot be bought so says why", async () => {
+test("a listing that cannot be bought by draft says why", async () => {
   const direct = await list(world.api, world.person("seller"));
   const asked = { mode: "protected", ...(await walletOf(wallet)) };
   assert.match(errorOf(await paymentDraft(world, direct, asked), 400), /^mode: this listing does not offer protected/);
@@ -118,7 +118,7 @@ test("a listing that cannot be bought so says why", async () => {
   assert.match(errorOf(await paymentDraft(world, own, change), 400), /your own listing/);
 });
 
-test("too little money is told with the amount, and enough of it is enough", async () => {
+test("too little money is refused with the missing amount, which suffices when added", async () => {
   const missing = async (lovelace: bigint) => {
     const text = errorOf(await ask({ utxos: [madeUp(0, { lovelace })] }), 400);
     const [, tada] = /^not enough tADA in the wallet: ([\d.]+) tADA more is needed/.exec(text) ?? [];
@@ -134,7 +134,7 @@ test("too little money is told with the amount, and enough of it is enough", asy
   assert.match(errorOf(many, 400), /too many small outputs/);
 });
 
-test("money that is made up makes a draft that the ledger refuses", async () => {
+test("made-up outputs give a draft that the ledger refuses", async () => {
   const draft: PaymentDraft = json(await ask({ utxos: [madeUp(3), madeUp(4)] }));
   const transaction = await wallet.signTx(draft.transaction, true).then(() => signed(draft, wallet));
   const submitted = await world.ledger.submit(transaction);
@@ -182,7 +182,7 @@ test("a wallet with several keys signs with as many as are spent, and no more", 
   assert.equal(alone.signers.length, 1);
 });
 
-test("whatever a list of outputs is, there is an answer", async () => {
+test("every list of outputs gets an answer", async () => {
   const random = randomOf(20_261_122);
   const [honest = ""] = await wallet.getUtxos();
   const statuses = new Map<number, number>();

@@ -18,7 +18,7 @@ import { lock, lockUnposted, offer, passTo, purchase, requestRefund, sellerDoes,
 /** More than one tick can ask about. */
 const MANY = 17;
 
-describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => {
+describe("while the seller posts no result", { timeout: 300_000 }, () => {
   let world: World;
   before(async () => {
     world = await startWorld({ escrow: true, watcher: { SELLER_AGENT: "off" } });
@@ -35,7 +35,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     assert.ok(calls <= 5, "nothing of it is left to read");
   });
 
-  it("more refund requests at once than a tick can ask about are all seen, some in each tick", async () => {
+  it("more refund requests than one tick can read are all seen within a few ticks", async () => {
     const listing = await offer(world, world.person("creator"));
     const buyers = await Promise.all(
       Array.from({ length: MANY }, () => world.buyer(50_000_000n, { kind: "enterprise" })),
@@ -49,7 +49,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     assert.equal((await requested()).length, MANY);
   });
 
-  it("a refunded buyer gets nothing for the payment that broke off before the content came, nor for a signature", async () => {
+  it("a refunded buyer gets nothing for the interrupted payment, nor for a signature", async () => {
     const buyer = await world.buyer(50_000_000n, { kind: "enterprise" });
     const listing = await offer(world, world.person("creator"));
     const { blockfrost } = world.ledger;
@@ -82,7 +82,7 @@ describe("while a seller posts nothing by himself", { timeout: 300_000 }, () => 
     assert.equal((await pay(url)).status, 200, "it can be bought again");
   });
 
-  it("a payment whose block came and went between two ticks is sent again, and is a purchase when it is in a block", async () => {
+  it("a payment rolled back between two ticks is submitted again, and is a purchase once confirmed", async () => {
     await world.tick();
     const buyer = await world.buyer();
     const listing = await list(world.api, world.person("creator"), { modes: ["protected"], priceLovelace: "10000000" });
@@ -110,7 +110,7 @@ describe("while the seller acts on several escrows together", { timeout: 300_000
   });
   after(() => world?.stop());
 
-  it("a buyer who takes one of them further keeps the others waiting for one tick only", async () => {
+  it("a buyer who acts on one of the escrows delays the others by one tick only", async () => {
     const listing = await offer(world, world.person("creator"));
     const hostile = await world.buyer(50_000_000n, { kind: "enterprise" });
     const ids = (await lockUnposted(world, listing, [hostile, await world.buyer()])) as [string, string];

@@ -13,7 +13,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
   });
   after(() => world?.stop());
 
-  it("is refunded whole when the time for a result is over", async () => {
+  it("is refunded in full when the submit deadline passes", async () => {
     const creator = world.person("creator");
     const listing = await offer(world, creator);
     const buyer = await account(world);
@@ -49,7 +49,7 @@ describe("a purchase from a service wallet whose seller posts nothing", { timeou
     assert.deepEqual(await told(world, id), ["FundsLocked", "ResultSubmitted", "Disputed"]);
   });
 
-  it("is disputed when its owner reports another content than was listed, in a session and in no other", async () => {
+  it("is disputed when its owner reports a mismatch in the account's own session alone", async () => {
     const [owner, stranger] = [await account(world), await account(world)];
     const id = await buy(world, await offer(world, world.person("creator")), owner);
     const judge = (headers: Record<string, string>, verification = "mismatch") =>

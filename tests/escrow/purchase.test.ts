@@ -149,7 +149,7 @@ test("two locks under the same terms at once: one is delivered, one is refused",
   assert.deepEqual(statuses.sort(), [200, 402, 402]);
 });
 
-test("a quote with any signed field changed is not ours", async () => {
+test("a quote with any signed field changed is refused", async () => {
   const listing = await offered();
   const dearer = await offered({ priceLovelace: "9000000" });
   const quote = quoteIn(await termsOf(listing));

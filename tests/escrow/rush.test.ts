@@ -24,7 +24,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("all who buy at once from one address get their content, most with their lock's block", {
+it("concurrent buyers behind one address all get their content, most with their lock's block", {
   timeout: 300_000,
 }, async (t) => {
   // The wallet is split into outputs.

@@ -13,7 +13,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
   });
   after(() => world?.stop());
 
-  it("is posted, collected after its time, and its creator is paid, without anyone doing anything", async () => {
+  it("gets its result, is collected after its unlock time, and pays its creator, by ticks alone", async () => {
     const creator = world.person("creator");
     const listing = await offer(world, creator);
     const id = await lock(world, listing, await world.buyer());
@@ -35,7 +35,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     );
   });
 
-  it("is acted on once, however many ticks run at once", async () => {
+  it("is acted on once by any number of concurrent ticks", async () => {
     const creator = world.person("creator");
     const [id = ""] = await lockUnposted(world, await offer(world, creator), [await world.buyer()]);
     await Promise.all([world.tick(), world.tick(), world.tick()].map((tick) => tick.catch(() => undefined)));
@@ -72,7 +72,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     assert.deepEqual(paid, [2n * CREATORS_PART, CREATORS_PART, CREATORS_PART]);
   });
 
-  it("goes on when the runtime's clock strikes, without being asked", async () => {
+  it("is advanced by the runtime's scheduled event", async () => {
     const [id = ""] = await lockUnposted(world, await offer(world, world.person("creator")), [await world.buyer()]);
     await world.stack.strike();
     while ((await purchase(world, id)).status !== "ResultSubmitted") {
@@ -81,7 +81,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     }
   });
 
-  it("costs next to nothing while nothing changes", async () => {
+  it("costs few statements and calls while nothing changes", async () => {
     // What is in the newest blocks is asked for once more when these are deep enough.
     let quiet = await world.tick();
     for (let left = 12; left > 0 && quiet.batches > QUIET_BATCHES; left--) {
@@ -93,7 +93,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
     assert.equal(quiet.batches, QUIET_BATCHES);
   });
 
-  it("is told as the chain has it when the chain goes back", async () => {
+  it("follows the chain through a rollback", async () => {
     const creator = world.person("creator");
     const id = await lock(world, await offer(world, creator), await world.buyer());
     await until(world, id, "ResultSubmitted");

@@ -14,7 +14,7 @@ describe("after a rotation of the master secret", { timeout: 300_000 }, () => {
   });
   after(() => world?.stop());
 
-  it("wallets of the old and of the new secret buyUnposted, and are refunded when nothing is delivered", async () => {
+  it("wallets of the old and the new secret buy protected, and are refunded when no result is posted", async () => {
     const creator = world.person("creator");
     const [first, second, third] = [
       await offer(world, creator),

@@ -95,7 +95,7 @@ test("page.html sells to a CIP-30 wallet from a page of another site", async () 
   }
 });
 
-test("agent.js signs in through its owner, and buys over MCP what it was asked for", async () => {
+test("agent.js signs in through its owner, and buys the requested listing over MCP", async () => {
   const listing = await world.list({ title: "A prompt about observatories" });
   const owner = new Owner(world.api, world.person("owner"), LIMITS);
   const agent = start(process.execPath, [join(folder, "agent.js"), `${world.api}/mcp`, "observatories"], {});

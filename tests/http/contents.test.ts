@@ -35,7 +35,7 @@ describe("contents", { concurrency: true }, () => {
 
       const database = <T>(use: (db: DatabaseSync) => T): T => inDatabase(world, use);
 
-      it("are kept once where two sell them, and delivered byte for byte", async () => {
+      it("are stored once for two sellers, and delivered byte for byte", async () => {
         const sellers = [world.person("one"), world.person("two")];
         const listings = [];
         for (const seller of sellers) listings.push(await list(world.api, seller, { content: CONTENT }));
@@ -52,7 +52,7 @@ describe("contents", { concurrency: true }, () => {
         }
       });
 
-      it("that are hidden are found only by who bought them", async () => {
+      it("that are hidden are readable by their buyers alone", async () => {
         const seller = world.person("seller");
         const listing = await list(world.api, seller);
         const payer = await world.buyer();

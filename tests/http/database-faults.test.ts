@@ -93,7 +93,7 @@ describe("a database that does not answer", { timeout: 240_000 }, () => {
     assert.ok(performance.now() - began < STALL_MS / 4);
   });
 
-  it("ends a payment within seconds wherever it stalls, and the same payment again is delivered and paid once", async () => {
+  it("ends a payment within seconds wherever it stalls, and the payment presented again is delivered once", async () => {
     for (const stalled of ["before it is submitted", "while its block is waited for"]) {
       const [seller, buyer] = [world.person("seller"), await world.buyer()];
       const listing = await list(world.api, seller);

@@ -22,7 +22,7 @@ import {
   withBazaar,
 } from "../outsiders/x402.ts";
 
-describe("being found", () => {
+describe("discovery", () => {
   let world: World;
   before(async () => {
     world = await startWorld({ blockTime: 0, escrow: true });
@@ -45,7 +45,7 @@ describe("being found", () => {
   };
 
   describe("a 402", () => {
-    it("says how it is called, so that a stock facilitator lists every listing under one route", async () => {
+    it("declares its route, so that a stock facilitator lists every listing under one", async () => {
       const listing = await list(world.api, world.person("seller"));
       const { resource, accepts, extensions = {} } = await required(listing);
       const block = extensions.bazaar as DiscoveryExtension & Record<string, unknown>;
@@ -78,7 +78,7 @@ describe("being found", () => {
   });
 
   describe("GET /openapi.json", () => {
-    it("tells a stock directory what is paid for, and the 402 there what it costs", async () => {
+    it("tells a stock directory which routes are paid, and their 402 the price", async () => {
       const found = await discoverOriginSchema({ target: world.api });
       assert.ok(found.found, JSON.stringify(found));
       const paid = found.endpoints.filter(({ authMode }) => authMode?.includes("paid"));
@@ -184,7 +184,7 @@ describe("being found", () => {
       }
     });
 
-    it("has 20 on a page and at most 100, and says so otherwise", async () => {
+    it("has 20 listings on a page by default, at most 100, and refuses more", async () => {
       const page = json<{ pagination: object }>(await send(`${world.api}/discovery/resources`));
       assert.deepEqual({ ...page.pagination, total: 0 }, { limit: 20, offset: 0, total: 0 });
       for (const query of ["limit=0", "limit=101", "limit=x", "offset=-1", "offset=1000001"]) {
@@ -220,7 +220,7 @@ describe("being found", () => {
       assert.deepEqual(pages.toSorted(), listings.map((listing) => unlockUrl(world, listing)).toSorted());
     });
 
-    it("applies every filter, is bounded, and wants a question", async () => {
+    it("applies every filter, is bounded, and needs a query", async () => {
       const seller = world.person("seller");
       const instant = await list(world.api, seller, { title: "Obsidian" });
       await list(world.api, seller, { ...both, title: "Obsidian", modes: ["protected"] });
@@ -271,7 +271,7 @@ describe("being found", () => {
       });
     });
 
-    it("verifies no longer when a word of it changes", async () => {
+    it("no longer verifies when a field changes", async () => {
       const listing = await list(world.api, world.person("seller"));
       const payment = await makeOut(world, await world.buyer(), listing);
       const answer = await settle(world, listing, payment);
@@ -313,7 +313,7 @@ describe("being found", () => {
       for (const address of addresses) assert.equal((await send(address, { headers })).status, 200, address);
     });
 
-    it("that is a language model is told every way to buy, with addresses that answer", async () => {
+    it("that is a language model finds every way to buy in llms.txt, with working addresses", async () => {
       const guide = await send(`${world.api}/llms.txt`);
       assert.equal(guide.status, 200);
       assert.match(guide.text, /^# Surety\n\n> /);

@@ -135,7 +135,7 @@ describe("the API's description", () => {
     assert.equal(status, 0, text);
   };
 
-  it("holds for whatever is asked in a session", { skip: !existsSync(SCHEMATHESIS) && "no Schemathesis" }, async () => {
+  it("holds for any request within a session", { skip: !existsSync(SCHEMATHESIS) && "no Schemathesis" }, async () => {
     await generate("--exclude-operation-id", "signOut");
   });
 

@@ -78,7 +78,7 @@ async function fails(answer: Promise<{ status: number; json(): Promise<unknown> 
 
 // A client that hangs up ends its request where nothing is kept, and the program is not told: not in this runtime, but where
 // it is deployed.
-test("what waits for something goes on for a client that hangs up, and what is answered at once needs nothing", async () => {
+test("a waiting request goes on for a client that hangs up, and an immediate answer needs no waiting", async () => {
   const kept = async () => Number(await (await ask("/kept")).text());
   const before = await kept();
   await instance();
@@ -95,7 +95,7 @@ for (const path of ["/panic", "/later"]) {
     assert.equal(await instance(), first + 1);
   });
 
-  test(`who waits beside a panic at ${path} is told so at once`, async () => {
+  test(`a request that waits beside a panic at ${path} fails at once`, async () => {
     const waiting = ["/wait", "/wait"].map((beside) => fails(ask(beside)));
     // In the order of their coming.
     await instance();

@@ -52,7 +52,7 @@ describe("paying again", () => {
     return answer;
   };
 
-  it("with a new transaction for what one owns broadcasts nothing, ten times at once included", async () => {
+  it("with a new transaction for an owned listing broadcasts nothing, also ten times at once", async () => {
     const { seller, listing, payer } = await sold();
     const first = await makeOut(world, payer, listing);
     await assertSettled(world, await settle(world, listing, first), { listing, payment: first, payer });
@@ -71,7 +71,7 @@ describe("paying again", () => {
     assert.ok(Math.max(...calls) <= 6);
   });
 
-  it("while the first payment is on its way waits for that one, and pays once", async () => {
+  it("while the first payment is unconfirmed waits for that payment, and pays once", async () => {
     const { seller, listing, payer } = await sold();
     const payments = await different(4, payer, listing);
     // Each request looks its input up once: none of them may do so after the block.
@@ -119,7 +119,7 @@ describe("paying again", () => {
       assert.equal(await paidTo(seller), 1);
     });
 
-    it("refuses another payload under the same name with 409, before anything is asked", async () => {
+    it("refuses another payload under the same identifier with 409, before any call", async () => {
       const { seller, listing, payer } = await sold();
       const payment = await makeOut(world, payer, listing);
       await settledNamed(listing, payment, named(payment, ID));
@@ -131,7 +131,7 @@ describe("paying again", () => {
       assert.equal(await paidTo(seller), 1);
     });
 
-    it("is the listing's own: the same name elsewhere is another one", async () => {
+    it("belongs to its listing: the same identifier for another listing is another one", async () => {
       const { listing, payer, seller } = await sold();
       const payment = await makeOut(world, payer, listing);
       await assertSettled(world, await settledNamed(listing, payment, named(payment, ID)), { listing, payment, payer });

@@ -96,7 +96,7 @@ const STEPS = ["submission", "inputs", "inclusion", "parameters", "newest block"
 const NO_PAYMENT = { payment: { tx: "", payload: { payload: { nonce: "#" } } } as unknown as Payment };
 const ALL = STEPS.flatMap((step) => trialsOf(NO_PAYMENT, step).map((trial, at) => ({ step, at, ...trial })));
 
-describe("whatever the chain provider does, a payment is delivered, paid once and recorded once, where", () => {
+describe("a payment is delivered, paid once and recorded once with a provider fault, where", () => {
   let world: World;
   const outcomes = new Map<string, Promise<string>>();
   let consistent = 0;

@@ -11,7 +11,7 @@ import type { Wallet } from "../wallets/wallet.ts";
 
 const NOTHING = { batches: 0, statements: 0, calls: 0 };
 
-describe("what an isolate knows", () => {
+describe("an isolate's cache", () => {
   let world: World;
   let seller: Wallet;
   let instant: Listing;
@@ -27,7 +27,7 @@ describe("what an isolate knows", () => {
   const get = (path: string, headers: Record<string, string> = {}) => send(`${world.api}${path}`, { headers });
   const ids = (answer: Answer): string[] => json<Listing[]>(answer).map(({ id }) => id);
 
-  it("answers again what it answered before without a statement", async () => {
+  it("answers a repeated request without a database statement", async () => {
     const paths = [
       "/health",
       "/listings",
@@ -44,7 +44,7 @@ describe("what an isolate knows", () => {
     assert.deepEqual(await usageAgain(unchanged), NOTHING);
   });
 
-  it("asks the database twice at most for what has changed", async () => {
+  it("reads a changed answer with at most two database batches", async () => {
     for (const [path, asked, most] of [
       ["/listings", 1, 3],
       ["/listings?sort=popular&limit=2", 2, 3],
@@ -69,7 +69,7 @@ describe("what an isolate knows", () => {
     assert.notDeepEqual(termsOf(first).extensions, termsOf(second).extensions);
   });
 
-  it("shows a writer what it wrote, at once and everywhere", async () => {
+  it("shows a writer its own change at once in every answer", async () => {
     for (let n = 0; n < 5; n++) {
       const before = await get("/listings");
       await get(`/creators/${seller.address}`);
@@ -84,7 +84,7 @@ describe("what an isolate knows", () => {
     }
   });
 
-  it("shows what others wrote, in every answer that it keeps", async () => {
+  it("shows changes of others in every cached answer", async () => {
     const { id } = await list(world.api, seller, { title: "Obsidian" });
     const paths = [`/listings/${id}`, `/listings/${id}/unlock`];
     const shown = async () => [

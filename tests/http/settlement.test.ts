@@ -93,7 +93,7 @@ describe("a payment", () => {
   });
   after(() => world?.stop());
 
-  describe("that is in no block in time", { timeout: 6 * WAIT_MS }, () => {
+  describe("that no block has in time", { timeout: 6 * WAIT_MS }, () => {
     for (const name of ["patient", "unanswered", "lost"]) {
       it(`is 402 settlement_pending with its transaction and without the content (${name})`, async () => {
         const answer = (await answers[name]) as Answer;
@@ -117,7 +117,7 @@ describe("a payment", () => {
       });
     }
 
-    it("is its payer's alone to resume, while it is pending", async () => {
+    it("can be resumed by its payer alone while it is pending", async () => {
       const { payload } = of("patient").payment;
       const changed = { ...payload, resource: { ...payload.resource, description: "mine" } };
       const header = Buffer.from(JSON.stringify(changed)).toString("base64");
@@ -160,7 +160,7 @@ describe("a payment", () => {
       assert.equal(await paidTo(of("left late")), 1);
     });
 
-    it("at once is delivered to the same request, or to the proof where the answer went into the void", async () => {
+    it("at once is delivered to the same request, or to the proof where the answer got lost", async () => {
       const { listing, payment, payer, seller } = of("left early");
       let answer: Answer | undefined;
       const retry = again("left early").then((it) => {
@@ -177,8 +177,8 @@ describe("a payment", () => {
     });
   });
 
-  describe("whose time is over", () => {
-    it("is 402 exact_cardano_settlement_expired at once, delivers nothing, and took nothing", async () => {
+  describe("that expired", () => {
+    it("is 402 exact_cardano_settlement_expired at once, delivers nothing, and cost nothing", async () => {
       const { listing, payment, payer, seller } = of("lost");
       assert.equal((await world.ledger.tx(payment.tx))?.state, "dropped");
       await world.ledger.advance(300);
@@ -200,7 +200,7 @@ describe("a payment", () => {
       assert.equal((await purchasesOf(world, seller)).length, 1);
     });
 
-    it("before it was ever presented is refused", async () => {
+    it("before it was first presented is refused", async () => {
       const it = await caseOf(await world.buyer(), 30);
       await world.ledger.advance(60);
       const answer = await present(world, it.listing, it.payment);
@@ -210,7 +210,7 @@ describe("a payment", () => {
   });
 
   describe("whose buyer never comes back", () => {
-    it("is on record after the watcher's next tick, and waits for the buyer's proof", async () => {
+    it("is recorded by the watcher's next tick, and delivered for the buyer's proof", async () => {
       const { listing, payment, payer, seller } = of("never back");
       if ((await world.ledger.tx(payment.tx))?.state === "mempool") await world.ledger.block();
       await world.tick();
@@ -221,7 +221,7 @@ describe("a payment", () => {
   });
 
   describe("whose block is undone", () => {
-    it("and made again keeps its purchase, delivered once, paid once", async () => {
+    it("and made again keeps its purchase, delivered once and paid once", async () => {
       const it = await caseOf(await world.buyer());
       const { listing, payment, payer, seller } = it;
       await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer });
@@ -235,7 +235,7 @@ describe("a payment", () => {
       assert.equal(await paidTo(it), 1);
     });
 
-    it("before anyone saw it waits for the next one", async () => {
+    it("before the service read it waits for the next block", async () => {
       const payer = await world.buyer();
       const it = await caseOf(payer);
       const { listing, payment } = it;
@@ -287,7 +287,7 @@ describe("a payment", () => {
       assert.equal((await comeBack(world, it_.payer, it_.listing)).text, it_.listing.content);
     });
 
-    it("is no purchase for ever where its time is over by then", async () => {
+    it("is never a purchase where it expired by then", async () => {
       await undo();
       await world.ledger.advance(400);
       await world.tick();

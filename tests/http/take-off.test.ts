@@ -30,7 +30,7 @@ const relist = async (seller: Wallet, listing: { id: string }, headers?: Record<
 const feed = async (query = "") => send(`${world.api}/feed.xml${query}`);
 
 describe("a listing that its seller takes off sale", () => {
-  it("is found and sold no more, stays with its buyers, and comes back as it was", async () => {
+  it("is no longer found or sold, stays with its buyers, and comes back unchanged", async () => {
     const [seller, owner] = [world.person("seller"), world.person("owner")];
     const listing = await list(world.api, seller, { title: "Ferns & <moss>" });
     const account = await open(world.api, owner);

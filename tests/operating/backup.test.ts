@@ -91,7 +91,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await world.stack.startWorkers();
   };
 
-  it("are served from as before when they were lost and put back", async () => {
+  it("serve as before after a loss and a restore", async () => {
     const before = await shown();
     const etag = (await send(`${world.api}/listings`)).headers.get("etag");
     await backUp();
@@ -116,7 +116,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await until(world, open, "withdrawn");
   });
 
-  it("pay nothing twice that was bought since the backup, and bring escrows since then to their end", async () => {
+  it("pay no purchase since the backup twice, and finish the escrows since then", async () => {
     const owner = world.person("owner");
     const account = await signedIn(world.api, owner);
     await world.ledger.faucet(account.address, 60_000_000n);
@@ -146,7 +146,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     await until(world, escrow, "withdrawn");
   });
 
-  it("are not put over others", async () => {
+  it("are not restored over existing ones", async () => {
     for (const place of places.slice(1)) await assert.rejects(restore(place, file(place)), /is not empty/);
   });
 });
@@ -171,7 +171,7 @@ describe("reading a database that is larger than a page", () => {
     return db;
   };
 
-  it("gets every row exactly, whatever is in it", async () => {
+  it("gets every row exactly, with any bytes in it", async () => {
     const db = filled();
     const rows = await readRows(queryOf(db), tablesOf(db));
     const copy = migrated(folder);
@@ -187,7 +187,7 @@ describe("reading a database that is larger than a page", () => {
     assert.deepEqual(all(copy), all(db));
   });
 
-  it("tells one moment of a database that changes meanwhile, and refuses where there is none", async () => {
+  it("gives one consistent moment of a changing database, or refuses", async () => {
     const db = filled();
     let changes = 0;
     const change = (until: number) => () => {
@@ -201,7 +201,7 @@ describe("reading a database that is larger than a page", () => {
     await assert.rejects(readRows(queryOf(db, change(1_000)), tablesOf(db)), /changed during each/);
   });
 
-  it("gets contents of every length whole, in parts between characters", async () => {
+  it("gets contents of every length in parts cut between characters", async () => {
     const db = migrated(folder);
     const texts = ["", "a", "é".repeat(20_001), "🎨".repeat(25_000), LONG];
     for (const [i, text] of texts.entries()) {

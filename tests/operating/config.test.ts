@@ -76,7 +76,7 @@ describe("the preview environment", () => {
 });
 
 describe("what is deployed", { timeout: 300_000 }, () => {
-  it("answers as it is now, and in no version that came before", () => {
+  it("has no preview addresses, which would keep earlier versions", () => {
     for (const worker of WORKERS) {
       for (const env of [undefined, "preview"]) assert.equal(read(worker, env).preview_urls, false, worker.role);
     }
@@ -95,7 +95,7 @@ describe("what is deployed", { timeout: 300_000 }, () => {
     }
   });
 
-  it("is bundled and taken by wrangler: each worker in each environment", async () => {
+  it("is bundled by wrangler for each worker in each environment", async () => {
     const folder = mkdtempSync(join(tmpdir(), "surety-dry-run-"));
     try {
       for (const env of ["", "preview"]) {
@@ -123,7 +123,7 @@ describe("what is deployed", { timeout: 300_000 }, () => {
     }
   });
 
-  it("has its migrations in files that wrangler takes: it passes links by", () => {
+  it("has its migrations in regular files, not links", () => {
     for (const worker of WORKERS) {
       const { d1_databases: databases } = read(worker);
       for (const { migrations_dir: folder = "" } of databases) {
@@ -138,7 +138,7 @@ describe("what is deployed", { timeout: 300_000 }, () => {
     assert.equal(outbox("arbiter/d1-migrations"), outbox("d1-migrations"), "one outbox, two databases");
   });
 
-  it("gets the secrets that docs/operations.md says it needs", () => {
+  it("gets exactly the secrets that docs/operations.md names", () => {
     const table = readFileSync(join(root, "docs/operations.md"), "utf8");
     const rows = table.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
     const optional = ["`DEMO_SECRET`", "`OPERATOR_TOKEN`", "`WALLET_MASTER_SECRET_2`, ... `_32`"];

@@ -119,7 +119,7 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     assert.deepEqual(account.changes, []);
   });
 
-  it("stops where the account refuses, with all that was done written down", async () => {
+  it("stops where the account refuses, with its progress stored", async () => {
     const before = new Map(WORKERS.map(({ config }) => [config, readFileSync(join(folder, config), "utf8")]));
     account.fault = `PUT /accounts/${account.id}/workers/scripts/surety-api`;
     const { status, text } = await script("scripts/deploy.ts");
@@ -146,7 +146,7 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     for (const { config } of WORKERS) assert.equal(readFileSync(join(folder, config), "utf8"), before.get(config));
   });
 
-  it("goes on when it is repeated, makes nothing twice, and serves", async () => {
+  it("resumes when repeated, makes nothing twice, and serves", async () => {
     // Instead of the address that it found, which only the real platform has.
     const api = join(folder, "wrangler.toml");
     const written = readFileSync(api, "utf8").replace(/^# BASE_URL = .*$/m, `BASE_URL = "${account.origin}"`);
@@ -199,7 +199,7 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     );
   });
 
-  it("goes back to the deployment before, without the databases", async () => {
+  it("rolls back to the previous deployment, without the databases", async () => {
     const again = await script("scripts/deploy.ts");
     assert.equal(again.status, 0, again.text);
     const [now, ...others] = deployedTags();

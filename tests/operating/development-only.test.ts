@@ -20,7 +20,7 @@ test("a deployment with a setting of a local stack names it, and the file that h
   }
 });
 
-test("a running service shows them to the smoke test, which takes them on this machine alone", async () => {
+test("the smoke test accepts such settings on this machine alone", async () => {
   const world = await startWorld({});
   try {
     const { headers } = await send(`${world.api}/health`);

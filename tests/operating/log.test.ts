@@ -51,7 +51,7 @@ describe("the log", () => {
     return own[0] as Line;
   };
 
-  it("has a line for each answer, by the id in its header, with the route, the end and the cost", async () => {
+  it("has a line for each answer, with request id, route, status and cost", async () => {
     const listing = await list(world.api, world.person("seller"), { modes: ["instant"] });
     const { id, ms, ...line } = await lineOf(await send(`${unlockUrl(world, listing)}?utm_source=x`));
     assert.deepEqual(line, {
@@ -76,7 +76,7 @@ describe("the log", () => {
     assert.ok(Number(offered.rowsRead) > 0 && Number(offered.rowsWritten) > 0, JSON.stringify(offered));
   });
 
-  it("says why a request was refused, and whose it was", async () => {
+  it("has the reason of a refusal and the client", async () => {
     const missing = await lineOf(await send(`${world.api}/nowhere/at/all`));
     assert.deepEqual([missing.status, missing.route, missing.refused], [404, undefined, "no such path"]);
     const account = new Account(world.api, await signIn(world.api, world.person("owner")));
@@ -88,7 +88,7 @@ describe("the log", () => {
     assert.match(String(refused.refused), /maxPerPaymentAda/);
   });
 
-  it("keeps what caused a failure, which the client is not told", async () => {
+  it("has the cause of a failure, which the client does not get", async () => {
     const account = new Account(world.api, await signIn(world.api, world.person("owner")));
     const answer = await account.get("/me");
     assert.equal(answer.status, 503);
@@ -99,14 +99,14 @@ describe("the log", () => {
     assert.equal(answer.text.includes(cause), false);
   });
 
-  it("has a line for each tick, with what stopped it", async () => {
+  it("has a line for each tick, with its error", async () => {
     await assert.rejects(world.tick());
     const [tick] = (await found((line) => line.log === "tick")) as [Line];
     assert.ok(typeof tick.cause === "string" && tick.cause.length > 0);
     assert.ok(Number(tick.calls) > 0 && Number(tick.ms) >= 0);
   });
 
-  it("has no token, no signature and nothing of what is sold", async () => {
+  it("has no token, no signature and no content", async () => {
     const owner = world.person("owner");
     const listing = await list(world.api, owner);
     const { token } = await signIn(world.api, owner);

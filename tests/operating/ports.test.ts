@@ -54,7 +54,7 @@ for (const variable of VARIABLES) {
   });
 }
 
-test("another program's ledger is not taken for one's own", async () => {
+test("another program's ledger on the port is refused", async () => {
   const port = Number(new URL(ledger.url).port);
   const { code, told } = await dev({ LEDGER_PORT: port });
   assert.equal(code, 1);

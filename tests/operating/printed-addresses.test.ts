@@ -12,7 +12,7 @@ import { run } from "../helpers/program.ts";
 const DEMO_SECONDS = 400;
 const ANY_PORT = { API_PORT: "0", ARBITER_PORT: "0", WATCHER_PORT: "0", LEDGER_PORT: "0" };
 
-test("make dev says where to look, and there are pages", async () => {
+test("make dev prints addresses that show pages", async () => {
   const state = mkdtempSync(join(tmpdir(), "surety-dev-"));
   const dev = spawn(process.execPath, [join(root, "scripts/dev.ts")], {
     env: { ...process.env, STATE_DIR: state, ...ANY_PORT },
@@ -39,7 +39,7 @@ test("make dev says where to look, and there are pages", async () => {
   }
 });
 
-test("make demo ends with the addresses of the catalogue, the creator, and each purchase, which it has opened", async () => {
+test("make demo prints working addresses of the catalogue, the creator and each purchase", async () => {
   const { status, text } = await run(process.execPath, [join(root, "scripts/demo.ts")], {
     env: { CI: "1" },
     patience: DEMO_SECONDS,

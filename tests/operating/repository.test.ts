@@ -50,7 +50,7 @@ const CONTAINER = closed({
 });
 
 describe("the repository", () => {
-  it("has what people look for, each file with something in it", () => {
+  it("has the usual files, none of them empty", () => {
     const files = new Set(tracked());
     for (const file of [
       "README.md",
@@ -81,7 +81,7 @@ describe("the repository", () => {
       assert.match(weekly, part);
   });
 
-  it("has a dev container of the form that its specification names, which runs the demo", () => {
+  it("has a valid dev container that runs the demo", () => {
     const validate = new Ajv({ strict: false }).compile(CONTAINER);
     const container: unknown = JSON.parse(text(".devcontainer/devcontainer.json"));
     assert.ok(validate(container), JSON.stringify(validate.errors));
@@ -159,13 +159,13 @@ interface Server {
 describe("the entry for MCP's registry", () => {
   const entry = JSON.parse(text("server.json")) as Server;
 
-  it("has the form that the registry takes", () => {
+  it("is valid by the registry's schema", () => {
     const validate = new Ajv({ strict: false }).compile(SERVER);
     assert.ok(validate(entry), JSON.stringify(validate.errors));
     assert.ok(!validate({ ...entry, name: "surety" }) && !validate({ ...entry, description: "x".repeat(101) }));
   });
 
-  it("leaves the host to the client, under a name that no other server's address has", () => {
+  it("has an address with the host as a variable", () => {
     for (const { url, variables } of entry.remotes) {
       const used = [...url.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
       assert.deepEqual(used, Object.keys(variables));
@@ -175,13 +175,13 @@ describe("the entry for MCP's registry", () => {
     assert.equal(new Set(entry.remotes.map(({ url }) => url)).size, entry.remotes.length);
   });
 
-  it("has the version of what is built", () => {
+  it("has the version of the build", () => {
     assert.equal(entry.version, only(/^version = "([\d.]+)"/m, "Cargo.toml"));
   });
 });
 
 describe("the documents", () => {
-  it("name in docs/security.md only tests that there are", () => {
+  it("name in docs/security.md only existing tests", () => {
     const attacks = /\n## Attacks\n[\s\S]*?\n## /.exec(text("docs/security.md"))?.[0] ?? "";
     const files = new Set(tracked("*.ts", "*.rs"));
     const named = [...attacks.matchAll(/`([\w/.-]+\.(?:test\.ts|ts|rs))`((?: \*[^*]+\*)*)/g)];
@@ -196,7 +196,7 @@ describe("the documents", () => {
     }
   });
 
-  it("say of every direct dependency why it is kept", () => {
+  it("give the reason for every direct dependency", () => {
     const workspace = text("Cargo.toml").split("[workspace.dependencies]\n")[1]?.split("\n[")[0] ?? "";
     const crates = [...workspace.matchAll(/^([\w-]+) = (.*)$/gm)].filter(([, , asked]) => !asked?.includes("path ="));
     const { dependencies, devDependencies } = JSON.parse(text("package.json")) as Record<string, object>;

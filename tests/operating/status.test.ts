@@ -23,7 +23,7 @@ const within = async (options: WorldOptions, use: (world: World) => Promise<void
 };
 
 describe("the status of a service", { concurrency: 1, timeout: 900_000 }, () => {
-  it("that is well says so, and what an operator asks first", async (t) => {
+  it("that is healthy says so, with an operator's first figures", async (t) => {
     await within({ watcher: {}, arbiter: true }, async (world) => {
       const id = await buy(world, await offer(world, world.person("creator")), await account(world));
       await until(world, id, "ResultSubmitted");
@@ -47,7 +47,7 @@ describe("the status of a service", { concurrency: 1, timeout: 900_000 }, () => 
     });
   });
 
-  it("without its watcher says so, and what to do; to its operator alone", async (t) => {
+  it("without its watcher says so with the fix, to its operator alone", async (t) => {
     await within({}, async (world) => {
       const { status, text } = await printed(world);
       t.diagnostic(text);
@@ -66,7 +66,7 @@ describe("the status of a service", { concurrency: 1, timeout: 900_000 }, () => 
     });
   });
 
-  it("whose watcher has another arbiter's token names the dispute that is not settled, and why", async (t) => {
+  it("whose watcher has another arbiter's token names the undecided dispute and the reason", async (t) => {
     await within({ watcher: { ARBITER_TOKEN: "f".repeat(64) }, arbiter: true }, async (world) => {
       const owner = await account(world);
       const id = await buy(world, await offer(world, world.person("creator")), owner);

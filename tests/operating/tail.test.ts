@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { linesOf, readable } from "../../scripts/tail.ts";
 
 describe("the log of deployed workers", () => {
-  it("has the worker's lines, and says what broke and how it ended", () => {
+  it("shows the worker's lines, errors and outcomes", () => {
     const logs = [{ message: ['{"log":"tick"}'], level: "log" }, { message: ["plain", { a: 1 }] }];
     const exceptions = [{ name: "Error", message: "broken", timestamp: 1 }];
     assert.deepEqual(linesOf(JSON.stringify({ outcome: "exceededCpu", logs, exceptions })), [
@@ -17,7 +17,7 @@ describe("the log of deployed workers", () => {
     assert.deepEqual(linesOf(JSON.stringify({ outcome: "ok", logs: [], exceptions: [] })), []);
   });
 
-  it("begins with what a line is about, and loses nothing", () => {
+  it("begins each line with its subject, and loses no field", () => {
     const line = {
       log: "request",
       id: "1",

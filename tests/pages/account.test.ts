@@ -34,7 +34,7 @@ async function tabTo(page: Page, control: Locator): Promise<void> {
 const signIn = (page: Page) => page.getByRole("button", { name: "Sign in with Test wallet" });
 
 describe("the page to sell", () => {
-  it("lists what the form says, signed by the seller's wallet, and shows it", async () => {
+  it("lists the form's offer, signed by the seller's wallet, and shows the listing", async () => {
     const wallet = world.person("seller");
     const { page, errors } = await visit(world, browser, "/sell", { wallet });
     const prompt = "Build a hero with an aurora.\n";
@@ -63,7 +63,7 @@ describe("the page to sell", () => {
     await page.close();
   });
 
-  it("says what is wrong with an offer, at its field, and lists nothing", async () => {
+  it("shows an offer's error at its field, and lists nothing", async () => {
     const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
     await page.getByLabel("Title").fill("Cheap");
     await page.getByLabel("What it builds").fill("Something.");
@@ -81,7 +81,7 @@ describe("the page to sell", () => {
 });
 
 describe("the account's page", () => {
-  it("finds the account by any of the wallet's addresses, whatever the wallet names, in whatever order", async () => {
+  it("finds the account by any of the wallet's addresses, in any order", async () => {
     const [owner, next] = [world.person("owner"), world.person("next")];
     await open(world.api, owner);
     const fails = () => Promise.reject(new Error("the wallet's own trouble"));
@@ -150,7 +150,7 @@ describe("the account's page", () => {
     await page.close();
   });
 
-  it("shows what was bought and lets it be read, sends the money back, and removes an agent", async () => {
+  it("shows purchases and their contents, withdraws the money, and removes an agent", async () => {
     const [wallet, listing] = [world.person("owner"), await offered(world, { modes: ["instant"] })];
     await signInAgent(world.api, wallet, { maxPerPaymentAda: 10, dailyBudgetAda: 30 });
     const account = await open(world.api, wallet);
@@ -175,7 +175,7 @@ describe("the account's page", () => {
     await page.close();
   });
 
-  it("finds among many purchases the one that is looked for, with how it stands", async () => {
+  it("finds one purchase among many, with its status", async () => {
     const [wallet, seller] = [world.person("owner"), world.person("seller")];
     const account = await open(world.api, wallet);
     await world.ledger.faucet(account.address, 30_000_000n);
@@ -193,7 +193,7 @@ describe("the account's page", () => {
     await page.close();
   });
 
-  it("is used with the keyboard alone: signed in to, a prompt listed, taken off sale, and the focus is where it was", async () => {
+  it("works with the keyboard alone: sign in, list, take off sale, with the focus kept", async () => {
     const { page, errors } = await visit(world, browser, "/me", { wallet: world.person("owner") });
     const press = async (control: Locator) => {
       await tabTo(page, control);
@@ -224,7 +224,7 @@ describe("the account's page", () => {
     await page.close();
   });
 
-  it("takes what its owner sells off sale and puts it back, and tells what was sold", async () => {
+  it("takes a listing off sale and puts it back, and shows its sales", async () => {
     const [wallet, buyer] = [world.person("owner"), await open(world.api, world.person("buyer"))];
     const listing = await list(world.api, wallet, { title: "Kelp hero", priceLovelace: "3000000" });
     await world.ledger.faucet(buyer.address, 20_000_000n);

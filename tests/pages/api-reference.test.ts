@@ -20,7 +20,7 @@ describe("/docs", () => {
     await world?.stop();
   });
 
-  it("shows a walk that works when it is pasted into a shell", async () => {
+  it("shows commands that work when pasted into a shell", async () => {
     const listing = await list(world.api, world.person("seller"));
     const page = await browser.newPage();
     await page.goto(`${world.api}/docs`);

@@ -33,7 +33,7 @@ const purchaseOn = async (page: Page): Promise<Purchase> => {
 };
 
 describe("the paywall's page", () => {
-  it("is the 402 that programs get: its status, its header, its terms", async () => {
+  it("has the status, header and terms of the 402 that programs get", async () => {
     const listing = await offered(world);
     const url = `${world.api}/listings/${listing.id}/unlock`;
     const page = await send(url, { headers: { accept: "text/html" } });
@@ -66,7 +66,7 @@ describe("the paywall's page", () => {
     assert.equal(await content(page).textContent(), listing.content);
   });
 
-  it("tells a wallet on another network so before it signs", async () => {
+  it("refuses a wallet on another network before it signs", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const elsewhere = `82825820${"ef".repeat(32)}00a2005839${wallet.addressHex}011a02faf080`;
     const quirks = (): Cip30 => ({
@@ -80,7 +80,7 @@ describe("the paywall's page", () => {
     assert.equal(await spends(world, wallet.address), 0);
   });
 
-  it("sells instantly: one signature, and the content is there, compared with its hash, to be kept", async () => {
+  it("sells instantly: one signature shows the content, checked against its hash, to save", async () => {
     // Some editors begin files with a byte order mark: it is a part of what was listed.
     const listing = await offered(world, { content: "\ufeffA hero section\r\n" });
     const wallet = await world.buyer();
@@ -110,7 +110,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("is paid with the keyboard alone, in the order in which it is read, and the focus is never lost", async () => {
+  it("is paid with the keyboard alone, in reading order, without losing the focus", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).waitFor();
@@ -150,7 +150,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("sells protected: says in words what the wallet signs, and the money waits in the contract", async () => {
+  it("sells protected: explains what the wallet signs, and the money waits in the contract", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     assert.equal(await page.getByLabel("Protected").isChecked(), true, "protected is what is proposed");
@@ -169,7 +169,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("shows where a payment is, with its transaction, and may be left meanwhile; the wallet is chosen the next time", async () => {
+  it("shows a payment's progress and transaction, may be left meanwhile, and remembers the wallet", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     let go = () => {};
@@ -205,7 +205,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("pays once when the answer is lost between submission and delivery, and delivers by itself", async () => {
+  it("pays once when the answer is lost between submission and delivery, and then delivers", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     const sent: string[] = [];
@@ -230,7 +230,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("goes on with a payment that was sent before the page was closed, and never offers another", async () => {
+  it("goes on with a payment that was sent before the page was closed, without offering another", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await page.route("**/unlock", async (route) =>
@@ -246,7 +246,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("shows what was bought before to the wallet that paid, for a signature, and to no other", async () => {
+  it("shows an earlier purchase to the wallet that paid, for a signature, and to no other", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const first = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(first.page).click();
@@ -274,7 +274,7 @@ describe("the paywall's page", () => {
     await stranger.page.close();
   });
 
-  it("finds what was bought with any address of the wallet, by one signature, and names all where none bought it", async () => {
+  it("finds a purchase by any address of the wallet with one signature, and names all addresses where none bought", async () => {
     const [listing, first, second] = [await offered(world), world.person("buyer"), await world.buyer()];
     const path = `/listings/${listing.id}/unlock`;
     const bought = await visit(world, browser, path, { wallet: second });
@@ -320,7 +320,7 @@ describe("the paywall's page", () => {
     });
   }
 
-  it("says how much is missing where the wallet has not enough, before it is asked to sign", async () => {
+  it("names the missing amount before a wallet with too little money signs", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer(3_000_000n)];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).click();
@@ -329,7 +329,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("tells sellers that a listing is their own, before they sign, and stays to be used", async () => {
+  it("tells sellers that a listing is their own before they sign, and stays usable", async () => {
     const seller = await world.buyer();
     const listing = await list(world.api, seller, { priceLovelace: "6000000", modes: ["instant", "protected"] });
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet: seller });
@@ -353,7 +353,7 @@ describe("the paywall's page", () => {
     await bare.close();
   });
 
-  it("gives the content for a payment that a stranger submitted: it names its request", async () => {
+  it("delivers the content for a payment that a stranger submitted, as it commits to its request", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await page.route("**/unlock", async (route) => {
@@ -373,7 +373,7 @@ describe("the paywall's page", () => {
     await page.close();
   });
 
-  it("says that a result is waited for, and gives the content once it is posted", async () => {
+  it("says that it waits for a result, and delivers the content once posted", async () => {
     const [listing, wallet] = [await offered(world), await world.buyer()];
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     const fault = await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });

@@ -104,7 +104,7 @@ async function receipt(page: Page, name: string): Promise<bigint> {
 const headline = (page: Page, words: string) => page.locator("#next").filter({ hasText: words }).waitFor();
 
 describe("a purchase's page", () => {
-  it("leads a buyer whose seller delivers nothing to the money: ask for it, take it when the time is over", async () => {
+  it("leads a buyer without a delivery to the refund: request it, and take it after the deadline", async () => {
     const { buyer, id } = await bought("Aurora hero");
     await world.tick();
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
@@ -135,7 +135,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("leads a buyer who got something else to a dispute, and lets the buyer release the money after all", async () => {
+  it("leads a buyer with another content to a dispute, and lets the buyer release the money after all", async () => {
     const { buyer, id } = await bought("Ledger dashboard");
     await deliverWrong(id);
     await until(id, "ResultSubmitted");
@@ -158,7 +158,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("refuses another wallet than the purchase's in words, and an owner who declines changes nothing", async () => {
+  it("refuses another wallet than the purchase's, and a declined signature changes nothing", async () => {
     const { buyer, id } = await bought("Calm landing");
     await world.tick();
     for (const [wallet, declines, told] of [
@@ -176,7 +176,7 @@ describe("a purchase's page", () => {
     assert.equal((await purchaseOf(id)).status, "FundsLocked");
   });
 
-  it("takes a buyer's verdict by the payer's signature, and leads from there to the dispute that it does not start by itself", async () => {
+  it("takes a verdict by the payer's signature, and links to the dispute without starting it", async () => {
     const { buyer, id } = await bought("Fjord portfolio");
     await deliverWrong(id);
     await until(id, "ResultSubmitted");
@@ -197,7 +197,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("takes no verdict from another wallet than the one that paid, and says which did", async () => {
+  it("refuses a verdict from another wallet, and names the one that paid", async () => {
     const { buyer, id } = await bought("Tide landing");
     const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
     await judge(page, "No, something else");
@@ -206,7 +206,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("takes the verdict on what a Surety balance bought from its account, without a signature", async () => {
+  it("takes a verdict on a purchase from a Surety balance in its account, without a signature", async () => {
     const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
     const account = await open(world.api, owner);
     await world.ledger.faucet(account.address, 30_000_000n);
@@ -225,7 +225,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("shows the text to the wallet that paid, verified, to copy, to keep and to read, and to no other wallet", async () => {
+  it("shows the verified content to the wallet that paid, to copy, save and read, and to no other wallet", async () => {
     const { buyer, id } = await bought("Mist hero");
     await world.tick();
     const stranger = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
@@ -249,7 +249,7 @@ describe("a purchase's page", () => {
     await page.close();
   });
 
-  it("tells a reader what happened and what is next, without a script: times, transactions, three steps", async () => {
+  it("shows past and next steps with times and transactions, without a script", async () => {
     const { id } = await bought("Orbit");
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();

@@ -38,7 +38,7 @@ async function open(path: string, options = {}) {
   return { ...opened, answer };
 }
 
-describe("the pages that are read", () => {
+describe("public pages", () => {
   it("are readable and accessible, on a desk and on a phone, in light and dark", async () => {
     const seller = world.person("artist");
     const samples = [
@@ -101,7 +101,7 @@ describe("the pages that are read", () => {
     await page.close();
   });
 
-  it("tell times in the reader's zone, and UTC on hover", async () => {
+  it("show times in the reader's zone, and UTC on hover", async () => {
     const listing = await offered();
     const { page } = await open(`/listings/${listing.id}`, { timezoneId: "Pacific/Kiritimati" });
     const time = page.locator("main time").first();
@@ -112,7 +112,7 @@ describe("the pages that are read", () => {
     await page.close();
   });
 
-  it("give a link away: one click copies a listing's", async () => {
+  it("copy a listing's link by one click", async () => {
     const listing = await offered();
     const { page } = await open(`/listings/${listing.id}`, { permissions: ["clipboard-read", "clipboard-write"] });
     const copy = page.getByRole("button", { name: "Copy link" });
@@ -122,7 +122,7 @@ describe("the pages that are read", () => {
     await page.close();
   });
 
-  it("tell other sites what a link to them shows", async () => {
+  it("carry preview metadata for links on other sites", async () => {
     const listing = await offered({ title: "Aurora", previewMedia: "https://example.com/a.gif" });
     const { page } = await open(`/listings/${listing.id}`);
     const property = (name: string) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
@@ -141,8 +141,8 @@ describe("the pages that are read", () => {
   });
 });
 
-describe("who asks gets what they read", () => {
-  it("programs get exactly the JSON that they got before, browsers a page, and caches are told that this differs", async () => {
+describe("content negotiation", () => {
+  it("programs get JSON, browsers get a page, and Vary tells caches so", async () => {
     const listing = await offered();
     for (const path of [`/listings/${listing.id}`, `/creators/${listing.sellerAddress}`]) {
       const plain = await send(`${world.api}${path}`);
@@ -161,7 +161,7 @@ describe("who asks gets what they read", () => {
     }
   });
 
-  it("a page that is known already is not sent again, and is never mistaken for the JSON", async () => {
+  it("a page that the browser has is answered 304, and never confused with the JSON", async () => {
     const listing = await offered();
     const url = `${world.api}/listings/${listing.id}`;
     const etag = (await send(url, { headers: READER })).headers.get("etag") ?? "";
@@ -171,7 +171,7 @@ describe("who asks gets what they read", () => {
     assert.equal((await send(url, { headers: { "if-none-match": etag } })).status, 200);
   });
 
-  it("who follows a broken link reads why, with the status and headers that programs get", async () => {
+  it("a broken link shows a page with the reason, and the status and headers of the API", async () => {
     for (const path of ["/nowhere", "/listings/lst_00000000000000000000000000", `/purchases/${"0".repeat(64)}`]) {
       const { page, answer } = await open(path);
       assert.equal(answer?.status(), 404);
@@ -184,7 +184,7 @@ describe("who asks gets what they read", () => {
     assert.doesNotMatch(refused.text, /must be one of/);
   });
 
-  it("scripts and styles are ours alone, kept for ever, and nothing is inline", async () => {
+  it("scripts and styles are our own, immutable in caches, and never inline", async () => {
     await offered();
     const { page } = await open("/");
     const answer = await send(`${world.api}/`, { headers: READER });
@@ -247,7 +247,7 @@ describe("the catalogue", () => {
     await page.close();
   });
 
-  it("stays under 40 kB whatever sellers write", async () => {
+  it("stays under 40 kB with the longest texts", async () => {
     const seller = world.person("loud");
     for (let n = 0; n < 12; n += 1) {
       await list(world.api, seller, {
@@ -284,8 +284,8 @@ const HOSTILE = [
   "</noscript></textarea><math><mtext></table><script>window.pwned=1</script>",
 ] as const;
 
-describe("what sellers write", () => {
-  it("stays text on every page, whatever it is", async () => {
+describe("a seller's text", () => {
+  it("stays text on every page, with any characters", async () => {
     assert.equal(HOSTILE.length, 20);
     const seller = world.person("hostile");
     const { page, errors } = await openPage(browser);

@@ -57,7 +57,7 @@ describe("paying from the Surety balance", () => {
     await page.close();
   });
 
-  it("is proposed once it is known whether it can pay: nothing that is chosen changes under the reader's hand", async () => {
+  it("is proposed once it is known whether it can pay, and a chosen option never changes by itself", async () => {
     for (const [lovelace, told] of [
       [25_000_000n, "Pay 6 tADA from your Surety balance"],
       [3_000_000n, "Pay 6 tADA with Test wallet"],
@@ -81,7 +81,7 @@ describe("paying from the Surety balance", () => {
     }
   });
 
-  it("says where to sign in to those who are not, and comes back to the checkout", async () => {
+  it("links a visitor to the sign-in and back to the checkout", async () => {
     const listing = await offered(world);
     const wallet = world.person("owner");
     const { page } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
@@ -116,7 +116,7 @@ describe("paying from the Surety balance", () => {
     });
   }
 
-  it("says what the service refuses although the page offered it, and starts again", async () => {
+  it("shows a refusal of the service, and lets the buyer start again", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     await goTo(page, listing);
@@ -155,7 +155,7 @@ describe("paying from the Surety balance", () => {
     await page.close();
   });
 
-  it("is never gone on with by another account that signs in in the same browser", async () => {
+  it("is never continued by another account in the same browser", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     const other = await open(world.api, world.person("owner"));
@@ -183,7 +183,7 @@ describe("paying from the Surety balance", () => {
     await page.close();
   });
 
-  it("bought is not paid for again by a wallet that holds none of the account's addresses", async () => {
+  it("is not followed by a second payment from a wallet without the account's addresses", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     await page.close();
@@ -213,7 +213,7 @@ describe("paying from the Surety balance", () => {
     await opened.page.close();
   });
 
-  it("says that the session is over instead of that nothing was paid", async () => {
+  it("says that the session expired, not that nothing was paid", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     await goTo(page, listing);

@@ -36,8 +36,8 @@ async function signedIn(lovelace = 50_000_000n): Promise<Opened & { account: Acc
   return { ...opened, account };
 }
 
-describe("an order from a Surety balance that was given up", () => {
-  it("does not pay by itself when its owner looks at the page a day later", async () => {
+describe("an abandoned order from a Surety balance", () => {
+  it("is not paid when its owner opens the page a day later", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     await goTo(page, listing);
@@ -59,7 +59,7 @@ describe("an order from a Surety balance that was given up", () => {
     await page.close();
   });
 
-  it("is not made anew by itself once it was refunded", async () => {
+  it("is not repeated after its refund", async () => {
     const listing = await offered(world);
     const { page, account } = await signedIn();
     await goTo(page, listing);
@@ -96,7 +96,7 @@ describe("an order from a Surety balance that was given up", () => {
 });
 
 describe("a wallet with several addresses", () => {
-  it("does not pay for what another of its addresses owns", async () => {
+  it("is not asked to pay for a listing that another of its addresses owns", async () => {
     const [listing, first, second] = [await offered(world), await world.buyer(), await world.buyer()];
     const path = `/listings/${listing.id}/unlock`;
     const bought = await visit(world, browser, path, { wallet: first, others: [second] });

@@ -88,14 +88,14 @@ describe("the test wallet", () => {
     await page.close();
   });
 
-  it("is told from other wallets, whose coins are on preprod, before anything is signed", async () => {
+  it("is distinguished from preprod wallets before anything is signed", async () => {
     const { page } = await open(`/listings/${(await offered(world)).id}/unlock`);
     await page.getByText("The coins of other wallets are on preprod and cannot pay here").waitFor();
     await page.getByRole("radio", { name: "Surety test wallet" }).waitFor();
     await page.close();
   });
 
-  it("is served to a page of this machine alone: under another Host there is neither the wallet nor its script", async () => {
+  it("is served under a loopback Host alone", async () => {
     const { script } = await served("127.0.0.1");
     assert.match(script, SCRIPT);
     for (const host of ["shop.example", "127.0.0.1.shop.example", "localhost.shop.example:80", "10.0.0.1"]) {
@@ -106,7 +106,7 @@ describe("the test wallet", () => {
     }
   });
 
-  it("is of no use to a page of another origin: it is in no frame there, and the ledger gives such pages nothing", async () => {
+  it("is of no use to a page of another origin: it may not be framed, and the ledger refuses other origins", async () => {
     const [{ script }, page] = [await served("127.0.0.1"), await browser.newPage()];
     page.setDefaultTimeout(PATIENCE_MS);
     const html = `<iframe src="${world.api}/me"></iframe>`;
@@ -145,7 +145,7 @@ describe("the test wallet", () => {
     assert.equal((await send(control, { headers: { origin: world.api } })).status, 200, "its own shop's pages");
   });
 
-  it("is in no page of a shop that is not on a local ledger, and is not served there", async () => {
+  it("is neither in a page nor served by a shop on another ledger", async () => {
     const listing = await offered(world);
     const paths = ["/", "/sell", "/me", "/nowhere", `/listings/${listing.id}`, `/listings/${listing.id}/unlock`];
     const [found] = (await send(`${world.api}/`, READER)).text.match(SCRIPT) ?? [];

@@ -15,7 +15,7 @@ describe("docs/scale.md", () => {
     assert.equal(document, withReport(document, report(measured)), "make scale prints others: MEASURE=1 writes them");
   });
 
-  it("names no figure outside of them that they do not hold", () => {
+  it("names no figure in its text that its tables lack", () => {
     const printed = report(measured);
     const prose = document.replace(printed, "").replace(/`[^`]*`/g, "");
     const figuresOf = (text: string) => text.match(/\d[\d,.]*\d|\d/g) ?? [];
@@ -25,7 +25,7 @@ describe("docs/scale.md", () => {
     assert.deepEqual(unknown, []);
   });
 
-  it("would be others if a purchase took more", () => {
+  it("changes if a purchase takes more", () => {
     const [first, ...others] = measured.purchases;
     assert.ok(first);
     const more = { ...first, request: { ...first.request, calls: first.request.calls + 1 } };

@@ -33,12 +33,12 @@ describe("the platform's wallet", { timeout: 300_000 }, () => {
     return json<unknown[]>(await send(page)).length;
   };
 
-  it("collects any number of sales within an hour: what was put up as collateral is free in the next block", async () => {
+  it("collects any number of sales within an hour, reusing its collateral in the next block", async () => {
     assert.ok((await outputs()) <= 70, "its separate outputs");
     await collect(15);
   });
 
-  it("gathers small change while it acts, so that it can always be read in a page or two", async () => {
+  it("gathers small outputs while it acts, so that one or two pages show it", async () => {
     const made = await outputs();
     assert.ok(made <= 95, `collecting leaves no heap, but ${made} outputs`);
     const { platform } = sales.smith;

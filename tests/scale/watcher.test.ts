@@ -70,7 +70,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
   };
   let withFew: Awaited<ReturnType<typeof costs>>;
 
-  it("costs what changed, with ten open escrows", async () => {
+  it("costs as much as changed, with ten open escrows", async () => {
     await sales.record(await sales.smith.make(await sales.waiting(FEW)));
     await sales.untilQuiet(tick);
     withFew = await costs();
@@ -82,7 +82,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.ok(sum(withFew.get(0) ?? [], ({ calls }) => calls) <= 5, "nothing changed");
   });
 
-  it("reads on where it was after it was down for ten thousand transactions, some calls at a time", async () => {
+  it("resumes after ten thousand missed transactions with a bounded number of calls in each tick", async () => {
     const locks = await sales.smith.make(await sales.waiting(MANY));
     const strangers = new Set(locks.filter((_, i) => i % 50 === 7));
     const unseen = locks.filter((_, i) => i % 100 === 33);
@@ -119,7 +119,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     );
   });
 
-  it("costs what changed and not a call or batch more, with ten thousand", async () => {
+  it("costs no call or batch more with ten thousand open escrows", async () => {
     assert.ok(sales.books.count("SELECT count(*) FROM escrows WHERE utxo IS NOT NULL") > 0.95 * MANY);
     read.clear();
     for (const [count, ticks] of await costs()) {
@@ -136,7 +136,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.deepEqual(many, [], "nor does a statement read more rows");
   });
 
-  it("asks again for all own entries that a rollback took, some in each tick, and tells the truth in the end", async () => {
+  it("reads all rolled back entries again, some in each tick, until the database equals the chain", async () => {
     const { height } = await world.ledger.tip();
     const locks = await sales.sell(30);
     const before = await sales.untilQuiet(tick);
@@ -184,7 +184,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     await sales.untilQuiet(tick);
   });
 
-  it("is not kept from the others by escrows on which every action fails", async () => {
+  it("serves other escrows beside some on which every action fails", async () => {
     const good = await sales.smith.make(await due(40));
     const over = later(await sales.deadlines(), -60 * 60_000);
     const stuck = await sales.smith.make(await due(20, { state: "ResultSubmitted", deadlines: over, stuck: true }));
@@ -199,7 +199,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.deepEqual(late, [], "roughly by deadline still");
   });
 
-  it("works off ten thousand that are due at once, some calls at a time, the earliest first", async () => {
+  it("works off ten thousand due escrows, the earliest first, with a bounded number of calls", async () => {
     await world.ledger.advance(8 * 60 * 60);
     // What was posted last is known to be so.
     await tick();
@@ -218,7 +218,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     assert.deepEqual(done, all.slice(0, done.length));
   });
 
-  it("has no statement that goes through a table", () => {
+  it("has no statement that scans a table", () => {
     assert.ok(statements.size > 20, `only ${statements.size} statements were seen`);
     const all = [...statements, ...triggered(sales.database)];
     const found = all.flatMap((sql) => scans(sales.database, sql).map((scan) => `${scan}: ${sql}`));

@@ -67,7 +67,7 @@ describe("the service's escrow quotes and an unrelated buyer", () => {
     return payload as unknown as CardanoPayload;
   };
 
-  it("the buyer takes the quote, the service takes the lock, and so does the ledger", async () => {
+  it("the buyer accepts the quote, and the service and the ledger accept the lock", async () => {
     const now = await networkTime(ledger.blockfrost)();
     const sales = [5_000_000n, 7_654_321n, 100_000_000n].map((price) => ({ ...sale(price), now }));
     const offers = escrow(sales);
@@ -87,7 +87,7 @@ describe("the service's escrow quotes and an unrelated buyer", () => {
     }
   });
 
-  it("a lock under one quote is not taken for another, nor for another payer", async () => {
+  it("a lock under one quote is refused for another quote, and for another payer", async () => {
     const now = await networkTime(ledger.blockfrost)();
     const [one, two] = [
       { ...sale(5_000_000n), now },

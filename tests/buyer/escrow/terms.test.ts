@@ -94,7 +94,7 @@ describe("the terms of an escrow offer", () => {
     await assert.rejects(check(changed((it) => Object.assign(it.extra, { blockchainIdentifier: "00" }))), /identifier/);
   });
 
-  it("are refused when the committed content is not what its digest says", async () => {
+  it("are refused when the committed content has another digest", async () => {
     const other = commitmentTo({ ...content, listingId: "lst_02" });
     await assert.rejects(
       check(
@@ -122,7 +122,7 @@ describe("the terms of an escrow offer", () => {
     );
   });
 
-  it("are refused when they are for something else than the application wants", async () => {
+  it("are refused when they are for another request than the application's", async () => {
     const other = await issue({
       seller,
       lovelace: 5_000_000n,

@@ -95,7 +95,7 @@ describe("the buyer's collateral", () => {
     },
   };
 
-  it("is nothing where the price alone carries the escrow to its end", () => {
+  it("is zero where the price alone carries the escrow to its end", () => {
     assert.equal(collateralFor(lock, CONTRACT, 10_000_000n, 4310n), 0n);
   });
 

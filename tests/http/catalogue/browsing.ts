@@ -108,7 +108,7 @@ export function browsing(world: () => World): void {
       });
     }
 
-    it("goes on with the next page as if nothing were listed meanwhile", async () => {
+    it("continues with the next page unchanged by listings made meanwhile", async () => {
       const answer = await get("/listings?limit=2");
       const next = /<([^>]+)>/.exec(answer.headers.get("link") ?? "")?.[1] ?? "";
       const expected = ids(json(await send(next)));
@@ -116,7 +116,7 @@ export function browsing(world: () => World): void {
       assert.deepEqual(ids(json(await send(next))), expected);
     });
 
-    it("names the parameter that is not what it should be", async () => {
+    it("names the invalid parameter", async () => {
       for (const [name, value] of [
         ["limit", "0"],
         ["limit", "201"],
@@ -136,11 +136,11 @@ export function browsing(world: () => World): void {
       }
     });
 
-    it("is the whole for unknown parameters", async () => {
+    it("ignores unknown parameters", async () => {
       assert.deepEqual(await listings("?utm_source=x"), await listings());
     });
 
-    it("has a validator, and nothing to say to who has it", async () => {
+    it("has an ETag, and answers 304 to a client that has it", async () => {
       for (const path of ["/listings", "/listings?limit=3"]) {
         const first = await get(path);
         const etag = first.headers.get("etag") ?? "";
@@ -155,7 +155,7 @@ export function browsing(world: () => World): void {
       }
     });
 
-    it("has another validator after a new listing, which it shows at once", async () => {
+    it("has another ETag after a new listing, which it shows at once", async () => {
       const { headers } = await get("/listings");
       const known = headers.get("etag") ?? "";
       const { id } = await list(world().api, world().person("seller"));

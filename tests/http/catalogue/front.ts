@@ -31,19 +31,19 @@ export function front(world: () => World): void {
   const at = (path: string, init: RequestInit = {}) => send(`${world().api}${path}`, init);
 
   describe("the service", () => {
-    it("says that it is well, and for which network, at no cost", async () => {
+    it("reports its health and network without a database call", async () => {
       const answer = await at("/health");
       assert.deepEqual(json(answer), { ok: true, network: "preprod" });
       assert.deepEqual(usage(answer), { batches: 0, statements: 0, calls: 0 });
     });
 
-    it("says 404 for paths that are not there", async () => {
+    it("answers 404 for unknown paths", async () => {
       for (const path of ["/healthz", "//", "/listing", "/listings/a/b", "/listings/a/unlock/b", "/Health", "/me/x"]) {
         errorOf(await at(path), 404);
       }
     });
 
-    it("says 308 for slashes at the end, with the query, whatever the method", async () => {
+    it("answers 308 for trailing slashes, with the query, for every method", async () => {
       for (const [path, without] of [
         ["/health/", "/health"],
         ["/listings//?q=a", "/listings?q=a"],
@@ -56,7 +56,7 @@ export function front(world: () => World): void {
       }
     });
 
-    it("shows every client its two pages, whatever they accept", async () => {
+    it("shows its two pages with every Accept header", async () => {
       for (const path of ["/", "/sell"]) {
         for (const accept of ["application/json", "*/*", "text/html"]) {
           const answer = await at(path, { headers: { accept } });
@@ -66,7 +66,7 @@ export function front(world: () => World): void {
       }
     });
 
-    it("says 405 with what it takes, for every other method of every path", async () => {
+    it("answers 405 with the allowed methods for every other method of every path", async () => {
       for (const [path, taken] of Object.entries(PATHS)) {
         for (const method of METHODS.filter((method) => !taken.includes(method))) {
           const answer = await at(path, { method });
@@ -80,7 +80,7 @@ export function front(world: () => World): void {
       }
     });
 
-    it("lets pages of any origin ask, with the headers that paying and proving take", async () => {
+    it("allows every origin the request headers for payments and proofs", async () => {
       for (const [path, taken] of Object.entries(PATHS)) {
         const headers = {
           origin: "https://shop.example",
@@ -100,7 +100,7 @@ export function front(world: () => World): void {
       }
     });
 
-    it("lets pages read what x402 and the proofs put into headers, on every answer", async () => {
+    it("exposes the response headers of x402 and proofs on every answer", async () => {
       for (const path of ["/health", "/listings", "/nowhere", `/listings/${ID}/unlock`, "/purchases", "/me"]) {
         const answer = await at(path, { headers: { origin: "https://shop.example" } });
         assert.equal(answer.headers.get("access-control-allow-origin"), "*", path);

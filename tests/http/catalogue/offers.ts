@@ -164,7 +164,7 @@ export function offers(world: () => World): void {
       }
     });
 
-    it("may write its price with zeros before it, which are signed and not shown", async () => {
+    it("may have leading zeros in its price, which are signed and not shown", async () => {
       assert.equal((await accepted({ priceLovelace: "0002000000" })).priceLovelace, "2000000");
     });
 

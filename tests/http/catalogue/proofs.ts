@@ -121,7 +121,7 @@ export function proofs(world: () => World): void {
       await refused(await offered(encodeProof({ address: seller.address, timestamp, ...signed })));
     });
 
-    it("is refused where any byte of key or signature is another", async () => {
+    it("is refused where any byte of key or signature is changed", async () => {
       const good = await parts();
       for (const field of ["key", "signature"] as const) {
         for (let at = 0; at < good[field].length; at += field === "key" ? 14 : 46) {
@@ -133,7 +133,7 @@ export function proofs(world: () => World): void {
       }
     });
 
-    it("was refused each time without a trace", async () => {
+    it("leaves no row after each refusal", async () => {
       const listings = json<Listing[]>(await send(`${world().api}/listings`));
       const refusedOnes = listings.filter(
         ({ contentHash, sellerAddress }) =>
@@ -161,7 +161,7 @@ export function proofs(world: () => World): void {
   });
 
   describe("one signed offer", () => {
-    it("makes one listing, however often it is sent", async () => {
+    it("makes one listing for any number of requests", async () => {
       const body = offerOf(seller);
       const proof = await listingProof(seller, body);
       const before = await count();
@@ -180,7 +180,7 @@ export function proofs(world: () => World): void {
       assert.equal(await count(), before + 1);
     });
 
-    it("makes no second listing with other words around the same signature", async () => {
+    it("makes no second listing with another text under the same signature", async () => {
       const body = offerOf(seller);
       const proof = await listingProof(seller, body);
       json(await offered(proof, body), 201);
@@ -217,7 +217,7 @@ export function proofs(world: () => World): void {
       return json<{ token: string }>(await post(`${api}/auth/verify`, { owner: challenge.owner, ...signed })).token;
     };
 
-    it("is sold by the account, whatever seller the body names", async () => {
+    it("is sold by the account, even if the body names another seller", async () => {
       const body = offerOf(stranger);
       const token = await signIn(seller);
       const answer = await post(`${world().api}/listings`, body, { authorization: `Bearer ${token}` });

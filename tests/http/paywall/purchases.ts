@@ -37,17 +37,17 @@ export function purchases(world: () => World): void {
       for (const one of all) assert.deepEqual(await purchaseOf(world(), one.id), one);
     });
 
-    it("are none for who sold nothing", async () => {
+    it("are an empty list for a seller without sales", async () => {
       assert.deepEqual(await purchasesOf(world(), world().person("newcomer")), []);
     });
 
-    it("are not to be had without the seller's preprod address", async () => {
+    it("are refused without the seller's preprod address", async () => {
       for (const query of ["", "?", "?seller", "?seller=", "?seller=x", "?buyer=x", `?seller=${seller.address}x`]) {
         assert.match(errorOf(await send(`${world().api}/purchases${query}`), 400), /^seller:/);
       }
     });
 
-    it("are those of the buyers that are named, where some are", async () => {
+    it("are those of the named buyers, if any are named", async () => {
       const ids = async (...buyers: string[]) => {
         const query = new URLSearchParams([["seller", seller.address], ...buyers.map((buyer) => ["buyer", buyer])]);
         const answer = await send(`${world().api}/purchases?${query}`);
@@ -75,7 +75,7 @@ export function purchases(world: () => World): void {
   });
 
   describe("a purchase", () => {
-    it("is 404 where there is none", async () => {
+    it("is 404 for an unknown id", async () => {
       for (const id of ["0".repeat(64), "x", first().tx.slice(1), `${first().tx}0`, first().listing.id]) {
         errorOf(await send(`${world().api}/purchases/${id}`), 404);
       }

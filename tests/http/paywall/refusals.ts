@@ -115,7 +115,7 @@ export function refusals(world: () => World): void {
       });
     }
 
-    it("a header of nonsense", async () => {
+    it("a malformed header", async () => {
       const listing = await list(world().api, world().person("seller"));
       const encode = (text: string) => Buffer.from(text).toString("base64");
       for (const header of [
@@ -162,7 +162,7 @@ export function refusals(world: () => World): void {
     });
   });
 
-  describe("a payment is as good", () => {
+  describe("a payment is accepted", () => {
     const taken = async (options: PaymentOptions, payer = world().buyer()) => {
       const listing = await list(world().api, world().person("seller"));
       const who = await payer;
@@ -171,8 +171,7 @@ export function refusals(world: () => World): void {
       await assertSettled(world(), answer, { listing, payment, payer: who });
     };
 
-    it("with more than was asked for", () =>
-      taken({ outputs: ({ payTo, amount }) => [to(payTo, BigInt(amount) + 5n)] }));
+    it("with more than the price", () => taken({ outputs: ({ payTo, amount }) => [to(payTo, BigInt(amount) + 5n)] }));
     it("with further outputs to the seller and to others", () =>
       taken({
         outputs: ({ payTo, amount }) => [

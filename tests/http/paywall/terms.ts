@@ -9,7 +9,7 @@ import type { World } from "../../helpers/world.ts";
 
 export function terms(world: () => World): void {
   describe("an unpaid request", () => {
-    it("is told by HEAD as by GET, without a body, and a payment that comes with it is not taken", async () => {
+    it("gets the same headers by HEAD, which takes no payment", async () => {
       const [listing, buyer] = [await list(world().api, world().person("seller")), await world().buyer()];
       const payment = await makeOut(world(), buyer, listing);
       for (const headers of [new Headers(), new Headers({ "payment-signature": payment.header })]) {
@@ -73,13 +73,13 @@ export function terms(world: () => World): void {
       assert.deepEqual(await methods(["protected"]), ["escrow"]);
     });
 
-    it("names the resource without what was added to its address", async () => {
+    it("names the resource without extra query parameters", async () => {
       const listing = await list(world().api, world().person("seller"));
       const { resource } = termsOf(await send(`${unlockUrl(world(), listing)}?utm_source=x&a=b`));
       assert.equal(resource.url, unlockUrl(world(), listing));
     });
 
-    it("is 404 for a listing that is not there, whatever comes with it", async () => {
+    it("is 404 for an unknown listing, with or without a payment", async () => {
       for (const id of ["x", "lst_00000000000000000000000000"]) {
         for (const headers of [{}, { "payment-signature": "e30=" }, { "x-service-proof": "e30=" }]) {
           errorOf(await send(unlockUrl(world(), { id }), { headers: headers as Record<string, string> }), 404);
