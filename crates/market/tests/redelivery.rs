@@ -183,6 +183,29 @@ fn a_lock_is_redelivered_with_its_result_and_never_without() {
     assert!(ask(end + 1).unwrap().is_some());
 }
 
+#[test]
+fn a_lock_that_a_provider_does_not_show_to_a_request_stays_a_purchase() {
+    let (sales, buyer) = (Sales::new(), person(9));
+    let lock = sales.sell(&buyer);
+    sales.ledger.mine();
+    sales.tick();
+    // Nothing is left to pay for results with, and the lock's validity ends.
+    let platform = sales.platform.seller.enterprise_address().to_string();
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.lose(|utxo| utxo.address == platform);
+    sales.until(8);
+    sales.tick();
+    assert_eq!(sales.status(&lock), "FundsLocked");
+    let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+    sales.ledger.unseen.borrow_mut().insert(lock);
+    let address = buyer.enterprise_address();
+    for _ in 0..2 {
+        let asked = again_at(sales.now(), &sales.db, &sales.ledger, &terms, &address, 0);
+        assert_eq!(asked, Err(Unavailable::NoResult(lock)));
+        assert_eq!(sales.status(&lock), "FundsLocked", "only the watcher, which compares blocks, undoes");
+    }
+}
+
 /// A buyer of the listing presents another payment for it, of this output, not submitted yet; this happens while that
 /// is made sure of.
 fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
