@@ -72,13 +72,13 @@ CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
 CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
 
--- What the newest step of each escrow left, with what own transactions add to it: a collection that a node took shows as
--- 'withdrawing', and the creator of a sale that was won is due until a block has their payment.
+-- What the newest step of each escrow left, with what own transactions add to it: a collection that a node took, or a block
+-- has, shows as 'withdrawing', and the creator of a sale that was won is due until a block has their payment.
 CREATE VIEW newest_steps AS
 SELECT s.purchase_id, s.utxo, s.datum, s.locked_lovelace, s.result_hash,
   iif(s.status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 FROM outbox_purchases op
       JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = s.purchase_id AND o.kind = 'collect'
-      AND o.state = 'submitted'), 'withdrawing', s.status) AS status,
+      AND o.state IN ('submitted', 'included')), 'withdrawing', s.status) AS status,
   s.status = 'withdrawn' AND s.creator_paid = 0 AND p.creator_lovelace > 0 AND NOT EXISTS (SELECT 1
       FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = s.purchase_id
       AND o.kind = 'payout' AND o.state = 'included') AS creator_due
@@ -90,31 +90,33 @@ CREATE TRIGGER escrow_steps_added AFTER INSERT ON escrow_steps WHEN new.position
   UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, creator_due, next_at_ms, failures) =
     (SELECT utxo, datum, locked_lovelace, result_hash, creator_due, 0, 0 FROM newest_steps
      WHERE purchase_id = new.purchase_id) WHERE purchase_id = new.purchase_id;
-  UPDATE purchases SET status = (SELECT status FROM newest_steps WHERE purchase_id = new.purchase_id)
-  WHERE id = new.purchase_id;
+  UPDATE purchases SET status = n.status FROM newest_steps n
+  WHERE id = new.purchase_id AND n.purchase_id = id AND purchases.status <> n.status;
 END;
 CREATE TRIGGER escrow_steps_removed AFTER DELETE ON escrow_steps
 WHEN EXISTS (SELECT 1 FROM escrow_steps WHERE purchase_id = old.purchase_id) BEGIN
   UPDATE escrows SET (utxo, datum, locked_lovelace, result_hash, creator_due, next_at_ms, failures) =
     (SELECT utxo, datum, locked_lovelace, result_hash, creator_due, 0, 0 FROM newest_steps
      WHERE purchase_id = old.purchase_id) WHERE purchase_id = old.purchase_id;
-  UPDATE purchases SET status = (SELECT status FROM newest_steps WHERE purchase_id = old.purchase_id)
-  WHERE id = old.purchase_id;
+  UPDATE purchases SET status = n.status FROM newest_steps n
+  WHERE id = old.purchase_id AND n.purchase_id = id AND purchases.status <> n.status;
 END;
 
--- What own transactions did shows in what they act on. Where a rollback removed one, its steps go, and those after them; one
--- that failed is due again.
+-- What own transactions did shows in what they act on, and no row is written that would stay as it is. Where a rollback
+-- removed one, its steps go, and those after them; one that failed is due again.
 CREATE TRIGGER actions_changed AFTER UPDATE OF state ON outbox
 WHEN old.state <> new.state AND new.kind IN ('result', 'collect', 'refund', 'dispute', 'payout') BEGIN
   DELETE FROM escrow_steps WHERE old.state = 'included' AND (purchase_id, tx_id) IN (
     SELECT later.purchase_id, later.tx_id FROM escrow_steps own JOIN escrow_steps later
     ON later.purchase_id = own.purchase_id AND later.position >= own.position WHERE own.tx_id = new.tx_id);
-  UPDATE escrows SET
-    creator_due = (SELECT creator_due FROM newest_steps n WHERE n.purchase_id = escrows.purchase_id),
-    next_at_ms = iif(new.state IN ('refused', 'expired'), 0, next_at_ms), failures = failures + (new.state = 'expired')
-  WHERE purchase_id IN (SELECT purchase_id FROM outbox_purchases WHERE tx_id = new.tx_id);
-  UPDATE purchases SET status = (SELECT status FROM newest_steps n WHERE n.purchase_id = purchases.id)
-  WHERE id IN (SELECT purchase_id FROM outbox_purchases WHERE tx_id = new.tx_id);
+  UPDATE escrows SET creator_due = n.creator_due
+  FROM outbox_purchases op JOIN newest_steps n ON n.purchase_id = op.purchase_id
+  WHERE op.tx_id = new.tx_id AND escrows.purchase_id = op.purchase_id AND escrows.creator_due <> n.creator_due;
+  UPDATE escrows SET next_at_ms = 0, failures = failures + (new.state = 'expired')
+  WHERE new.state IN ('refused', 'expired')
+    AND purchase_id IN (SELECT purchase_id FROM outbox_purchases WHERE tx_id = new.tx_id);
+  UPDATE purchases SET status = n.status FROM outbox_purchases op JOIN newest_steps n ON n.purchase_id = op.purchase_id
+  WHERE op.tx_id = new.tx_id AND id = op.purchase_id AND purchases.status <> n.status;
 END;
 
 -- A payment that a rollback removed is no purchase any more; what another block has is dated by that.

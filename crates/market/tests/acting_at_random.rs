@@ -15,7 +15,7 @@ use std::cell::Cell;
 use crate::support::{
     interrupted::Interrupted,
     ledger::Tx,
-    one, person,
+    one, out_of_step, person,
     sales::{PRICE, Sales, creator},
 };
 use cardano::{Lovelace, TxHash, chain::Utxo};
@@ -243,6 +243,7 @@ fn check(events: &[Ev]) -> Result<(), TestCaseError> {
     }
     for event in events {
         happens(&sales, event, &mut lag, &mut sold);
+        prop_assert_eq!(out_of_step(&sales.db), "", "after {:?}", event);
     }
     sales.ledger.catch_up();
     for _ in 0..110 {

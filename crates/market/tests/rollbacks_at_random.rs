@@ -24,7 +24,7 @@ use crate::support::{
     SELLER, block, deployment, entry, fresh_escrow,
     idle::Idle,
     ledger::{CALLS, Ledger, Tx, faucets},
-    list_by, one, person, step,
+    list_by, one, out_of_step, person, step,
 };
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
@@ -454,6 +454,7 @@ proptest! {
         let mut world = World::new();
         for event in &events {
             world.happens(event);
+            prop_assert_eq!(out_of_step(&world.db), "", "after {:?}", event);
         }
         world.settle();
         prop_assert_eq!(world.stored(), world.chain_has());

@@ -71,6 +71,37 @@ fn a_sale_is_brought_to_its_end_and_its_creator_is_paid() {
 }
 
 #[test]
+fn a_collection_shows_from_when_a_node_took_it_until_its_step_is_recorded() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    sales.until(32);
+    sales.ticks(1);
+    assert_eq!(sales.status(&lock), "withdrawing");
+    sales.ledger.mine();
+    let meanwhile = std::cell::RefCell::new(None);
+    sales.tick_on(&Interrupted::before(&sales.db, "INSERT INTO escrow_steps", || {
+        meanwhile.replace(Some((acting(&sales, &lock, "collect").state, sales.status(&lock))));
+    }));
+    assert_eq!(meanwhile.into_inner(), Some((EntryState::Included, "withdrawing".to_owned())));
+    assert_eq!(sales.status(&lock), "withdrawn");
+}
+
+#[test]
+fn an_action_that_changes_nothing_of_its_sale_writes_no_row_of_it() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ledger.mine();
+    sales.tick();
+    let result = acting(&sales, &lock, "result").tx;
+    run(&sales, &format!("UPDATE outbox SET state = 'claimed' WHERE tx_id = '{result}'"));
+    let rows = || one(&sales.db, "SELECT CAST(total_changes() AS TEXT)").parse::<u64>().unwrap();
+    let before = rows();
+    assert!(step(&sales.db, &result, &Decision::Accept));
+    assert_eq!(rows() - before, 1, "its own");
+}
+
+#[test]
 fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));

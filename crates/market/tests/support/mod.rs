@@ -242,6 +242,31 @@ pub fn without_echoes(header: &str) -> String {
     STANDARD.encode(payload.to_string())
 }
 
+/// What the triggers must keep equal and did not: escrows and purchases to their newest steps, purchases to payments in
+/// blocks, own steps to their blocks, reservations to their entries, and figures to a recount. Empty where all is equal.
+pub fn out_of_step(db: &Sqlite) -> String {
+    const SQL: &str = "
+      SELECT 'escrow ' || e.purchase_id AS what FROM escrows e LEFT JOIN newest_steps n ON n.purchase_id = e.purchase_id
+      WHERE (e.utxo, e.datum, e.locked_lovelace, e.result_hash, e.creator_due)
+        IS NOT (n.utxo, n.datum, n.locked_lovelace, n.result_hash, n.creator_due)
+      UNION ALL SELECT 'status ' || p.id FROM purchases p JOIN newest_steps n ON n.purchase_id = p.id
+      WHERE p.status <> n.status
+      UNION ALL SELECT 'no escrow ' || id FROM purchases
+      WHERE mode = 'protected' AND NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = id)
+      UNION ALL SELECT 'payment ' || tx_id FROM payments JOIN outbox o USING (tx_id)
+      WHERE (o.state = 'included') <> EXISTS (SELECT 1 FROM purchases WHERE id = tx_id)
+      UNION ALL SELECT 'own step ' || tx_id FROM escrow_steps s JOIN outbox o USING (tx_id)
+      WHERE o.state = 'included' AND (s.height, s.at_ms) IS NOT (o.block_height, o.block_time_ms)
+      UNION ALL SELECT 'reservation ' || tx_in FROM reservations r JOIN outbox o USING (tx_id)
+      WHERE o.state IN ('refused', 'expired') OR (r.spent_at_ms IS NULL) <> (o.state <> 'included')
+      UNION ALL SELECT 'seller ' || address FROM sellers s WHERE (sales, withdrawn, refunded) IS NOT (
+        SELECT count(*) FILTER (WHERE status <> 'refunded'), count(*) FILTER (WHERE status = 'withdrawn'),
+          count(*) FILTER (WHERE status = 'refunded') FROM purchases WHERE seller_address = s.address)
+      UNION ALL SELECT 'listing ' || l.id FROM listings l
+      WHERE sales <> (SELECT count(*) FROM purchases WHERE listing_id = l.id AND status <> 'refunded')";
+    one(db, &format!("SELECT coalesce(group_concat(what, ', '), '') FROM ({SQL})"))
+}
+
 /// The one text that a query answers.
 pub fn one(db: &Sqlite, sql: &str) -> String {
     block(db.run(statement!(sql.to_owned()))).unwrap().rows.into_iter().next().unwrap_or_default()
