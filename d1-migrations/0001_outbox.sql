@@ -11,6 +11,8 @@ CREATE TABLE outbox (
   cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
                                                  -- kept once it is refused or expired
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
+  reserves TEXT NOT NULL DEFAULT '{}',           -- JSON: names of the outputs to reserve, each with 1 where it is only put up
+  acts_on TEXT NOT NULL DEFAULT '[]',            -- JSON: ids of the purchases that it acts on
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
   attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node: the
                                                  -- ledger's refusal is final at the only one
@@ -49,8 +51,15 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_by_tx ON reservations (tx_id);
 CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
 
--- Reservations follow their entry. What it only put up is whole again once a block has it; what it spent stays reserved until
+-- Reservations follow their entry. They are made as it is claimed: one that cannot be made undoes the claim. What it only put up is whole again once a block has it; what it spent stays reserved until
 -- every provider must know that block.
+CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox BEGIN
+  INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
+END;
+CREATE TRIGGER reservations_claimed_again AFTER UPDATE OF state ON outbox
+WHEN old.state = 'refused' AND new.state = 'claimed' BEGIN
+  INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
+END;
 CREATE TRIGGER reservations_included AFTER UPDATE OF state ON outbox WHEN new.state = 'included' BEGIN
   DELETE FROM reservations WHERE tx_id = new.tx_id AND collateral = 1;
   UPDATE reservations SET spent_at_ms = new.block_time_ms WHERE tx_id = new.tx_id;

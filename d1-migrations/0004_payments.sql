@@ -2,7 +2,7 @@
 -- listing, once. Whether it took effect is the outbox's state.
 
 CREATE TABLE payments (
-  tx_id TEXT PRIMARY KEY REFERENCES outbox (tx_id),
+  tx_id TEXT PRIMARY KEY REFERENCES outbox (tx_id) ON DELETE CASCADE,
   listing_id TEXT NOT NULL REFERENCES listings (id),
   mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
   payer TEXT NOT NULL,                           -- who owns the output that pays: the buyer
@@ -32,7 +32,7 @@ CREATE TABLE payment_identifiers (
   listing_id TEXT NOT NULL REFERENCES listings (id),
   identifier TEXT NOT NULL,
   payload_digest TEXT NOT NULL CHECK (length(payload_digest) = 64),
-  tx_id TEXT NOT NULL,                           -- the transaction that the payload carries
+  tx_id TEXT NOT NULL REFERENCES payments (tx_id) ON DELETE CASCADE, -- the payment that answers it
   created_at_ms INTEGER NOT NULL,
   PRIMARY KEY (listing_id, identifier)
 ) STRICT, WITHOUT ROWID;

@@ -19,13 +19,16 @@ CREATE INDEX purchases_by_seller ON purchases (seller_address, bought_at_ms);
 CREATE INDEX purchases_between ON purchases (seller_address, buyer_key, bought_at_ms);
 CREATE INDEX purchases_by_buyer ON purchases (buyer_key, listing_id);
 
--- For which purchases an entry of the outbox acts: one transaction may act on several escrows.
+-- For which purchases an entry of the outbox acts, as it says itself: one transaction may act on several escrows.
 CREATE TABLE outbox_purchases (
-  tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
+  tx_id TEXT NOT NULL REFERENCES outbox (tx_id) ON DELETE CASCADE,
   purchase_id TEXT NOT NULL,
   PRIMARY KEY (tx_id, purchase_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_purchases_by_purchase ON outbox_purchases (purchase_id);
+CREATE TRIGGER outbox_purchases_named AFTER INSERT ON outbox BEGIN
+  INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT new.tx_id, value FROM json_each(new.acts_on);
+END;
 
 -- Escrows of protected purchases, as the chain has them now: as their newest step left them.
 CREATE TABLE escrows (
@@ -71,6 +74,13 @@ CREATE TABLE escrow_steps (
 CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
 CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
+
+-- The first step is the lock, in the block that its entry of the outbox has.
+CREATE TRIGGER escrows_locked AFTER INSERT ON escrows BEGIN
+  INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, creator_paid)
+  SELECT p.id, p.id, o.block_height, 0, o.block_time_ms, p.status, new.utxo, new.datum, new.locked_lovelace, 0
+  FROM purchases p JOIN outbox o ON o.tx_id = p.id WHERE p.id = new.purchase_id;
+END;
 
 -- What the newest step of each escrow left, with what own transactions add to it: a collection that a node took, or a block
 -- has, shows as 'withdrawing', and the creator of a sale that was won is due until a block has their payment.

@@ -74,7 +74,7 @@ CREATE INDEX oauth_assertions_by_grant ON oauth_assertions (grant_id);
 
 -- Which grant a spend was made with: owners see what each agent spent.
 CREATE TABLE agent_spends (
-  tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
+  tx_id TEXT PRIMARY KEY REFERENCES payments (tx_id) ON DELETE CASCADE,
   grant_id TEXT NOT NULL REFERENCES oauth_grants (id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agent_spends_by_grant ON agent_spends (grant_id);

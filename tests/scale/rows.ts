@@ -58,10 +58,6 @@ export class Books {
       `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms,
          unlock_ms, external_dispute_unlock_ms, next_at_ms) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?)`,
     );
-    const tell = this.database.prepare(
-      `INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace,
-         creator_paid) VALUES (?1, ?1, ?2, 0, ?3, ?4, ?1 || '#0', ?5, ?6, 0)`,
-    );
     const { listing, address, buyer } = this.#smith;
     atOnce(this.database, () => {
       this.#payments(locks);
@@ -73,7 +69,6 @@ export class Books {
         buy.run(tx, listing.id, listing.sellerAddress, buyer.text, priceOf(lock), creatorsOf(lock), state, ms);
         const times = [payBy, submitResult, unlock, externalDisputeUnlock];
         open.run(tx, `${tx}#0`, address, datum, locked, ...times, nextAt(lock));
-        tell.run(tx, height, ms, state, datum, locked);
       }
     });
   }

@@ -152,8 +152,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             built => built?,
         };
         let draft = Draft::built(Kind::Award, purpose.clone(), address, &built);
-        let [insert, reserve] = write_down(&draft, now);
-        let [written, _, live] = exactly(self.database.batch(vec![insert, reserve, live_for(&purpose)]).await?)?;
+        let [written, live] = exactly(self.database.batch(vec![write_down(&draft, now), live_for(&purpose)]).await?)?;
         match (Entry::first(&written)?, Entry::first(&live)?) {
             (Some(entry), _) => Ok(WrittenBy::This(entry, wallet)),
             (None, Some(entry)) => Ok(WrittenBy::Another(entry)),

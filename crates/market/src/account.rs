@@ -212,17 +212,9 @@ pub async fn sign_in(
         now_ms.saturating_add(session_ms(room)),
         digest.as_str(),
     );
-    let surplus = statement!(
-        format!(
-            "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
-               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
-               LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
-        ),
-        owner.as_str(),
-        hash.as_str(),
-    );
-    let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner);
-    let statements = vec![claim, account, session, surplus, by_session(&hash, now_ms), known];
+    let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner.as_str());
+    let statements =
+        vec![claim, account, session, end_oldest_sessions(&owner, &hash), by_session(&hash, now_ms), known];
     let [_, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
     let refused = if known.first().is_some() || room == StorageHeadroom::Ample {
         NotSignedIn::Answered
@@ -230,6 +222,19 @@ pub async fn sign_in(
         NotSignedIn::StorageFull
     };
     account.first_json()?.ok_or(refused)
+}
+
+/// The statement that ends an account's oldest sessions beside this one, where there are more than it may have.
+fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
+    statement!(
+        format!(
+            "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
+               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
+               LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
+        ),
+        owner,
+        hash,
+    )
 }
 
 /// The statement that reads the account of a live session as [`Account`].

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
-use outbox::{Draft, Entry, EntryState, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
+use outbox::{Draft, Entry, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, statement};
@@ -18,7 +18,6 @@ use crate::{
     buyer,
     limits::{Authorization, SpendRefused, day, spent_on},
     listing::{DeliveryMode, ListingId},
-    payment::{self, PaymentRecord},
     purchase_request::{self, UNUSED},
 };
 
@@ -84,8 +83,6 @@ pub struct NewPayment<'a> {
 pub enum Claim {
     /// Written down: the caller submits it.
     New(Entry),
-    /// Claimed before.
-    Known(Box<PaymentRecord>),
     /// A condition of `claim.sql` applies. Nothing was written.
     Blocked(Blocked),
     /// Another transaction has reserved an input. Nothing was written.
@@ -96,6 +93,8 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "condition", rename_all = "camelCase")]
 pub enum Blocked {
+    /// It was claimed before.
+    Known,
     /// The client's name for it belongs to another payload.
     IdentifierTaken,
     /// The buyer owns the listing by this purchase.
@@ -214,28 +213,23 @@ impl NewPayment<'_> {
     pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
         let facts = self.facts(now);
         let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
-        let [entry, reserve] = write_down(&Draft { guard, ..self.draft() }, now);
+        let entry = write_down(&Draft { guard, ..self.draft() }, now);
         // Each of these writes only if the statement before it wrote (`changes()`): their order matters.
         let mut statements = vec![entry, self.insert(now)];
         if let Some(grant) = self.account.and_then(|account| account.authorization.as_ref()?.grant()) {
             statements.push(self.attribute(grant));
             statements.push(purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode));
         }
-        statements.push(reserve);
         statements.extend(self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now)));
-        statements.extend([conditions_of(&facts), payment::by_tx(&self.tx)]);
+        statements.push(conditions_of(&facts));
         let answers = database.batch(statements).await?;
-        let [entry, .., blocked, known] = answers.as_slice() else {
+        let [entry, .., blocked] = answers.as_slice() else {
             return Err(DatabaseError("a batch answered too little".into()));
         };
-        if let Some(entry) = Entry::first(entry)? {
-            return Ok(Claim::New(entry));
+        match Entry::first(entry)? {
+            Some(entry) => Ok(Claim::New(entry)),
+            None => Ok(Blocked::read(blocked)?.map_or(Claim::InputsTaken, Claim::Blocked)),
         }
-        let known: Option<PaymentRecord> = known.first_json()?;
-        if let Some(known) = known.filter(|known| known.entry.state != EntryState::Refused) {
-            return Ok(Claim::Known(Box::new(known)));
-        }
-        Ok(Blocked::read(blocked)?.map_or(Claim::InputsTaken, Claim::Blocked))
     }
 
     /// Its transaction for the outbox, without the conditions.
@@ -253,6 +247,7 @@ impl NewPayment<'_> {
             provenance: self.provenance,
             spends: self.inputs.to_vec(),
             collateral: vec![],
+            acts_on: vec![],
             guard: None,
         }
     }

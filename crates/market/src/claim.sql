@@ -28,6 +28,9 @@ payer AS MATERIALIZED (
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT CASE
+  -- The transaction was claimed before.
+  WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = facts.tx AND o.state <> 'refused')
+    THEN json_object('condition', 'known')
   -- Another payload came under the client's name for this payment.
   WHEN EXISTS (SELECT 1 FROM payment_identifiers i WHERE i.listing_id = facts.listing
       AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)

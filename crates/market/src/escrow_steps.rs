@@ -68,8 +68,9 @@ pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     pub tip: Tip,
-    /// Rollbacks that were undone before: what was read on another fork is not written.
-    pub rollbacks: u64,
+    /// Rollbacks that were undone before: what was read on another fork is not written. `None` for steps of own entries that
+    /// are included in the same batch: these go when the entry does.
+    pub rollbacks: Option<u64>,
     /// The seller of record, where we act as such: a refund for want of a result raises an alarm.
     pub seller: Option<Address>,
 }
@@ -278,7 +279,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                    locked_lovelace, result_hash, creator_paid, recheck) \
                  SELECT id, ?2, ?3, {}, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, \
                    NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2 AND state = 'included') FROM purchases \
-                 WHERE id = ?1 AND {} = ?11 AND (SELECT rollbacks FROM chain_reading) = ?12 ON CONFLICT DO NOTHING",
+                 WHERE id = ?1 AND {} = ?11 AND (?12 IS NULL OR (SELECT rollbacks FROM chain_reading) = ?12) \
+                 ON CONFLICT DO NOTHING",
                 newest("position + 1", "purchases.id"),
                 newest("utxo", "purchases.id"),
             ),

@@ -77,6 +77,30 @@ pub fn by_tx(tx: &TxHash) -> Statement {
     statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
+/// The statement that reads what is known of a payment that is presented, as [`Known`].
+#[must_use]
+pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
+    statement!(
+        format!(
+            "SELECT json_object('payload', i.payload_digest, 'record', json(({} p.tx_id = coalesce(i.tx_id, ?1)))) \
+             FROM (SELECT 1) LEFT JOIN payment_identifiers i ON i.listing_id = ?2 AND i.identifier = ?3",
+            select_records()
+        ),
+        tx,
+        listing,
+        identifier
+    )
+}
+
+/// An answer to [`known`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Known {
+    /// The payment that answers its client's name for it, or else the payment by its transaction.
+    pub record: Option<PaymentRecord>,
+    /// The digest of the payload that came under this name, where the name is known.
+    pub payload: Option<ContentHash>,
+}
+
 /// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].
 #[must_use]
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
@@ -151,26 +175,6 @@ pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> 
 /// The first slot after which a transaction that expired may still be missing from a provider's view ([`MAX_LAG_MS`]).
 pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
-}
-
-/// The statement that reads what a payload came with under this identifier before: `{payload, tx}`.
-#[must_use]
-pub fn identified(listing: &ListingId, identifier: Option<&str>) -> Statement {
-    statement!(
-        "SELECT json_object('payload', payload_digest, 'tx', tx_id) FROM payment_identifiers \
-         WHERE listing_id = ?1 AND identifier = ?2",
-        listing,
-        identifier
-    )
-}
-
-/// An answer to [`identified`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Identified {
-    /// The payload's digest.
-    pub payload: ContentHash,
-    /// The transaction in it.
-    pub tx: TxHash,
 }
 
 /// The statement that notes that content was delivered for a payment, where the database has it and it is short enough to

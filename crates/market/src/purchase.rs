@@ -60,41 +60,26 @@ pub struct NewEscrow {
     pub locked: Lovelace,
 }
 
-/// The statements that record the escrow of a lock that is in a block, to be watched: it is due at once.
-pub(crate) fn record_escrow(tx: &TxHash, block: &Inclusion, escrow: &NewEscrow) -> [Statement; 2] {
+/// The statement that records the escrow of a lock that is in a block, to be watched: it is due at once. Its first step follows
+/// by trigger.
+pub(crate) fn record_escrow(tx: &TxHash, escrow: &NewEscrow) -> Statement {
     let deadlines = &escrow.datum.deadlines;
-    let (utxo, datum) = (format!("{tx}#{}", escrow.index), hex::encode(escrow.datum.to_cbor()));
-    [
-        statement!(
-            "INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
-               submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) \
-             SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, 0 FROM purchases WHERE id = ?1 \
-             ON CONFLICT DO NOTHING",
-            tx,
-            escrow.address.as_str(),
-            utxo.as_str(),
-            datum.as_str(),
-            escrow.locked,
-            hex::encode(&escrow.datum.input_hash),
-            deadlines.pay_by,
-            deadlines.submit_result,
-            deadlines.unlock,
-            deadlines.external_dispute_unlock,
-        ),
-        statement!(
-            "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
-               creator_paid) \
-             SELECT id, id, ?2, 0, ?3, ?4, ?5, ?6, CAST(?7 AS INTEGER), 0 FROM purchases WHERE id = ?1 \
-             ON CONFLICT DO NOTHING",
-            tx,
-            block.height,
-            block.time_ms,
-            Status::from(escrow.datum.state).name(),
-            utxo.as_str(),
-            datum.as_str(),
-            escrow.locked,
-        ),
-    ]
+    statement!(
+        "INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
+           submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) \
+         SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, 0 FROM purchases WHERE id = ?1 \
+         ON CONFLICT DO NOTHING",
+        tx,
+        escrow.address.as_str(),
+        format!("{tx}#{}", escrow.index),
+        hex::encode(escrow.datum.to_cbor()),
+        escrow.locked,
+        hex::encode(&escrow.datum.input_hash),
+        deadlines.pay_by,
+        deadlines.submit_result,
+        deadlines.unlock,
+        deadlines.external_dispute_unlock,
+    )
 }
 
 /// SQL for a column of a purchase's newest step, over SQL for the purchase's id.

@@ -8,7 +8,7 @@
 //! first, the result is built on what that step made, once a block has it. What fails here is tried again by the request,
 //! within seconds, and by the watcher's tick.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use cardano::{
     ContentHash, TxHash, TxRef,
@@ -26,8 +26,8 @@ use escrow::{
     Deployment,
     plan::{ChainTime, DraftError, Escrow, Planner, Step},
 };
-use outbox::{Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, snapshot, write_down};
-use serde_json::json;
+use outbox::{Draft, ENTRY_JSON, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, snapshot, write_down};
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{
@@ -82,6 +82,15 @@ pub struct ResultPoster<'a, D, C> {
     pub clock: Millis,
 }
 
+/// What is stored of a lock's escrow.
+#[derive(Default, Deserialize)]
+struct Posting {
+    /// The output that it is now, as far as is recorded.
+    output: Option<TxRef>,
+    /// The result that is under way, or in a block.
+    result: Option<Entry>,
+}
+
 /// What pays for a result.
 struct Funds {
     parameters: ProtocolParameters,
@@ -134,12 +143,14 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 
     /// The escrow as it is now, as far as is recorded, and the result that is under way for it.
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
-        let reads = vec![
-            statement!("SELECT json_quote(utxo) FROM escrows WHERE purchase_id = ?1 AND utxo IS NOT NULL", lock.tx),
-            live_result(&lock.tx),
-        ];
-        let [output, under_way] = exactly(self.database.batch(reads).await?)?;
-        let output: Option<TxRef> = output.first_json()?;
+        let read = statement!(
+            format!(
+                "SELECT json_object('output', (SELECT utxo FROM escrows WHERE purchase_id = ?1), 'result', json(({})))",
+                *LIVE_RESULT
+            ),
+            lock.tx
+        );
+        let Posting { output, result } = self.database.run(read).await?.first_json()?.unwrap_or_default();
         let cbor = match output {
             Some(output) if output.tx != lock.tx => {
                 self.chain.transaction(&output.tx).await.map_err(OutboxError::from)?
@@ -149,7 +160,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made);
         let escrow = made.unwrap_or_default().into_iter().filter(|made| output.is_none_or(|it| it == made.reference));
         let escrow = escrow.filter_map(|made| Escrow::read(made, self.seller.deployment).ok()).next();
-        Ok((escrow.ok_or(PostError::NoEscrow)?, Entry::first(&under_way)?))
+        Ok((escrow.ok_or(PostError::NoEscrow)?, result))
     }
 
     async fn funds(&self) -> Result<Funds, PostError> {
@@ -209,15 +220,13 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     async fn write(&self, lock: &Entry, escrow: &Escrow, built: &BuiltTx) -> Result<Option<Entry>, DatabaseError> {
         let purpose = purpose(&escrow.utxo.reference);
         let draft = Draft::built(Kind::Result, purpose, self.seller.key.enterprise_address(), built);
-        let [entry, reserve] = write_down(&draft, self.now);
-        let statements = vec![entry, reserve, link_purchases(&draft, &[lock.tx])];
-        let [written, _, _] = exactly(self.database.batch(statements).await?)?;
-        Entry::first(&written)
+        let draft = Draft { acts_on: vec![lock.tx], ..draft };
+        Entry::first(&self.database.run(write_down(&draft, self.now)).await?)
     }
 
     async fn follow(&self, from: &TxRef) -> Result<Spending, PostError> {
         let tip = self.chain.tip().await.map_err(OutboxError::from)?;
-        let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
+        let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
         let seller = Some(self.seller.key.enterprise_address());
         let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller };
         Ok(steps.follow(from, &mut Recorded::default()).await?)
@@ -229,28 +238,17 @@ pub(crate) fn purpose(escrow: &TxRef) -> String {
     format!("escrow:{escrow}")
 }
 
+/// SQL for the open or confirmed result of the lock `?1`, as [`Entry`].
+static LIVE_RESULT: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {ENTRY_JSON} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+           AND outbox.kind = 'result' AND outbox.state IN ('claimed', 'submitted', 'included') \
+         ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1"
+    )
+});
+
 /// The statement that reads the open or confirmed result of a lock.
 #[must_use]
 pub(crate) fn live_result(lock: &TxHash) -> Statement {
-    statement!(
-        format!(
-            "SELECT {} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
-               AND outbox.kind = 'result' AND outbox.state IN ('claimed', 'submitted', 'included') \
-             ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1",
-            outbox::ENTRY_JSON
-        ),
-        lock
-    )
-}
-
-/// The statement that notes for which purchases an entry acts, if it was written for this purpose: another request may
-/// have written the same transaction for another purchase.
-pub(crate) fn link_purchases(draft: &Draft, purchases: &[TxHash]) -> Statement {
-    statement!(
-        "INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT o.tx_id, j.value FROM outbox o, json_each(?3) j \
-         WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' ON CONFLICT DO NOTHING",
-        draft.tx,
-        draft.purpose.as_str(),
-        json!(purchases).to_string()
-    )
+    statement!(LIVE_RESULT.as_str(), lock)
 }

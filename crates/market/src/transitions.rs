@@ -30,9 +30,7 @@ fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, Database
     let Some(escrow) = escrow_in(utxos) else {
         return Ok(vec![insert(&entry.tx, block, Status::Settled)]);
     };
-    let mut statements = vec![insert(&entry.tx, block, Status::from(escrow.datum.state))];
-    statements.extend(record_escrow(&entry.tx, block, &escrow));
-    Ok(statements)
+    Ok(vec![insert(&entry.tx, block, Status::from(escrow.datum.state)), record_escrow(&entry.tx, &escrow)])
 }
 
 /// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.

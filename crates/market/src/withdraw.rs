@@ -149,8 +149,8 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         let (built, lovelace) = self.build(&snapshot).await?;
         let tx = built.facts.tx_id;
         let draft = Draft::built(Kind::Withdrawal, format!("withdrawal:{tx}"), self.wallet, &built);
-        let written = database.batch(write_down(&draft, self.now).into()).await?;
-        let mut entry = written.first().map(Entry::first).transpose()?.flatten().ok_or(WithdrawError::Busy)?;
+        let written = database.run(write_down(&draft, self.now)).await?;
+        let mut entry = Entry::first(&written)?.ok_or(WithdrawError::Busy)?;
         let reason = self.outbox.submit_first(&mut entry, Some(&snapshot), self.now).await?;
         match reason {
             Some(reason) if entry.state == EntryState::Refused => Err(WithdrawError::Ledger(reason)),

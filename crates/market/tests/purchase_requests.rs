@@ -194,7 +194,7 @@ fn a_paid_or_pending_purchase_needs_no_second_approval() {
     world.approved(AGENT, NOON);
     let payment = world.paying(AGENT, 1);
     assert!(is_new(&payment.claim(&world.db, NOON)));
-    assert!(matches!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Known(_)));
+    assert_eq!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(Blocked::Known));
     let other = world.paying(AGENT, 2);
     assert_eq!(other.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(Blocked::Paying { tx: payment.tx() }));
     step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));

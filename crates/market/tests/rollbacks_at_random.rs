@@ -14,7 +14,7 @@
     reason = "tests fail by panicking"
 )]
 
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
@@ -237,7 +237,7 @@ impl World {
     }
 
     /// An entry that changes no escrow, submitted.
-    fn sends(&self, kind: Kind, purpose: &str) -> TxHash {
+    fn sends(&self, kind: Kind, purpose: &str, acts_on: Vec<TxHash>) -> TxHash {
         let until = self.ledger.tip().slot + 10_000;
         let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
         let draft = Draft {
@@ -250,9 +250,10 @@ impl World {
             provenance: Provenance::Ours,
             spends: vec![],
             collateral: vec![],
+            acts_on,
             guard: None,
         };
-        block(self.db.batch(write_down(&draft, self.ledger.tip().time_ms).into())).unwrap();
+        block(self.db.run(write_down(&draft, self.ledger.tip().time_ms))).unwrap();
         let id = tx.id;
         assert!(self.ledger.add_to_mempool(tx));
         id
@@ -494,9 +495,7 @@ fn a_creator_is_due_only_while_the_sale_is_won() {
     assert_eq!(world.stored(), world.chain_has());
     assert_eq!(due(&world), "1");
     let lock = world.payments[0].0;
-    let payout = world.sends(Kind::Payout, &format!("payout:{lock}"));
-    let acts = statement!("INSERT INTO outbox_purchases VALUES (?1, ?2)", payout, lock);
-    block(world.db.run(acts)).unwrap();
+    world.sends(Kind::Payout, &format!("payout:{lock}"), vec![lock]);
     assert_eq!(due(&world), "1", "it is under way");
     world.settle();
     assert_eq!(due(&world), "0");
@@ -535,7 +534,7 @@ fn payments_that_never_confirm_delay_no_action_of_the_watcher() {
         world.pay(0, payer, false, 2);
     }
     world.ledger.mempool.borrow_mut().clear();
-    let action = world.sends(Kind::Payout, "payout:of a sale");
+    let action = world.sends(Kind::Payout, "payout:of a sale", vec![]);
     world.ledger.mine();
     world.tick(u32::MAX, u32::MAX, 0);
     assert_eq!(entry(&world.db, &action).state, EntryState::Included);

@@ -776,7 +776,8 @@ fn rows_of_strangers_agents_are_deleted_and_approved_ones_stay() {
     grant("ended", "other", NOON, "1");
     grant("spent", "other", NOON, "1");
     grant("forgotten", "other", NOON - 101 * day, "NULL");
-    run(&sales, "INSERT INTO agent_spends VALUES (printf('%064d', 1), printf('%32s', 'spent'))");
+    sales.sell(&person(11));
+    run(&sales, "INSERT INTO agent_spends SELECT tx_id, printf('%32s', 'spent') FROM payments");
     let request = |id: u64, grant: &str, until: u64| {
         run(
             &sales,

@@ -205,6 +205,8 @@ pub struct Draft {
     pub spends: Vec<TxRef>,
     /// Outputs that it only puts up.
     pub collateral: Vec<TxRef>,
+    /// The purchases that it acts on.
+    pub acts_on: Vec<TxHash>,
     /// What else must hold.
     pub guard: Option<Guard>,
 }
@@ -224,6 +226,7 @@ impl Draft {
             provenance: Provenance::Ours,
             spends: facts.inputs.clone(),
             collateral: facts.collateral.clone(),
+            acts_on: vec![],
             guard: None,
         }
     }

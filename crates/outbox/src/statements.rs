@@ -1,6 +1,8 @@
 //! The outbox in SQL: the only statements that write its states.
 
-use cardano::{TxHash, TxRef, chain::Inclusion, slots::Millis};
+use std::collections::BTreeMap;
+
+use cardano::{TxHash, chain::Inclusion, slots::Millis};
 use sql::{Statement, statement};
 
 use crate::{
@@ -20,38 +22,38 @@ const MAX_RESERVED: usize = 32;
 /// the next has to wait.
 pub const MAX_GIVEN_UP: usize = 32;
 
-/// The names under which inputs are reserved, as a JSON array. A payer's have a prefix: a stranger's transaction must not
-/// reserve an output of the service.
-fn reservation_names(draft: &Draft, references: &[&TxRef]) -> String {
-    let names: Vec<String> = match draft.wallet {
-        Some(_) => references.iter().map(ToString::to_string).collect(),
-        None => references.iter().take(MAX_RESERVED).map(|reference| format!("payer:{reference}")).collect(),
+/// The names under which outputs are reserved, as JSON, each with 1 where it is only put up. A payer's have a prefix: a
+/// stranger's transaction must not reserve an output of the service.
+fn reserves(draft: &Draft) -> String {
+    let put_up = draft.collateral.iter().map(|output| (output.to_string(), 1));
+    // What it spends as well counts as spent.
+    let names: BTreeMap<String, u8> = match draft.wallet {
+        Some(_) => put_up.chain(draft.spends.iter().map(|output| (output.to_string(), 0))).collect(),
+        None => draft.spends.iter().take(MAX_RESERVED).map(|output| (format!("payer:{output}"), 0)).collect(),
     };
     serde_json::json!(names).to_string()
 }
 
-/// The statements that write a transaction down, with its first attempt and reservations: all of it, or nothing where
-/// another live entry has its purpose, an input is reserved, or its guard fails. One that the ledger refused before is
-/// claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known to ask. The first
-/// statement answers the entry as [`ENTRY_JSON`] if it was written.
+/// The statement that writes a transaction down, with its first attempt: nothing where another live entry has its purpose, an
+/// output is reserved, or its guard fails. What it reserves and acts on follows by trigger. One that the ledger refused
+/// before is claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known to ask.
+/// It answers the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
-pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
-    let spends = reservation_names(draft, &draft.spends.iter().collect::<Vec<_>>());
-    let used = reservation_names(draft, &draft.spends.iter().chain(&draft.collateral).collect::<Vec<_>>());
+pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     let (blocked_by, facts) =
         draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
-    let insert = statement!(
+    statement!(
         format!(
             "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
-               created_at_ms, provenance) \
-             SELECT ?2, ?3, ?4, ?5, ?6, 'claimed', ?7, 1, ?8, ?8, ?10 \
+               created_at_ms, provenance, reserves, acts_on) \
+             SELECT ?2, ?3, ?4, ?5, ?6, 'claimed', ?7, 1, ?8, ?8, ?10, ?9, ?11 \
              WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?4 AND tx_id <> ?2 \
                  AND state IN ('claimed', 'submitted', 'included')) \
-               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT value FROM json_each(?9))) \
+               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT key FROM json_each(?9))) \
                AND ?1 IS NOT NULL AND ({blocked_by}) IS NULL \
              ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = 1, kind = excluded.kind, \
                purpose = excluded.purpose, provenance = excluded.provenance, cbor = excluded.cbor, \
-               attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+               reserves = excluded.reserves, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
              WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
                AND (outbox.purpose = excluded.purpose OR excluded.provenance <> 'unknown') RETURNING {ENTRY_JSON}"
         ),
@@ -63,20 +65,10 @@ pub fn write_down(draft: &Draft, now: Millis) -> [Statement; 2] {
         hex::encode(&draft.cbor),
         draft.valid_until,
         now,
-        used.as_str(),
+        reserves(draft),
         draft.provenance.name(),
-    );
-    let reserve = statement!(
-        "INSERT INTO reservations (tx_in, tx_id, collateral) \
-         SELECT j.value, o.tx_id, j.value NOT IN (SELECT value FROM json_each(?4)) \
-         FROM outbox o, json_each(?3) j WHERE o.tx_id = ?1 AND o.purpose = ?2 AND o.state = 'claimed' \
-         ON CONFLICT DO NOTHING",
-        draft.tx,
-        draft.purpose.as_str(),
-        used,
-        spends,
-    );
-    [insert, reserve]
+        serde_json::json!(draft.acts_on).to_string(),
+    )
 }
 
 /// The statement that reads an entry by its transaction.

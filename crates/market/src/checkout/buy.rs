@@ -306,9 +306,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let buyers = self.order.account.keys();
         let owned = checkout.redeliver(terms, &buyers).await?;
         let owned = owned.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))?;
-        let purchase = purchase::one(checkout.database, &owned.purchase).await?;
-        let purchase = purchase.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.purchase)))?;
-        Ok(Bought { purchase, content: owned.content, already_owned: true })
+        Ok(Bought { purchase: self.shown(&owned.purchase).await?, content: owned.content, already_owned: true })
+    }
+
+    /// The purchase as JSON.
+    async fn shown(&self, purchase: &TxHash) -> Result<String, DatabaseError> {
+        let shown = purchase::one(self.checkout.database, purchase).await?;
+        shown.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))
     }
 
     async fn chain_view(&self) -> Result<ChainView, BuyError> {
@@ -401,7 +405,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let mut entry = match new.claim(self.checkout.database, self.checkout.now).await? {
             Claim::New(entry) => entry,
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Known(_) | Claim::InputsTaken => return Ok(AttemptOutcome::Retry),
+            Claim::Blocked(Blocked::Known) | Claim::InputsTaken => return Ok(AttemptOutcome::Retry),
             Claim::Blocked(Blocked::ContentMissing) => return Err(content_missing(&terms.content_hash).into()),
             Claim::Blocked(blocked) => match blocked.spend_refused() {
                 Some(why) => return Err(why.into()),
@@ -470,6 +474,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let gone = || DatabaseError(format!("the payment {} is gone", entry.tx));
         ensure_releasable(&outcome.record.ok_or_else(gone)?, self.checkout.clock)?;
         let content = self.checkout.bought(&self.order.terms.content_hash, &entry.tx, outcome.content).await?;
-        Ok(Bought { purchase: outcome.purchase.ok_or_else(gone)?, content, already_owned: false })
+        Ok(Bought { purchase: self.shown(&entry.tx).await?, content, already_owned: false })
     }
 }

@@ -8,7 +8,7 @@ use cardano::{
     slots::Millis,
 };
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus, WalletSnapshot};
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, VerifyError, verify},
@@ -28,7 +28,7 @@ use crate::{
     claim::{Blocked, Claim, Identifier, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Identified, MAX_CHECKED, PaymentRecord},
+    payment::{self, Known, MAX_CHECKED, PaymentRecord},
     proof::ProofError,
 };
 
@@ -318,21 +318,16 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<Paid, PayError> {
         let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
-        let reads = vec![payment::by_tx(presented.tx()), payment::identified(&terms.id, id)];
-        let [known, identified] = exactly(self.database.batch(reads).await?)?;
-        let identified: Option<Identified> = identified.first_json()?;
-        if let (Some(own), Some(known)) = (&presented.identifier, &identified)
-            && own.payload != known.payload
+        let known = self.database.run(payment::known(presented.tx(), &terms.id, id)).await?;
+        let Known { record, payload } = known.first_json()?.unwrap_or_default();
+        if let (Some(own), Some(known)) = (&presented.identifier, payload)
+            && own.payload != known
         {
             return Err(PayError::IdentifierTaken);
         }
-        let mut known: Option<PaymentRecord> = known.first_json()?;
-        if let Some(answered) = identified.filter(|answered| answered.tx != *presented.tx()) {
-            known = self.database.run(payment::by_tx(&answered.tx)).await?.first_json()?;
-        }
-        if let Some(mut record) = known {
+        if let Some(mut record) = record {
             if self.is_resumable(&pay, &mut record).await? {
-                return self.resume_claimed(&pay, record, identified.is_some()).await;
+                return self.resume_claimed(&pay, record, payload.is_some()).await;
             }
             // What a node refused once is for another listing by its payer's word alone.
             if record.listing_id != terms.id {
@@ -442,7 +437,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// What we know of a transaction that is public, where we handed it in ourselves: an equal request was quicker.
+    /// What is stored of a transaction that an equal request claimed first.
     async fn own_submission(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         Ok(record.filter(|record| record.entry.state != EntryState::Refused))
@@ -473,7 +468,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     let first = (!verified.public).then_some(None);
                     return self.deliver(pay, &mut entry, (&payer, &presented.header), first).await;
                 }
-                Claim::Known(record) => return self.resume_claimed(pay, *record, false).await,
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
                 Claim::Blocked(blocked) => {
                     if let Some(paid) = self.blocked(pay, &mut new, blocked).await? {
@@ -493,6 +487,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         blocked: Blocked,
     ) -> Result<Option<Paid>, PayError> {
         match blocked {
+            Blocked::Known => match self.own_submission(&new.tx).await? {
+                Some(record) => self.resume_claimed(pay, record, false).await.map(Some),
+                None => Ok(None),
+            },
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,

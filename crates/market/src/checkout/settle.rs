@@ -17,15 +17,14 @@ use outbox::{
     ChainObservation, Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TransitionHook, Trust, TxStatus,
     WaitOutcome, WalletSnapshot, decide,
 };
-use sql::{Database, DatabaseError, Rows, Statement, exactly};
+use sql::{Database, DatabaseError, Rows, Statement};
 
 use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
-    escrow_steps::{Found, StepRecorder, rollbacks},
+    escrow_steps::{Found, StepRecorder},
     payment::{self, PaymentRecord},
-    purchase,
     release::Release,
     result_poster::{self, ResultPoster},
     transitions::Transitions,
@@ -39,8 +38,6 @@ pub(super) struct PaymentOutcome {
     pub status: TxStatus,
     /// The payment as stored, where a block has it.
     pub record: Option<PaymentRecord>,
-    /// The purchase as JSON, where a block has it.
-    pub purchase: Option<String>,
     /// The content, where it was read on the way.
     pub content: Option<String>,
 }
@@ -48,12 +45,12 @@ pub(super) struct PaymentOutcome {
 impl PaymentOutcome {
     /// One that no block has.
     const fn not_in_block(status: TxStatus) -> Self {
-        Self { status, record: None, purchase: None, content: None }
+        Self { status, record: None, content: None }
     }
 }
 
 /// What the inclusion of a payment brings along in its batch: the purchase, that the content is delivered, and the
-/// purchase and the content to answer with.
+/// payment and the content to answer with.
 struct InclusionHook<'a> {
     trust: Trust,
     delivers: bool,
@@ -70,7 +67,7 @@ impl TransitionHook for InclusionHook<'_> {
             if self.delivers && may_have {
                 statements.push(payment::mark_delivered_with(&entry.tx, self.content_hash, self.now));
             }
-            statements.extend([payment::by_tx(&entry.tx), purchase::read(&entry.tx)]);
+            statements.push(payment::by_tx(&entry.tx));
             statements.extend(self.content.filter(|_| may_have).cloned());
         }
         Ok(statements)
@@ -133,16 +130,15 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             // A block had it before, or another request wrote it down.
             return self.stored_outcome(&entry.tx, status).await;
         };
-        let text = |index: usize| hook_answers.get(index).and_then(Rows::first).map(str::to_owned);
         let record = hook_answers.get(at).and_then(read);
-        Ok(PaymentOutcome { status, record, purchase: text(at.saturating_add(1)), content: text(at.saturating_add(2)) })
+        let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);
+        Ok(PaymentOutcome { status, record, content })
     }
 
     /// What is stored of a payment that a block has.
     async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
-        let [record, purchase] = exactly(self.database.batch(vec![payment::by_tx(tx), purchase::read(tx)]).await?)?;
-        let purchase = purchase.rows.into_iter().next();
-        Ok(PaymentOutcome { status, record: record.first_json()?, purchase, content: None })
+        let record = self.database.run(payment::by_tx(tx)).await?.first_json()?;
+        Ok(PaymentOutcome { status, record, content: None })
     }
 
     async fn settle_lock(
@@ -259,12 +255,11 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
 
     /// Records that a block has the result, together with the step that it is.
     async fn include_result(&self, result: &mut Entry, block: Inclusion) -> Result<(), Unavailable> {
-        let rollbacks = self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0);
         let utxos = TransactionUtxos::read(&result.cbor)
             .map_err(|error| DatabaseError(format!("the result {} cannot be read: {error}", result.tx)))?;
         let Inclusion { block: hash, height, slot, time_ms, .. } = block;
         let tip = Tip { hash, height, slot, time_ms };
-        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None };
+        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks: None, seller: None };
         let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
         let hook = ResultHook(steps.statements.concat());
         Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block)).await?;

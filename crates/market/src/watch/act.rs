@@ -151,7 +151,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {
             Ok(built) => {
                 let draft = Draft::built(Kind::Split, purpose, platform.address, &built);
-                self.send(&draft, &built.facts.change, &[], platform).await?;
+                self.send(&draft, &built.facts.change, platform).await?;
             }
             Err(error) => self.report.note(&"splitting the wallet's outputs", &error),
         }
@@ -191,8 +191,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         match built {
             Ok(built) => {
                 let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": owed.purchase }) });
-                let draft = Draft { guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
-                self.send(&draft, &built.facts.change, &[owed.purchase], platform).await?;
+                let acts_on = vec![owed.purchase];
+                let draft = Draft { acts_on, guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
+                self.send(&draft, &built.facts.change, platform).await?;
             }
             Err(error) => self.report.alarms.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
         }

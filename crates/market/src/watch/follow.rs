@@ -71,6 +71,6 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
 
     const fn recorder(&self) -> StepRecorder<'a, D, C> {
         let (ports, View { tip, rollbacks, seller, .. }) = (self.ports, self.view);
-        StepRecorder { database: ports.database, chain: ports.chain, tip, rollbacks, seller }
+        StepRecorder { database: ports.database, chain: ports.chain, tip, rollbacks: Some(rollbacks), seller }
     }
 }

@@ -20,18 +20,16 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 /// How long a failed payment is kept after its end: a payer who comes back meanwhile is found, should a block have it.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Failed payments without a purchase. One that a block has without our submission stays: its payer may still sign for it.
-const FAILED_PAYMENTS: &str = "kind IN ('payment', 'lock') AND state IN ('refused', 'expired') AND valid_until_slot < ?1 \
-    AND reason IS NOT ?2 AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
+/// Payments without a purchase. One that a block has without our submission stays: its payer may still sign for it.
+const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// Instant payments from outside whose time ended so long ago that a provider would show them. More came in than ticks could ask
 /// for. A payer who comes back still finds one that a block has. Locks are few, and each is watched.
 const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
-/// Failed actions on escrows: the chain shows how the escrow stands. A step that is held back leaves one with each try.
-const FAILED_ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute') AND state IN ('refused', 'expired') \
-    AND valid_until_slot < ?1";
+/// Actions on escrows: the chain shows how the escrow stands. A step that is held back leaves one with each try.
+const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute')";
 
 /// How long an agent's grant is kept that can be used no more; its tokens end long before.
 const GRANT_MS: Millis = 100 * DAY_MS;
@@ -42,10 +40,20 @@ const DOCUMENT_MS: Millis = 30 * DAY_MS;
 /// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
-    statements.extend(payments(now, tip));
-    statements.extend(actions(tip));
     statements.extend(agents(now));
     statements.extend([
+        remove_entries(
+            &format!("reason IS NOT '{NOT_OUR_SUBMISSION}' AND {PAYMENTS}"),
+            tip.slot.saturating_sub(FAILED_SLOTS),
+        ),
+        remove_entries(ACTIONS, tip.slot.saturating_sub(DAY_SLOTS)),
+        statement!(
+            format!(
+                "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
+                 FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})"
+            ),
+            now.saturating_sub(IDENTIFIER_MS)
+        ),
         remove_older("sessions", "token_hash", "expires_at_ms", now),
         remove_oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
         remove_older("reservations", "tx_in", "spent_at_ms", now.saturating_sub(KEEP_RESERVED_MS)),
@@ -58,42 +66,15 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// Payments that failed, their names, and by which agents they were made.
-fn payments(now: Millis, tip: &Tip) -> Vec<Statement> {
-    let before = tip.slot.saturating_sub(FAILED_SLOTS);
-    let failed = format!("SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
-    let remove =
-        |table: &str| statement!(format!("DELETE FROM {table} WHERE tx_id IN ({failed})"), before, NOT_OUR_SUBMISSION);
-    vec![
-        statement!(
-            format!(
-                "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
-                 FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})"
-            ),
-            now.saturating_sub(IDENTIFIER_MS)
+/// The statement that removes entries of the outbox that ended before this slot, with what refers to them.
+fn remove_entries(which: &str, before: u64) -> Statement {
+    statement!(
+        format!(
+            "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
+             AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
         ),
-        remove("payment_identifiers"),
-        remove("agent_spends"),
-        remove("payments"),
-        statement!(
-            format!(
-                "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE {FAILED_PAYMENTS} \
-                 AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = outbox.tx_id) \
-                 ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
-            ),
-            before,
-            NOT_OUR_SUBMISSION
-        ),
-    ]
-}
-
-/// Actions that came to nothing, and what they were for.
-fn actions(tip: &Tip) -> Vec<Statement> {
-    let lost = format!("SELECT tx_id FROM outbox WHERE {FAILED_ACTIONS} ORDER BY valid_until_slot LIMIT {MAX_ROWS}");
-    let remove = |table: &str| {
-        statement!(format!("DELETE FROM {table} WHERE tx_id IN ({lost})"), tip.slot.saturating_sub(DAY_SLOTS))
-    };
-    ["outbox_purchases", "outbox"].map(remove).into()
+        before
+    )
 }
 
 /// What agents' programs left without approval, and what their owners ended: a grant, once no one asks any more which

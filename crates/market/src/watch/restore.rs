@@ -30,8 +30,7 @@ use crate::{
     checkout::creator_part,
     claim::NewPayment,
     contents::Contents,
-    listing::DeliveryMode,
-    result_poster::link_purchases,
+    listing::{DeliveryMode, ListingId},
     subject,
     transitions::Transitions,
 };
@@ -181,36 +180,49 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             if self.platform() != Some(*wallet) {
                 return Ok(vec![]);
             }
+            let purpose = format!("payout:{purchase}");
             let draft = Draft {
                 tx: *tx,
                 kind: Kind::Payout,
-                purpose: format!("payout:{purchase}"),
+                purpose,
                 wallet: Some(*wallet),
                 cbor,
                 valid_until,
                 provenance: Provenance::Foreign,
                 spends: vec![],
                 collateral: vec![],
+                acts_on: vec![purchase],
                 guard: None,
             };
-            let acts = link_purchases(&draft, &[purchase]);
-            return Ok(self.included(draft, acts, &block)?);
+            return Ok(self.included(draft, None, &block)?);
         }
-        let Ok(listing) = subject.parse() else { return Ok(vec![]) };
-        let reads = vec![catalogue::terms(&listing), account::by_wallet(wallet)];
+        let (Ok(listing), Some(utxos)) = (subject.parse(), utxos) else { return Ok(vec![]) };
+        self.payment_in(wallet, &listing, &utxos, (&cbor, valid_until), &block).await
+    }
+
+    /// The statements that record a payment of a service wallet's for a listing; none where it pays for it in neither mode.
+    async fn payment_in(
+        &self,
+        wallet: &Address,
+        listing: &ListingId,
+        utxos: &TransactionUtxos,
+        (cbor, valid_until): (&[u8], u64),
+        block: &Inclusion,
+    ) -> Result<Vec<Statement>, TickError> {
+        let reads = vec![catalogue::terms(listing), account::by_wallet(wallet)];
         let [terms, account] = exactly(self.ports.database.batch(reads).await?)?;
         let (terms, account): (Option<ListingTerms>, Option<Account>) = (terms.first_json()?, account.first_json()?);
-        let (Some(terms), Some(account), Some(utxos)) = (terms, account, utxos) else { return Ok(vec![]) };
+        let (Some(terms), Some(account)) = (terms, account) else { return Ok(vec![]) };
         let seller = terms.seller_address.to_string();
         let pays = utxos.made.iter().any(|made| made.address == seller && made.value.lovelace >= terms.price_lovelace);
-        let mode = match (pays, self.locks(&utxos)) {
+        let mode = match (pays, self.locks(utxos)) {
             (true, _) => DeliveryMode::Instant,
             (false, true) => DeliveryMode::Protected,
             (false, false) => return Ok(vec![]),
         };
         let payment = NewPayment {
-            tx: *tx,
-            cbor: &cbor,
+            tx: utxos.id,
+            cbor,
             valid_until,
             provenance: Provenance::Foreign,
             listing_id: &terms.id,
@@ -218,7 +230,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             payer: *wallet,
             amount: terms.price_lovelace,
             creator: creator_part(mode, terms.price_lovelace),
-            header: ContentHash::of(&cbor),
+            header: ContentHash::of(cbor),
             terms_digest: None,
             identifier: None,
             inputs: &[],
@@ -227,7 +239,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             checked: 0,
             excluded: 0,
         };
-        Ok(self.included(payment.draft(), payment.insert(block.time_ms), &block)?)
+        Ok(self.included(payment.draft(), Some(payment.insert(block.time_ms)), block)?)
     }
 
     /// Whether a transaction of our wallets makes an escrow that names the platform as seller.
@@ -236,17 +248,22 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         unknown_escrows(utxos, deployment, &seller).next().is_some()
     }
 
-    /// The statements that write down a transaction that is in a block, what it is for (`purpose`), and what follows from its
+    /// The statements that write down a transaction that is in a block, the payment that it is, and what follows from its
     /// block. Nothing of what it spent need be reserved.
-    fn included(&self, draft: Draft, purpose: Statement, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
+    fn included(
+        &self,
+        draft: Draft,
+        payment: Option<Statement>,
+        block: &Inclusion,
+    ) -> Result<Vec<Statement>, DatabaseError> {
         let now = self.ports.now;
-        let [written, _] = write_down(&draft, now);
+        let mut statements = vec![write_down(&draft, now)];
+        statements.extend(payment);
         let Draft { tx, kind, cbor, valid_until, provenance, .. } = draft;
         let state = EntryState::Claimed;
         let entry =
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
         let decision = Decision::Include(*block);
-        let mut statements = vec![written, purpose];
         statements.extend(change(&entry, &decision));
         statements.extend(Transitions.statements(&entry, &decision)?);
         Ok(statements)

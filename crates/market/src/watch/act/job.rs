@@ -52,9 +52,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let purpose = purpose(&first.escrow.utxo.reference);
         let refused = match self.built(deployment, &planned, key, platform).await {
             Ok(built) => {
-                let purchases: Vec<_> = planned.iter().map(|planned| planned.judged.due.purchase).collect();
-                let draft = Draft::built(kind, purpose, platform.address, &built);
-                let refused = self.send(&draft, &built.facts.change, &purchases, platform).await?;
+                let acts_on = planned.iter().map(|planned| planned.judged.due.purchase).collect();
+                let draft = Draft { acts_on, ..Draft::built(kind, purpose, platform.address, &built) };
+                let refused = self.send(&draft, &built.facts.change, platform).await?;
                 refused.map(DraftError::Refused)
             }
             Err(DraftError::Chain(error)) => return Err(error.into()),

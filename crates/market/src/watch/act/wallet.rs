@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use cardano::{Lovelace, TxHash, TxRef, chain::Utxo, keys::SigningKey};
+use cardano::{Lovelace, TxRef, chain::Utxo, keys::SigningKey};
 use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
 use sql::{Database, exactly};
 
 use crate::{
     contents::Contents,
     platform::{free_outputs, pays_alone},
-    result_poster::link_purchases,
     watch::{
         ArbiterClient, Keys, Ledger, TickError,
         context::Tick,
@@ -46,12 +45,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         draft: &Draft,
         change: &[Utxo],
-        purchases: &[TxHash],
         platform: &mut SellerWallet,
     ) -> Result<Option<String>, TickError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let Some((entry, refused)) = self.write_and_submit(draft, purchases, &platform.snapshot).await? else {
+        let Some((entry, refused)) = self.write_and_submit(draft, &platform.snapshot).await? else {
             return Ok(None);
         };
         if entry.state == EntryState::Submitted && platform.chains {
@@ -70,17 +68,15 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     async fn write_and_submit(
         &mut self,
         draft: &Draft,
-        purchases: &[TxHash],
         known: &WalletSnapshot,
     ) -> Result<Option<(Entry, Option<String>)>, TickError> {
-        let names: Vec<String> = purchases.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = draft.acts_on.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
             [] => draft.kind.name().to_owned(),
             names => format!("{} of {}", draft.kind.name(), names.join(", ")),
         };
-        let [entry, reserve] = write_down(draft, self.ports.now);
-        let written = self.ports.database.batch(vec![entry, reserve, link_purchases(draft, purchases)]).await?;
-        let Some(mut entry) = written.first().map(Entry::first).transpose()?.flatten() else {
+        let written = self.ports.database.run(write_down(draft, self.ports.now)).await?;
+        let Some(mut entry) = Entry::first(&written)? else {
             self.report.notes.push(format!("{what} is being done already"));
             return Ok(None);
         };
