@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds every worker of the project, and the programs that the local stack and the tests run; with `demo`, those of the
-# local stack alone; with `dev`, also `cargo surety` as its alias builds it, so that its first command answers at once; with
-# `workers`, the workers alone. With `deploy`: the workers as they are deployed, each held against the size that it may have.
+# Builds every worker of the project, and the programs that the local stack and the tests run. With `demo`: those of the
+# local stack alone. With `workers`: the workers alone. With `dev`: also `cargo surety` as its alias builds it, so that
+# its first command answers at once. With `deploy`: the workers as they are deployed, each held against the size that it
+# may have.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another: what is compiled for
-# this machine in one, set-up and what is compiled for workers in the other.
+# All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another. One lane
+# compiles for this machine; the other sets up and compiles for workers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"

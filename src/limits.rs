@@ -197,8 +197,8 @@ impl Weight {
 /// tokens takes more.
 pub const PURCHASE_BYTES: usize = 32 << 10;
 
-/// Bytes that a payment takes while it is verified and waited for, by the text of its header: that, its transaction, and the
-/// entry of the outbox with its bytes.
+/// Bytes that a payment takes while it is verified and waited for, by the length of its header. They hold the header,
+/// its transaction, and the outbox entry with its bytes.
 pub const fn payment_bytes(header: &str) -> usize {
     header.len().saturating_mul(3)
 }

@@ -1,7 +1,7 @@
 /**
- * CBOR (RFC 8949) as the ledger needs it: every decoded item remembers which bytes it came from, because hashes, sizes
- * and fees are taken over the bytes as received and never over a second encoding. None of the well-kept JavaScript
- * libraries keeps those spans and also reads the chunked byte strings that Plutus data uses.
+ * CBOR (RFC 8949) as the ledger needs it. Every decoded item remembers its source bytes, because hashes, sizes and fees
+ * are taken over the bytes as received, never over a second encoding. None of the well-kept JavaScript libraries keeps
+ * those spans and also reads the chunked byte strings that Plutus data uses.
  */
 
 /** Nesting that we follow; Plutus data is the deepest thing on the chain and stays far below. */

@@ -1,7 +1,7 @@
 /**
  * Conway transactions, decoded for the rules and the index (Conway CDDL `transaction`). Decoding is as strict as a
- * node's: unknown or repeated keys, members twice in a set, empty collections that may not be empty, and bytes after
- * the end are refused. The ledger proper (Scalus) decodes the same bytes again by itself.
+ * node's. Unknown or repeated keys, members twice in a set, forbidden empty collections, and bytes after the end are
+ * refused. The ledger proper (Scalus) decodes the same bytes again by itself.
  */
 import { type Address, parseAddress } from "./address.ts";
 import { CborError, decode, type Item, raw } from "./cbor.ts";

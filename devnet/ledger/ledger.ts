@@ -57,8 +57,8 @@ export class Ledger {
   }
 
   /**
-   * The slot that a submitted transaction must be valid in. A node takes the one after its tip, so a start of "now" can
-   * be too early for it; without a timer the tip may be old, and the clock's slot counts.
+   * The slot that a submitted transaction must be valid in. A node takes the slot after its tip, so a start of "now"
+   * can be too early for it. Without a timer the tip may be old, and the clock's slot counts.
    */
   private submissionSlot(): number {
     const next = this.tip.slot + 1;

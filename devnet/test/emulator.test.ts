@@ -7,8 +7,8 @@ import { CASES } from "./rule-cases.ts";
 import { ledger, type Running } from "./support.ts";
 
 /**
- * The Emulator without the devnet's own rules: what it refuses by itself is stated in each case, so that a new version
- * which is laxer, or stricter, shows here.
+ * The Emulator without the devnet's own rules. Each case states what it refuses by itself, so that a laxer or stricter
+ * new version shows here.
  */
 let devnet: Running;
 let held: Fixture;

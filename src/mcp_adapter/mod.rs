@@ -13,8 +13,8 @@ pub use owner::OwnerShop;
 
 use crate::{app::App, error::ApiError, read_cache};
 
-/// What a tool tells of an error: its text, which says what to do and when to come back; of a fault nothing but that, and
-/// our log the cause.
+/// What a tool says about an error: its text, with what to do and when to retry. A fault shows its text alone, and our
+/// log has the cause.
 fn told(error: impl Into<ApiError>) -> ShopError {
     let error = error.into();
     let answer = error.answer();

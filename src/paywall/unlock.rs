@@ -6,7 +6,7 @@
 //! a payment        market::checkout pays: the content, or payment required, with the reason
 //! ```
 //!
-//! A payment that is not in a block in time is `settlement_pending`: the same request again goes on waiting for the same
+//! A payment that no block has in time is `settlement_pending`. The same request again goes on waiting for the same
 //! transaction, and no fresh terms invite a second one.
 
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-// A lock that is left and taken up again when its time for a result is nearly over: its money could be taken back, so its
-// content waits for the result. Real workers, local ledger.
+// A lock whose buyer left, presented again when its time for a result is nearly over. Its money could be taken back, so
+// its content waits for the result. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../buyer/buyer.ts";

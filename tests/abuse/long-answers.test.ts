@@ -11,8 +11,8 @@ import { startWorld, type World } from "../helpers/world.ts";
 /** Asked for at once. */
 const ASKED = 200;
 /**
- * What all of that may take of the machine's memory: the answers themselves, up to 2 MB each, until their client has read
- * them, and a few that are made. All made at once took 1,020 and 1,410 MB, four at a time 310 and 390.
+ * The memory that all of that may take: the answers themselves, up to 2 MB each, until their client has read them, and
+ * the few in progress. All made at once took 1,020 and 1,410 MB, four at a time 310 and 390.
  */
 const MOST_MB = 700;
 

@@ -1,5 +1,5 @@
-// An attacker who knows the ledger's rules: transactions made by hand, with what ordinary
-// wallets never make: reference inputs by the hundred, outputs with scripts, chains of hundreds of payments.
+// An attacker who knows the ledger's rules, with transactions made by hand that ordinary wallets never make. They have
+// hundreds of reference inputs, outputs with scripts, and chains of hundreds of payments.
 import { randomBytes } from "node:crypto";
 import { parseText } from "../../devnet/cardano/address.ts";
 import { concat, write } from "../../devnet/cardano/cbor.ts";

@@ -1,5 +1,5 @@
-// Requests that wait for a block hold what they brought: as many of one network's wait as an isolate has room for, whatever
-// they brought, and others' are served beside them. Real workers, local ledger, rates as deployed.
+// Requests that wait for a block hold what they brought. The number that waits for one network is bounded by memory,
+// and others are served beside them. Real workers, local ledger, rates as deployed.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// What strangers put at the escrow's address, and what buyers ask for, keeps no step of the watcher waiting: it costs the
-// watcher a bounded number of calls, and what is due is done first. Real workers, local ledger.
+// Outputs of strangers at the escrow's address and requests of buyers delay no step of the watcher. They cost a bounded
+// number of calls, and due actions come first. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Data } from "@evolution-sdk/evolution";

@@ -1,6 +1,6 @@
-// The chain provider on bad days, at each step of a purchase and of a withdrawal. Whatever happens: afterwards there is
-// a purchase and its spend counts, or there is neither; the same request again gets what was asked for; nothing is paid
-// twice and no lovelace is lost.
+// The chain provider on bad days, at each step of a purchase and of a withdrawal. After any fault there is a purchase
+// and its spend counts, or there is neither. The same request again gets the content; nothing is paid twice and no
+// lovelace is lost.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { type Answer, json } from "../helpers/http.ts";

@@ -1,5 +1,5 @@
-// Protected purchases from service wallets, many at once and on the provider's bad days: limits hold, nothing is locked
-// twice, and the same request again gets what was asked for.
+// Protected purchases from service wallets, many at once and under provider faults. Limits hold, nothing is locked
+// twice, and the same request again gets the content.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Answer, errorOf, json, send, untilAnswered } from "../helpers/http.ts";

@@ -1,6 +1,6 @@
-// The catalogue after a sale that this isolate did not see, of 1,000 and of 10,000 listings: one request at a time, with the
-// time before it in which every cache expires. Ours reads what changed since it last read it all, which it has
-// to do once in an isolate's life.
+// The catalogue after a sale that this isolate did not see, of 1,000 and of 10,000 listings. Requests come one at a
+// time, after a pause in which every cache expires. Ours reads what changed since it last read it all, which it has to
+// do once in an isolate's life.
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../helpers/http.ts";
 import { addressOf, fill } from "./catalogue.ts";

@@ -1,6 +1,6 @@
-// This shop as a Hono developer would write it: TypeScript, Hono, D1, and the same catalogue, schema and features (the
-// public routes, version as ETag, answers in memory for at most a second, CORS, a request id, a line of JSON for each request).
-// What ours is compared with.
+// This shop as a Hono developer would write it: TypeScript, Hono, D1, with the same catalogue, schema and public
+// routes. It has the version as ETag, answers in memory for at most a second, CORS, a request id, and a JSON line for
+// each request. What ours is compared with.
 //
 //   /bare/health                   Hono alone: no header, no line
 //   /health

@@ -1,5 +1,5 @@
-// What it costs that the worker is there: the CPU until it has answered once, and the memory that it takes then, each
-// beyond what a runtime with a constant worker takes.
+// The cost of a worker's start: the CPU until its first answer, and the memory then. Each is the difference to a
+// runtime with a constant worker.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";

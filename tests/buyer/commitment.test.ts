@@ -1,5 +1,5 @@
-// A payment that names its request, made with other libraries than the service's: it is its payer's own wherever its
-// transaction was before, no one else's, and for no other request. The request is at our configured address.
+// A payment that names its request, made with other libraries than the service's. It counts as its payer's wherever its
+// transaction was before, and for no other request. The request is at our configured address.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";

@@ -1,5 +1,5 @@
-// A short soak (`make soak` for longer ones): strangers attack and parts fail, yet, nothing is given away, no honest
-// sale is lost, and every lovelace is where it belongs.
+// A short soak (`make soak` for longer ones). Strangers attack and parts fail, yet nothing is given away, no honest
+// sale is lost, and every lovelace is accounted for.
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { MUST_BE_ZERO, print, soak } from "./soak.ts";

@@ -1,4 +1,4 @@
-// The escrow's method under the scheme document's own name: clients that know it by that derive the address to pay from the
+// The escrow's method under the scheme document's own name. Clients that know it by that derive the address from the
 // published contract, so it is offered with that contract only.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";

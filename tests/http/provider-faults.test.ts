@@ -1,4 +1,4 @@
-// The chain provider's bad days, one at a time at each step of a payment: afterwards it is delivered, paid and recorded,
+// The chain provider's faults, one at a time at each step of a payment. Afterwards it is delivered, paid and recorded,
 // or the same request again makes it so. Never is it delivered unpaid, never paid twice.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

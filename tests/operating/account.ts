@@ -1,5 +1,5 @@
-// A Cloudflare account on this machine: as much of the API as wrangler asks while it deploys, and what was uploaded really
-// runs, under workerd, with the bindings that came along. The shapes are those that wrangler reads.
+// A Cloudflare account on this machine: as much of the API as wrangler uses to deploy. Uploaded workers really run,
+// under workerd, with the bindings that came along. The shapes are those that wrangler reads.
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -1,5 +1,5 @@
-// The three wrangler.toml: what wrangler makes of them, in production and in the preview environment, which inherits no
-// binding and no variable and so must have them all.
+// The three wrangler.toml, as wrangler reads them, in production and in the preview environment. The latter inherits no
+// binding and no variable, so it must have them all.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";

@@ -1,5 +1,6 @@
-// What purchases of each kind take: requests, outside calls, statements, rows, bytes, CPU, on the running workers and a local
-// ledger whose blocks come as on preprod, every 20 seconds. `make scale` keeps it in scripts/scale/measured.json.
+// What purchases of each kind take: requests, outside calls, statements, rows, bytes, CPU. They run on the workers and
+// a local ledger whose blocks come as on preprod, every 20 seconds. `make scale` keeps it in
+// scripts/scale/measured.json.
 import { readFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";

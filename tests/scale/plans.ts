@@ -1,7 +1,10 @@
 // How SQLite goes about a statement: what it would go through from end to end.
 import type { DatabaseSync } from "node:sqlite";
 
-/** What may be gone through: single rows, wallets to be read after a restore, blocks that a rollback can reach, lists in parameters, and indexes that hold nothing but what is looked for. */
+/**
+ * What a statement may scan: single rows, wallets to be read after a restore, blocks that a rollback can reach, and
+ * lists in parameters. Indexes that hold only the wanted rows are allowed, too.
+ */
 const SMALL = [
   /^SCAN CONSTANT ROW$/,
   /^SCAN \S+ VIRTUAL TABLE/,

@@ -1,5 +1,5 @@
-// What the service would have written about locks, written straight into its database: as its API leaves a payment
-// that it saw in a block, or one that it was stopped over.
+// Rows that the service would have written about locks, written straight into its database. They are as its API leaves
+// a payment that it saw in a block, or one at which it was stopped.
 import type { DatabaseSync } from "node:sqlite";
 import { databaseOf } from "../helpers/database.ts";
 import type { World } from "../helpers/world.ts";

@@ -101,8 +101,8 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     }
     await sales.untilQuiet(tick);
     assert.ok(sum(ticks, ({ read }) => read) >= MANY);
-    // One for a page of 50, one for what is not known, and for each tick what it begins with and blocks with payments of
-    // ours that no tick saw, which may be gone.
+    // One for a page of 50 and one for what is not known. Each tick has one to begin with, and one for blocks with
+    // own payments that no tick saw, which may be gone.
     const calls = sum(ticks, ({ calls }) => calls);
     const most = MANY / 50 + strangers.size + unseen.length + (6 + 12) * ticks.length;
     assert.ok(calls <= most, `${calls} calls in ${ticks.length} ticks; ${most} would do`);

@@ -1,6 +1,7 @@
-//! No file of a crate imports itself by way of others: a reader of one file need not read a circle of files first. Counted are
-//! paths that begin with `crate::` or `super::`, outside of tests. What a file names of a module that contains it does not
-//! count, for Rust nests modules so: neither that module's own items, nor those that it hands on from its children.
+//! No file of a crate imports itself by way of others: a reader of one file need not read a circle of files first.
+//! Counted are paths that begin with `crate::` or `super::`, outside of tests. Names that a file takes from a module
+//! around it do not count, for Rust nests modules so. These are that module's own items, and those that it hands on
+//! from its children.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 #![allow(clippy::ptr_arg, reason = "a module is one type here")]

@@ -52,8 +52,8 @@ impl Scope {
         }
     }
 
-    /// What a list of scopes asks for. Names that we do not have (`openid`, `offline_access`, a client's own) are left out;
-    /// where ours are not among them, everything is asked for, as by no list at all. The consent page and the answer say it.
+    /// What a list of scopes asks for. Unknown names (`openid`, `offline_access`, a client's own) are left out. A list
+    /// without a known name asks for everything, as an absent list does. The consent page and the answer say it.
     #[must_use]
     pub fn asked(list: &str) -> Self {
         let named = |scope: &&Self| list.split(' ').any(|one| one == scope.as_str());

@@ -8,8 +8,8 @@
 //!                                                └──> split signed, written to the outbox, submitted   (payout.rs)
 //! ```
 //!
-//! What the chain says is asked each time; what is stored only makes sure that an output is decided once, and that one
-//! transaction at a time stands for its payout. All of them spend the same output, so the ledger itself pays once.
+//! The chain is read each time. What is stored only makes sure that an output is decided once, and that one transaction
+//! at a time stands for its payout. All of them spend the same output, so the ledger itself pays once.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -62,8 +62,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Ok(award.paid(self.pay(disputed, &award).await?))
     }
 
-    /// How an escrow that is decided and spent ended: settled as signed, for a dispute ends in no other way; or it
-    /// went on before the window, by its parties.
+    /// How an escrow with an award ended. A dispute ends as signed in no other way; or the parties moved it on before
+    /// the window.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {

@@ -9,7 +9,7 @@
 //! by the contract's steps to a fresh `FundsLocked` was disputed by its buyer. No step leads to `FundsLocked`, so the
 //! first one met is the lock.
 //!
-//! Transactions on the way are anyone's: they are read from their bytes, which the ledger bounds, and one that spends
+//! Transactions on the way are anyone's. They are read from their bytes, which the ledger bounds. One that spends
 //! outputs of many others besides the escrow only takes more requests.
 
 use std::collections::BTreeSet;

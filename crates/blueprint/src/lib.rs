@@ -3,13 +3,14 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a person's own machine")]
 
-use std::{fs, path::Path};
+use std::{convert::Infallible, fs, path::Path};
 
 use cardano::{ContentHash, ScriptHash, hash::blake2b};
 use escrow::{Parameters, PlutusAddress};
-use pallas_codec::minicbor;
+use pallas_codec::minicbor::{self, bytes::ByteVec};
 use serde::Deserialize;
-use uplc::tx::apply_params_to_script;
+
+mod flat;
 
 /// The validator that the service deals with.
 const VALIDATOR: &str = "vested_pay.vested_pay.spend";
@@ -77,8 +78,11 @@ pub enum BlueprintError {
         actual: ScriptHash,
     },
     /// The code is no Plutus program.
-    #[error("the validator's compiledCode is not a Plutus program: {0}")]
-    NotAProgram(String),
+    #[error("the validator's compiledCode is not a Plutus program")]
+    NotAProgram,
+    /// A parameter or the script cannot be written.
+    #[error("not written as CBOR: {0}")]
+    NotWritten(#[from] minicbor::encode::Error<Infallible>),
 }
 
 #[derive(Deserialize)]
@@ -159,9 +163,10 @@ impl Blueprint {
     /// # Errors
     /// When the blueprint's code is no Plutus program.
     pub fn apply(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
-        let not_a_program = |error: &dyn std::fmt::Debug| BlueprintError::NotAProgram(format!("{error:?}"));
-        let arguments = minicbor::to_vec(parameters.to_data()).map_err(|error| not_a_program(&error))?;
-        let cbor = apply_params_to_script(&arguments, &self.code).map_err(|error| not_a_program(&error))?;
+        let program: ByteVec = minicbor::decode(&self.code).map_err(|_| BlueprintError::NotAProgram)?;
+        let arguments = parameters.to_data().iter().map(minicbor::to_vec).collect::<Result<Vec<_>, _>>()?;
+        let applied = flat::apply(&program, &arguments).map_err(|_| BlueprintError::NotAProgram)?;
+        let cbor = minicbor::to_vec(ByteVec::from(applied))?;
         let hash = script_hash(&cbor);
         Ok(Script { cbor, hash })
     }

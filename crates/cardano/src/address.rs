@@ -260,9 +260,9 @@ impl Address {
 }
 
 /// The bytes of any address in the chain's own text form: bech32, or base58 for one of Byron's. It is hexadecimal for
-/// what has neither form: every output can be told. Bytes longer than anyone's address are such: base58 takes time by
-/// the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
-/// (`bootstrapAddressAttrsSize`), not how many there are.
+/// what has neither form: every output can be told. Bytes longer than any wallet's address are such. Base58 takes time
+/// by the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
+/// (`bootstrapAddressAttrsSize`), not their number.
 #[must_use]
 pub fn text_of(address: &[u8]) -> String {
     /// Bytes of an address that is written the usual way: those of a base address, and of Byron ones what is ever seen, amply.

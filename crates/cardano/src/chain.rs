@@ -190,9 +190,9 @@ pub trait Chain {
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Where a transaction is on the chain; `None` where it is in no block.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
-    /// The unspent outputs at an address (bech32), read from both ends, oldest and newest, until `enough` says so, or all,
-    /// or as many as the adapter's bound: strangers may fill an end. Of outputs with very many tokens those that hold the
-    /// least beside them may be missing.
+    /// The unspent outputs at an address (bech32), read from both ends, oldest and newest, as strangers may fill one.
+    /// Reading stops when `enough` says so, at the end, or at the adapter's bound. Of outputs with very many tokens
+    /// those that hold the least beside them may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
     /// One output, and what spent it; `None` where the provider knows of none such.
     async fn output(&self, reference: &TxRef) -> Result<Option<TracedOutput>, ChainError> {

@@ -1,5 +1,5 @@
-//! Blockfrost's own examples of the answers that are read here, recorded from its OpenAPI description
-//! (devnet/test/vendor.test.ts holds the record against it): whole, and with only what the description says is always there.
+//! Blockfrost's own examples of the answers that are read here, recorded from its OpenAPI description;
+//! devnet/test/vendor.test.ts holds the record against it. Each is read whole, and with the required fields alone.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

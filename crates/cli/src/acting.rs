@@ -94,8 +94,8 @@ impl PurchaseArgument {
         }
     }
 
-    /// Of which listing it is, as it was named or is known here: what the service says could be another, for which the wallet's
-    /// signature would open what it bought elsewhere.
+    /// The listing of a purchase, as it was named or is known here. The service could name another, for which the
+    /// wallet's signature would open content bought elsewhere.
     fn listing(&self, id: &TxHash, shop: &Shop) -> Result<ListingId, Failure> {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.clone());

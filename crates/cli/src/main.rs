@@ -72,8 +72,8 @@ struct Common {
     /// The service's address.
     #[arg(long, global = true, env = "SURETY_API", default_value = "http://127.0.0.1:8787")]
     api: String,
-    /// A Blockfrost API of the chain, with `/api/v0`; by default the local ledger's for a service on this machine, and
-    /// Blockfrost's own for preprod otherwise (its project id in BLOCKFROST_PROJECT_ID).
+    /// A Blockfrost API of the chain, with `/api/v0`. The default is the local ledger's for a service on this machine,
+    /// else Blockfrost's own for preprod (its project id in BLOCKFROST_PROJECT_ID).
     #[arg(long, global = true, env = "BLOCKFROST_URL")]
     blockfrost: Option<String>,
     /// Which wallet: a folder in ~/.surety.

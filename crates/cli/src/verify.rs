@@ -1,5 +1,5 @@
-//! What is checked before anything is signed. A draft comes from the service's address, which may lie: it is
-//! held against what was asked for and what the chain says the wallet owns, and its own words are not believed.
+//! What is checked before anything is signed. A draft comes from the service's address, which may lie. It is held
+//! against the request and the wallet's outputs on the chain; its own words are not believed.
 //!
 //! ```text
 //! draft ──> every transaction: network, parts, signers, inputs, fee, validity, nothing lost   (here)

@@ -48,8 +48,8 @@ pub fn private_text(text: String) -> Result<Response> {
     Ok(response)
 }
 
-/// What a client is told when it does not get what it asked for: a status, a stable text that says what to do, and the
-/// header that the status calls for.
+/// The answer to a refused request: a status, a stable text that says what to do, and the header that the status calls
+/// for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorAnswer {
     status: u16,

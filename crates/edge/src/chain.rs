@@ -62,8 +62,8 @@ const SUBMIT: &str = "/tx/submit";
 /// Bytes of a refusal's reason that are kept.
 const MAX_REASON: usize = 2_000;
 
-/// Bytes of an answer that count as one call of the client: reading them takes some milliseconds, and a client that chooses
-/// what is asked for chooses how many there are. An ordinary answer has a tenth.
+/// Bytes of an answer that count as one call of the client. Reading them takes some milliseconds, and a client that
+/// chooses the question chooses their number. An ordinary answer has a tenth.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// Who decides how long an answer is.
@@ -134,9 +134,9 @@ impl Blockfrost {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
-    /// Asks nothing more after this time, POSIX ms, and waits for no answer longer, but for that to a submission: a provider
-    /// that hangs must not hold a request for minutes. Answers that others made long may take half of the time that is left
-    /// until then.
+    /// Makes no call after this time, POSIX ms, and waits for no answer beyond it except a submission's. A provider
+    /// that hangs must not hold a request for minutes. Answers that others made long may take half of the time that is
+    /// left until then.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
         let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));

@@ -22,8 +22,8 @@ pub const UNLOCK_TO_DISPUTE_MS: Millis = 15 * MINUTE_MS;
 pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 
 /// Our own choice, from issuance: the smallest that the API promises and the scheme allows. A minute less to pay than
-/// the `maxTimeoutSeconds` of 300: clients refuse terms whose `pay_by` is later than their own clock and those seconds, so
-/// that a clock a second slow would refuse five minutes.
+/// the `maxTimeoutSeconds` of 300. Clients refuse terms whose `pay_by` is later than their own clock and those seconds,
+/// so a clock one second slow would refuse five minutes.
 const PAY_BY_MS: Millis = 4 * MINUTE_MS;
 const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;

@@ -1,5 +1,5 @@
-//! The `vested_pay` escrow (V2), off the chain: its datum and redeemers as types, its rules as a table, the
-//! arithmetic of its deadlines and payouts, and the rule by which a dispute is decided.
+//! The `vested_pay` escrow (V2), off the chain: its datum and redeemers as types, and its rules as a table. Beside them
+//! stand the arithmetic of deadlines and payouts, and the rule that decides a dispute.
 //!
 //! ```text
 //!               SubmitResult                 unlock

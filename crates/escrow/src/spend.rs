@@ -66,8 +66,8 @@ impl Escrow {
             Some(PayoutRule::AsSigned) => {
                 let buyer = self.tagged_to(self.datum.buyer_payout_address(), outputs);
                 let seller = self.tagged_to(self.datum.seller_payout_address(), outputs);
-                // Anyone may send what the arbiters signed, and pay more of one's own: a buyer who adds to the own part
-                // takes nothing from a seller who was paid in full.
+                // Anyone may submit a signed award and add money of their own. A buyer who adds to their own part takes
+                // nothing from a seller who was paid in full.
                 let in_full = self.utxo.value.lovelace.checked_sub(self.datum.collateral_return);
                 match buyer.cmp(&seller) {
                     std::cmp::Ordering::Greater if in_full.is_none_or(|full| seller < full) => Ending::Refunded,

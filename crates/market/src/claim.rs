@@ -289,8 +289,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Keeps the client's name for another payment, by which its payer owns the listing or is paying for it: the same
-    /// payload is answered by that one from now on.
+    /// Keeps the client's payment identifier for another payment, by which its payer owns the listing or is paying for
+    /// it. The same payload is answered by that payment from now on.
     ///
     /// # Errors
     /// The database cannot be asked.

@@ -9,8 +9,8 @@ use crate::limits::day;
 /// The network of a request without a client's address: on a local stack, of all.
 pub const UNKNOWN: &str = "unknown";
 
-/// Whose share of what there is for all a network takes: of an IPv6 /64 the site's, a /48, for one customer may have all of
-/// it (RFC 6177), and tunnels give it away.
+/// The network whose quota share a client uses. For an IPv6 /64 it is the site's /48, which one customer may have as a
+/// whole (RFC 6177) and tunnels give away.
 #[must_use]
 pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     let address = network.strip_suffix("/64").and_then(|address| address.parse::<Ipv6Addr>().ok());

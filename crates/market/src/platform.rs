@@ -35,8 +35,8 @@ pub(crate) fn free_outputs<'a>(shown: &'a [Utxo], snapshot: &'a WalletSnapshot) 
     shown.iter().filter(|utxo| !snapshot.reserved.contains(&utxo.reference))
 }
 
-/// The outputs to split off the largest of these, where fewer than half of [`OUTPUTS`] pay alone and it holds enough: the
-/// output to spend, and what to make of it.
+/// The outputs to split off the largest of these, where fewer than half of [`OUTPUTS`] pay alone and it holds enough.
+/// Returns the output to spend, and what to make of it.
 pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOutput>)> {
     let separate = utxos.iter().filter(|utxo| pays_alone(utxo)).count();
     if separate.saturating_mul(2) >= OUTPUTS {

@@ -177,8 +177,8 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet that turns out to be
-/// something else than was listed is looked after at once: once, for the same verdict again changes nothing.
+/// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet with a mismatch verdict
+/// becomes due at once. The same verdict again changes nothing.
 ///
 /// # Errors
 /// The database cannot be asked.

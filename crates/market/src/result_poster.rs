@@ -180,8 +180,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Ok(Funds { parameters, tip_slot: tip.slot, confirmed, unconfirmed, snapshot })
     }
 
-    /// The signed result, paid for by one output where one pays alone: which one, the lock's hash and the attempt say, so
-    /// that requests at the same time seldom take the same.
+    /// The signed result, paid for by one output if one is large enough. The lock's hash and the attempt choose it, so
+    /// concurrent requests seldom take the same.
     async fn build(
         &self,
         lock: &Entry,

@@ -1,6 +1,5 @@
-//! Each creator is paid once, and what is told of a sale is what the chain has, whatever happens to a watcher that
-//! acts: killed ticks, two at once, results that requests post meanwhile. Steps are held in the mempool, blocks roll
-//! back, and a provider lags.
+//! Each creator is paid once, and each sale equals the chain, under random events: killed ticks, two ticks at once,
+//! results that requests post meanwhile. Steps are held in the mempool, blocks roll back, and a provider lags.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Copies of a payment that its payer submitted elsewhere, of which the provider shows nothing until a block has it: what a
-//! thief gets by them, whatever becomes of the submission.
+//! Copies of a payment that its payer submitted elsewhere, which the provider shows only once a block has it: a thief
+//! gets nothing by them, whatever the submission's outcome.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 

@@ -1,5 +1,5 @@
-//! Drafts for wallets that others hold: any wallet gets a payment that its keys can sign, that the paywall's rules take and
-//! that costs the least, or a reason that is true. Any bytes get an answer.
+//! Drafts for wallets that others hold. Any wallet gets a payment that its keys can sign and the paywall accepts at the
+//! least fee, or a true reason. Any bytes get an answer.
 
 #![allow(
     clippy::unwrap_used,

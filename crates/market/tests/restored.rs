@@ -1,5 +1,5 @@
-//! A database that was restored from an older backup, and a chain that went on: nothing owned is paid for again, no one is
-//! paid twice, and every escrow reaches its end.
+//! A database that was restored from an older backup, while the chain went on. No owned listing is paid again, no
+//! creator is paid twice, and every escrow reaches its end.
 
 #![allow(
     clippy::panic,

@@ -1,5 +1,5 @@
-//! An account's service wallet and its owner's own wallet are one buyer, whichever pays first, under whatever address
-//! their payment key is known, and however many of their payments were refused or expired before.
+//! An account's service wallet and its owner's own wallet are one buyer. That holds whichever pays first, under any
+//! address of their payment key, after any number of refused or expired payments.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -291,8 +291,8 @@ impl World {
         (0..400).for_each(|_| self.provider.ledger.mine());
     }
 
-    /// So many failures; hours later a payment that the provider refuses and passes on, and does not show for some minutes; four
-    /// more that fail meanwhile; then it shows everything again.
+    /// So many failures. Hours later comes a payment that the provider refuses, forwards and does not show for some
+    /// minutes. Four more fail meanwhile; then the provider shows everything again.
     fn passed_on(before: usize) -> Self {
         let world = Self::new();
         (0..before).for_each(|_| world.fails());

@@ -444,8 +444,8 @@ fn a_payment_of_the_owners_wallet_during_the_build_is_not_made_again_from_the_se
     assert_eq!(world.paid(0), 1, "{bought:?}");
 }
 
-/// A wallet of whose payments the provider refused one and passed it on, and then three newer ones, which spend the same, before
-/// a block had it; and that was given more.
+/// A wallet with one payment that the provider refused yet forwarded. It refused three newer ones that spend the same
+/// before a block had the first; then the wallet got more money.
 fn one_passed_on_and_three_refused() -> World {
     let world = World::new(&[20], &[5, 6, 8, 8, 8]);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));

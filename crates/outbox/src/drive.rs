@@ -24,8 +24,8 @@ const MAX_OPEN: u32 = 3;
 
 /// Statements that run in the same batch as a change of an entry.
 pub trait TransitionHook {
-    /// The statements. They run after those that write the change, and must check the entry's state: where another request
-    /// was faster, the entry has another state, and they must change nothing.
+    /// The statements. They run after those that write the change, and must check the entry's state. Where another
+    /// request was faster, the entry has another state, and they must change nothing.
     ///
     /// # Errors
     /// What is stored cannot be read.
@@ -442,8 +442,8 @@ fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
     Some(TxStatus::Confirmed { block, confirmations: newer })
 }
 
-/// The statement that reads the open entries of a wallet whose validity ended before this slot, and the newest that were
-/// given up in the last hour: one of these that is in a block has spent what the wallet would spend again.
+/// The statement that reads a wallet's open entries whose validity ended before this slot, and the newest that were
+/// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
 #[must_use]
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(

@@ -1,4 +1,4 @@
-//! Entries for one purpose that were given up. One of them may be in a block that the provider does not show yet: the
+//! Entries for one purpose that were given up. One of them may be in a block that the provider does not show yet. The
 //! provider forwarded it although it answered with a refusal, or it lags behind the chain. So the next entry for the
 //! purpose spends an input of each of them: the ledger then takes only one.
 
@@ -24,8 +24,8 @@ const MAX_ANCESTORS: usize = MAX_SENT;
 const MAX_ASKED: usize = 24;
 /// Given-up entries after which the next may follow at once.
 const FREE_RETRIES: usize = 8;
-/// How much later the next comes for each beyond these, in ms: so that [`crate::MAX_LATE_MS`] never have [`MAX_GIVEN_UP`] of them, beyond
-/// which it would have to wait until the first of them is as old.
+/// How much later the next attempt comes for each beyond these, in ms. So [`crate::MAX_LATE_MS`] never have
+/// [`MAX_GIVEN_UP`] of them; more would have to wait until the first is as old.
 const RETRY_DELAY_MS: Millis = 14_000;
 
 /// What is known of the entries that were given up for a purpose.

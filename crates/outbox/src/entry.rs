@@ -73,9 +73,9 @@ impl Kind {
         }
     }
 
-    /// Whether a refusal at the only attempt is the end. A payout spends nothing that the next one for the same creator
-    /// would have to spend, so the ledger would take both: a provider that passed the first on before it refused must not
-    /// make us pay twice. It stays until it is in a block or its validity has ended.
+    /// Whether a refusal at the only attempt is the end. A payout spends no output that the next one for the same
+    /// creator must spend, so the ledger would accept both. A provider that forwarded the first and yet refused it must
+    /// not make us pay twice. It stays until it is in a block or its validity has ended.
     #[must_use]
     pub const fn ends_by_refusal(self) -> bool {
         !matches!(self, Self::Payout)

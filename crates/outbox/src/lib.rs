@@ -18,11 +18,11 @@
 //! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`TransitionHook`] names the statements
 //!   that are written in one batch with it.
 //!
-//! An entry is given up only when none of its submissions can be in a block: the ledger refused the only attempt, a block
-//! has another that spends the same, or the transaction's validity has ended. A payment that was not submitted from here, as
-//! far as is known, is given up when a block has it: its payer must sign.
-//! A provider may be wrong about a refusal, so the next entry for the purpose excludes those that were given up
-//! ([`Earlier`]). Attempts are counted in the database: no two requests both take theirs for the only one.
+//! An entry is given up only when none of its submissions can be in a block. The ledger refused the only attempt, a
+//! block has another that spends the same, or the transaction's validity has ended. A payment that was not submitted
+//! from here, as far as is known, is given up when a block has it: its payer must sign. A provider may be wrong about a
+//! refusal, so the next entry for the purpose excludes those that were given up ([`Earlier`]). Attempts are counted in
+//! the database: no two requests both take theirs for the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

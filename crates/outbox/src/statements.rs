@@ -14,8 +14,8 @@ use crate::{
 /// How long after its block a transaction's inputs stay reserved: longer than any provider's view is late.
 pub const KEEP_RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
 
-/// Inputs of a payer's own transaction that are reserved: enough that each claim stands on money of its own, few enough
-/// that a claim costs a bounded number of rows.
+/// Inputs of a payer's own transaction that are reserved. They are enough that each claim stands on money of its own,
+/// and few enough that a claim costs a bounded number of rows.
 const MAX_RESERVED: usize = 32;
 
 /// Given-up entries of the last hour for one purpose that the next one excludes. One more is read: where there are more,
@@ -34,10 +34,10 @@ fn reserves(draft: &Draft) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// The statement that writes a transaction down, with its first attempt: nothing where another live entry has its purpose, an
-/// output is reserved, or its guard fails. What it reserves and acts on follows by trigger. One that the ledger refused
-/// before is claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known to ask.
-/// It answers the entry as [`ENTRY_JSON`] if it was written.
+/// The statement that stores a transaction with its first attempt. It writes nothing where another live entry has its
+/// purpose, an output is reserved, or its guard fails. What it reserves and acts on follows by trigger. One that the ledger
+/// refused before is claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known
+/// to ask. It answers the entry as [`ENTRY_JSON`] if it was written.
 #[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     let (blocked_by, facts) =

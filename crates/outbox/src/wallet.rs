@@ -25,8 +25,8 @@ use crate::{
 
 /// How far back a provider's view may be, in ms: own transactions that are older are in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// How long after it was written down an own wallet's transaction may show up in a block, in ms: the provider's lag, and
-/// its validity of less than five minutes.
+/// How long after it was stored an own wallet's transaction may show up in a block, in ms. That is the provider's lag,
+/// and its validity of less than five minutes.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
@@ -44,8 +44,8 @@ pub struct WalletSnapshot {
     pub reserved: BTreeSet<TxRef>,
     /// Of these, what blocks have spent, and by what.
     spent: BTreeMap<TxRef, TxHash>,
-    /// Change of lately sent transactions that none of these spends, whether or not the provider shows it yet, with few tokens:
-    /// each of them may have carried on heaps, and requests by the dozen wait with it.
+    /// Change with few tokens of recent transactions that none of these spends, even if the provider does not show it
+    /// yet. Tokens are bounded since many requests wait with such outputs in memory.
     pub change: Vec<Utxo>,
     /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
     /// spend it, and nothing else.
@@ -154,8 +154,8 @@ impl WalletSnapshot {
         self.spent.get(output).is_some_and(|by| by != unless)
     }
 
-    /// The transactions to send first, where this one spends change of what nodes took and may have lost: what it builds on, and
-    /// what that does, the farthest first.
+    /// The transactions to submit first, where this one spends change of transactions that nodes may have lost: all
+    /// that it builds on, the earliest first.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
         let mut next = parents_in(cbor);
         let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];

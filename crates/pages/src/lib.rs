@@ -32,7 +32,7 @@ pub mod view;
 pub const POLICY: &str = "content-security-policy";
 
 /// The headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own
-/// (`preview`), no frame around it, no trace for others.
+/// (`preview`). No page may frame it, and no referrer reaches others.
 pub const HEADERS: [(&str, &str); 5] = [
     ("content-type", "text/html; charset=utf-8"),
     (

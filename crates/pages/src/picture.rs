@@ -1,7 +1,8 @@
 //! `/listings/{id}/picture.png`: what a link to a listing shows elsewhere: its cover with title and price.
 //!
-//! A PNG, for the sites and messengers that show previews of links draw no SVG. It is half as wide as they recommend, which
-//! shows as large and costs a quarter: 32 steps between the cover's two tones, each in 8 mixtures with white, are one palette.
+//! A PNG, for the sites and messengers that show previews of links draw no SVG. It is half as wide as they recommend,
+//! which shows as large and costs a quarter. The palette is 32 steps between the cover's two tones, each in 8 mixtures
+//! with white.
 
 use market::DeliveryMode;
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};

@@ -6,9 +6,9 @@
 //!                 (payment.rs)    (rules/)          (facts.rs)
 //! ```
 //!
-//! Reads come first and in one place ([`Facts`]); every rule is a pure function, in a file of its subject, and the
-//! order of the rules is one file (judge.rs). Source of the rules: `scheme_exact_cardano.md`, "Facilitator
-//! Verification Rules"; each file names its rule.
+//! Reads come first and in one module ([`Facts`]). Every rule is a pure function, in a file of its subject, and the
+//! order of the rules is one file (judge.rs). Source of the rules: `scheme_exact_cardano.md`, "Facilitator Verification
+//! Rules"; each file names its rule.
 
 mod facts;
 mod judge;

@@ -116,8 +116,8 @@ pub trait PaymentMethod {
     /// The first rule that the payment breaks.
     fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal>;
 
-    /// Its own rules about the payment on its chain, with the owner of the output that the nonce names; and the escrow
-    /// that the payment makes, if it makes one.
+    /// Its own rules about the payment on its chain, with the owner of the output that the nonce names. They return the
+    /// escrow that the payment makes, if it makes one.
     ///
     /// # Errors
     /// The first rule that the payment breaks.

@@ -26,8 +26,8 @@ use worker::{Env, ScheduleContext, ScheduledEvent, event};
 const TICK_MS: u64 = 110_000;
 /// How long it asks the arbiter, which may take a minute for its last answer.
 const ASKING_MS: u64 = 40_000;
-/// How long reading may take of answers that others made long: with a second for each further one that its calls reach,
-/// less than until the last is asked of the arbiter.
+/// How long answers that others made long may be read. With a second for each further one that the calls reach, it is
+/// less than the time until the arbiter is asked last.
 const READING_MS: u64 = 20_000;
 
 /// One tick. What fails is in the log, and done by a later tick.

@@ -29,8 +29,8 @@ mod tests;
 
 /// Whether a page's request may go on, by its `Origin` and `Host`. `own_origin` is ours, where it is configured.
 ///
-/// A page of any origin may: it is let in by the token that it sends, never by a cookie. What is refused (403) is DNS
-/// rebinding: a page that reached a server on its reader's machine under a name of its own, which the `Host` tells
+/// A page of any origin may: it is let in by the token that it sends, never by a cookie. A 403 refuses DNS rebinding: a
+/// page that reached a server on its reader's machine under a name of its own, which `Host` tells
 /// (docs/adr/pages-with-tokens.md).
 #[must_use]
 pub fn page_allowed(origin: Option<&str>, host: Option<&str>, own_origin: Option<&str>) -> bool {

@@ -3,8 +3,8 @@
 use api_types::mcp::{ContentPage, SearchListings};
 use market::{catalogue::Filter, listing::CATEGORIES};
 
-/// Characters of bought content in one result: below 25,000 tokens also where every second character is one, with room for
-/// the result's text, which says the same again.
+/// Characters of bought content in one result. They stay below 25,000 tokens even if every second character is one,
+/// with room for the result's text, which repeats it.
 pub const PAGE_CHARACTERS: usize = 24_000;
 /// Listings of one result.
 const MAX_LISTINGS: u32 = 50;

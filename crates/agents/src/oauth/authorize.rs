@@ -3,7 +3,7 @@
 //! Nothing is written for a request: it is sealed (MAC) into the page and comes back with the owner's answer. Its id is
 //! random, becomes the nonce that the wallet signs, and can be approved once.
 //!
-//! No error is ever sent on by a redirect: anyone may register any https address, and a redirect without a person's
+//! No error is ever sent on by a redirect. Anyone may register any https address, so a redirect without a person's
 //! choice would make this service an open redirector (OAuth 2.1 section 7.12.2). The page shows the error, and a link.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};

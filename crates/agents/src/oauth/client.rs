@@ -213,8 +213,8 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// With how much of that left, in ms, one that is made again counts anew, and is kept anew.
 const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
-/// Bytes that one network may register on one day (UTC): a minute's rate all day long would be a seventh of what a database
-/// holds, and a registration needs no signature.
+/// Bytes that one network may register on one day (UTC). A minute's rate all day long would be a seventh of a database,
+/// and a registration needs no signature.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless

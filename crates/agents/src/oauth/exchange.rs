@@ -5,9 +5,9 @@
 //!               └─ code again: revoked        └─ refresh 1 again: within 60 s the same answer, later `invalid_grant`
 //! ```
 //!
-//! Tokens follow from the row, so the client that lost an answer gets the very same tokens again (RFC 9700 section 4.14.2
-//! asks for rotation; clients race and retry). An older refresh token opens nothing, and ends nothing: sessions that run
-//! side by side share one grant (docs/adr/old-refresh-tokens.md).
+//! Tokens follow from the row, so a client that lost an answer gets the same tokens again. RFC 9700 section 4.14.2 asks
+//! for rotation, while clients race and retry. An older refresh token opens nothing, and ends nothing: sessions that
+//! run side by side share one grant (docs/adr/old-refresh-tokens.md).
 
 use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};

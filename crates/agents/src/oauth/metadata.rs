@@ -21,8 +21,8 @@ impl Authority {
     #[must_use]
     pub fn server_metadata(&self) -> Value {
         let issuer = self.issuer();
-        // A service on loopback is no place to test a client's published document from: stock clients that see this take
-        // no other way, and have none where there is no network.
+        // A service on loopback cannot serve the test of a client's published document. Stock clients that see this
+        // field try nothing else, and without a network they have no document.
         let documents = issuer.starts_with("https://");
         json!({
             "issuer": issuer,

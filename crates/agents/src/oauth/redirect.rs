@@ -94,8 +94,8 @@ impl RedirectUri {
         is_loopback(&self.url) || is_private_use(&self.url)
     }
 
-    /// Whether this one was registered, if that one was: the same text, or the same but for the port of a loopback
-    /// address, which is chosen when the client starts (RFC 8252 section 7.3).
+    /// Whether this address was registered, if that one was. Both texts are equal, or differ only in the port of a
+    /// loopback address, which is chosen when the client starts (RFC 8252 section 7.3).
     #[must_use]
     pub fn matches(&self, registered: &Self) -> bool {
         if self.text == registered.text {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Bytes of the outputs' JSON that are read. A transaction of 16 kB holds fewer than 5,500 tokens (3 bytes each at
-/// least), about 100 bytes of JSON each, or fewer than 500 outputs of about 400 bytes.
+/// least), each about 100 bytes of JSON. Or it holds fewer than 500 outputs of about 400 bytes.
 const MAX_OUTPUTS_JSON: usize = 2 << 20;
 
 /// The outputs of a transaction.

@@ -34,8 +34,8 @@ impl Number {
         self.text().parse().or_else(|_| malformed(what))
     }
 
-    /// The decimal fraction that was written; one that does not end, or is longer than [`MAX_DECIMALS`], the next larger one of
-    /// that length: a fee that is a lovelace too high is taken.
+    /// The decimal fraction as written. One that does not end, or is longer than [`MAX_DECIMALS`], is the next larger
+    /// one of that length: a fee that is a lovelace too high is accepted.
     fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));

@@ -174,8 +174,8 @@ pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
     stream::whole(body, UnspentPage::at(address))
 }
 
-/// What a wallet holds, as far as it was read, page by page from both ends: strangers who fill one end with their outputs
-/// do not hide what is at the other.
+/// What a wallet holds, read page by page from both ends, as far as it was read. Strangers who fill one end with their
+/// outputs do not hide what is at the other.
 #[derive(Debug, Default)]
 pub struct Holdings {
     utxos: Vec<Utxo>,

@@ -14,8 +14,8 @@ pub(super) fn decode(bytes: &[u8], part: CosePart) -> Result<Value, Cip8Error> {
 
 /// The one CBOR item that these bytes are, in the encoding that they must have: its own, read back.
 ///
-/// Writing uses definite lengths and shortest integers and keeps the order of map keys, so equality leaves each
-/// item one spelling for its length and numbers, and none for bytes after the end.
+/// Writing uses definite lengths and shortest integers, and keeps the order of map keys. So equality leaves each item
+/// one encoding of its length and numbers, and none for bytes after the end.
 pub(super) fn item(bytes: &[u8], part: CosePart) -> Result<Value, Cip8Error> {
     let mut rest = bytes;
     let value: Value =

@@ -178,8 +178,8 @@ impl SignedTx {
         &self.cbor
     }
 
-    /// The size that the ledger bounds and charges for: the transaction without its validity flag, one byte
-    /// (cardano-ledger, `toCBORForSizeComputation` of Alonzo's `Tx`, kept so that sizes did not change from Mary).
+    /// The size that the ledger bounds and charges for: the transaction without its validity flag, one byte. Source:
+    /// cardano-ledger, `toCBORForSizeComputation` of Alonzo's `Tx`, kept so that sizes did not change from Mary.
     #[must_use]
     pub fn ledger_size(&self) -> usize {
         self.cbor.len().saturating_sub(1)

@@ -1,7 +1,7 @@
 //! Several escrows in one transaction: one fee, one reading of the contract, one submission.
 //!
-//! The contract tells escrows in one transaction apart by their reference signatures, and counts only outputs that are
-//! tagged with an escrow's name for it, so that no payment counts twice.
+//! The contract tells escrows in one transaction apart by their reference signatures. For each it counts only outputs
+//! that are tagged with its name, so no payment counts twice.
 
 use std::collections::BTreeSet;
 

@@ -142,9 +142,9 @@ impl Question {
     }
 }
 
-/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that have the
-/// rarest ones, or many. It does not matter how often a listing has a word: who sells may write it a thousand times, and the
-/// index would go through all of them for each word.
+/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that
+/// have the rarest ones, or many. How often a listing has a word does not matter. A seller may write it a thousand
+/// times, and the index would go through all of them for each word.
 ///
 /// # Errors
 /// The database cannot be asked.

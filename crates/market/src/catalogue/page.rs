@@ -47,8 +47,8 @@ pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseE
     Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
 }
 
-/// Letters of the longest beginnings that the index has: to find a longer one it would go through all words that begin so,
-/// and through where each of them is.
+/// Letters of the longest prefixes that the index has. For a longer prefix it would scan all words that begin so, and
+/// each of their occurrences.
 const PREFIX_LETTERS: usize = 8;
 
 /// Less than any key or number.

@@ -223,8 +223,8 @@ impl Offer<'_> {
         Statement { sql: format!("SELECT {QUOTA_STATE}").into(), params: self.conditions() }
     }
 
-    /// The statement that takes room of the day, all sellers' and the network's, where the offer is to make a listing: of
-    /// two at once for the last of it, one has it. It returns rows if there was room.
+    /// The statement that counts an offer against the daily quotas of all sellers and of its network, if it is to make
+    /// a listing. Of two concurrent offers for the last of a quota, one succeeds. It returns rows if there was room.
     fn take_quota(&self) -> Statement {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

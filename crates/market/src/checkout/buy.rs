@@ -38,8 +38,8 @@ const VALID_SECONDS: u64 = 230;
 const MAX_ROUNDS: u32 = 3;
 /// How often a purchase is built again because another took its inputs first.
 const MAX_TRIES: u32 = 40;
-/// The longest pause between tries, in ms, of a wallet with few tokens, but for what spreads them: many that wait for one wallet
-/// must leave it the time to pay.
+/// The longest pause between attempts, in ms, of a wallet with few tokens. Random spread comes on top, as many requests
+/// that wait for one wallet must leave it the time to pay.
 const MAX_PAUSE_MS: Millis = 1_000;
 /// Tokens of a wallet that make its pauses longer by one of these: what a try computes grows with them.
 const TOKENS_PER_PAUSE: u64 = 256;

@@ -41,9 +41,9 @@ const MIN_VALIDITY_SLOTS: u64 = 30;
 /// How long a transaction that is not submitted, for its payer owns what it is for, must stay unseen.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
-/// How long after its block a header without a secret is taken for its payer's, from their network: anyone there can make
-/// it again from what the chain shows. Later the payer signs. Longer than a client that is told to come back has to wait: for the
-/// blocks asked for on top, for a lock's result, for a provider that is away.
+/// How long after its block a header without a secret counts as its payer's, from the payer's network. Anyone there can
+/// rebuild it from the chain. Later the payer signs. Longer than a client that is told to come back has to wait: for
+/// more confirmations, for a lock's result, for a provider that is down.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
 /// What an outside payer shows, each as the HTTP header of its name carries it.
@@ -64,8 +64,8 @@ pub struct Presented<'a> {
     header: ContentHash,
     /// Whether something in it is known to its maker and this service alone.
     is_secret: bool,
-    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show: then who
-    /// presents it made it, whether it is public or not.
+    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show. Then
+    /// its sender made it, even if it is public.
     is_committed: bool,
     identifier: Option<Identifier>,
 }
@@ -274,8 +274,8 @@ impl PayRequest<'_> {
         Err(NotSettled::OtherResource.into())
     }
 
-    /// Whether what this payment bought is for who brought it: where a node had it before we handed it over, only the
-    /// payer's signature tells them from a copier.
+    /// Whether this payment's content is for the client that brought it. Where a node had it before we submitted it,
+    /// only the payer's signature distinguishes them from a copier.
     fn ensure_entitled(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }

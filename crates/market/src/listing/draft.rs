@@ -1,8 +1,8 @@
 //! An offer as it was sent: each field read within its bound, everything else passed over without being kept.
 //!
 //! A body may be six times as long as the content in it, because JSON can spell one byte with six. Reading it into a
-//! tree of values would take many times that again. This takes the body, what is within its bound, and for the time of
-//! reading at most twice the body, where a text is decoded or lists are nested (tests/process_memory.rs).
+//! tree of values would take many times that again. This takes the body, within its bound. Reading takes at most twice
+//! the body besides, where a text is decoded or lists are nested (tests/process_memory.rs).
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The fourth part of a tick: a transaction for each task, written down with its inputs before it is sent.
 //!
-//! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too: a buyer whose
-//! service wallet is empty still gets the whole escrow back. An action that fails is put off and delays no other.
+//! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too. A buyer
+//! whose service wallet is empty still gets the whole escrow back. An action that fails is put off and delays no other.
 
 mod ask;
 mod job;
@@ -39,8 +39,8 @@ const CALLS_WITH_WALLET: u32 = 4;
 const MAX_UNSERVED: u32 = 3;
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
-/// When a payout may be written down: another tick may have undone the award since it was found to be owed, and
-/// collect the share out of the escrow.
+/// When a payout may be stored. Another tick may have rolled back the award since the payout was due, and collect the
+/// share from the escrow.
 const NOT_OWED: &str =
     "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
 /// How long a transaction that splits the wallet's outputs stays valid, in slots.

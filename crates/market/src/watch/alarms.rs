@@ -1,5 +1,5 @@
-//! What an operator must know at every tick for as long as it lasts: escrows that this watcher cannot bring to their end,
-//! and disputes that are not settled in time.
+//! Alarms that are repeated at every tick while their cause lasts: escrows that this watcher cannot finish, and
+//! disputes that are not decided in time.
 //!
 //! The API sells with its own key and contract, which stand in each escrow. So a watcher that was given others, or none, is
 //! known by the escrows that are open.

@@ -10,8 +10,8 @@ use crate::purchase::newest;
 
 /// Escrows that are read at once: their contents are not.
 pub(super) const PAGE: u32 = 128;
-/// Where waiting loses nothing (collecting, refunding, asking the arbiter), an escrow counts as due this long after the last of
-/// its deadlines: it comes before those whose own deadline is later.
+/// Where waiting loses nothing (collecting, refunding, asking the arbiter), an escrow counts as due this long after the
+/// last of its deadlines. It comes before escrows with a later deadline.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// How much later such an escrow counts for each action on it that failed.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
@@ -83,8 +83,8 @@ impl Due {
         self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Whether it may have been spent meanwhile by what the address's history does not show any more: it was looked at
-    /// before, or became what it is behind the place up to which that history was read.
+    /// Whether a transaction that the address's history no longer shows may have spent it. It was read before, or
+    /// became what it is behind the position up to which that history was read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
@@ -96,9 +96,9 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
-/// The statement that reads what is due and has no own transaction under way, except the first so many: by the time
-/// until which it must be done: the seller's for a result, and after all of these the buyer's for a dispute. What can wait
-/// comes after, but not for ever.
+/// The statement that reads due escrows without a pending transaction of the platform, except the first so many. They are
+/// ordered by the time until which the action must happen: results by the seller's deadline, then disputes by the
+/// buyer's. What can wait comes after, but not for ever.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
@@ -127,9 +127,9 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
     )
 }
 
-/// The statement that reads which creators are owed and have no payout under way, who were never paid or tried first: one
-/// whose earlier payout may be in a block has to wait, and keeps no one else waiting. None while payouts since a backup may
-/// not be read yet.
+/// The statement that reads which creators are owed and have no pending payout; those never paid or tried come first. A
+/// creator whose earlier payout may be in a block waits, and delays no other. None while payouts since a backup may not
+/// be read yet.
 pub(super) fn owed() -> Statement {
     statement!(
         "SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT), \
@@ -148,8 +148,8 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Stateme
     statement!("UPDATE escrows SET delivered_hash = ?2 WHERE purchase_id = ?1", purchase, result)
 }
 
-/// The statement that says when to look at escrows again, unless something about them has changed since they were read:
-/// one for all, for a database may run but so many for a tick.
+/// The statement that sets when to read escrows again, unless something about them has changed since they were read. It
+/// is one for all, as a database bounds the statements of a tick.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
@@ -165,8 +165,8 @@ pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     )
 }
 
-/// When to look at an escrow on which there is nothing to do before this time: then, or where that is never, at its next
-/// deadline, to see what others did.
+/// When to read an escrow again that needs no action before this time. It is then, or, where that is never, at its next
+/// deadline, to see the other parties' steps.
 pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
     let last = deadlines.unlock.saturating_sub(LAST_CHECK_MS);
     let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
@@ -174,8 +174,8 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
     if until == Millis::MAX { next } else { until }
 }
 
-/// The statement that says when to try an action again that failed, unless the escrow has gone on since, or another run failed at
-/// it: what several meet at once counts once.
+/// The statement that sets when to retry a failed action, unless the escrow has moved on or another run failed at it. A
+/// failure that several runs meet at once counts once.
 pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(

@@ -23,8 +23,9 @@ const MAX_PAGES: u32 = 8;
 const PRESSING_MS: Millis = 5 * 60_000;
 /// What fees and collateral of a tick's actions come to, amply.
 const FEES: Lovelace = Lovelace::from_ada(200);
-/// Escrows in one transaction at most: posting is cheapest near four, collecting near six. Fee for each, in lovelace, measured on the local ledger with 1, 2, 4, 6 and 8 together: posting 305,137,
-/// 189,894, 153,686, 162,591, 184,353; collecting 284,850, 162,965, 112,900, 106,515, 111,838.
+/// Escrows in one transaction at most: posting is cheapest near four, collecting near six. Fee for each, in lovelace,
+/// measured on the local ledger with 1, 2, 4, 6 and 8 together. Posting: 305,137, 189,894, 153,686, 162,591, 184,353.
+/// Collecting: 284,850, 162,965, 112,900, 106,515, 111,838.
 const MAX_TOGETHER: usize = 5;
 
 /// What a tick does next.
@@ -61,8 +62,8 @@ pub(super) struct Judged {
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Whether it may share a transaction: the seller's, not one that failed before, and no result whose time is nearly over,
-    /// since the transaction is valid only as long as the shortest.
+    /// Whether the action may share a transaction. It must be the seller's and not have failed before. A result whose
+    /// time is nearly over may not, as the transaction is valid only as long as the shortest.
     fn can_batch(&self, clock: Millis) -> bool {
         let has_time = || !self.datum.has_result() && !is_nearly_over(&self.datum, clock);
         let sellers = self.step == NextStep::Collect || self.step == NextStep::PostResult && has_time();

@@ -43,8 +43,8 @@ impl SellerWallet {
         self.utxos.clone()
     }
 
-    /// The smallest of its outputs, where there are more than [`FEW`]: one more input costs little, and what is gathered need not be
-    /// read again, page after page, in every tick that acts.
+    /// The smallest of the wallet's outputs, where there are more than [`FEW`]. One more input costs little, and
+    /// gathered outputs need not be read page after page in every tick that acts.
     pub fn dust(&self) -> Vec<Utxo> {
         let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
         let mut dust: Vec<&Utxo> = dust.collect();

@@ -165,8 +165,8 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     )
 }
 
-/// The statement that notes the newest block; it answers if no other tick undid a rollback meanwhile, nor saw another block
-/// above the newest one that was known before: what it recorded of that must not be taken for what is on this chain.
+/// The statement that stores the newest block. It answers only if no other tick undid a rollback meanwhile, nor saw
+/// another block above the newest known one. Otherwise this tick's records may belong to another chain.
 pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Statement {
     statement!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \

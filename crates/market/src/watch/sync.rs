@@ -1,7 +1,7 @@
 //! The first part of a tick: the newest block, and the rollback that it may show.
 //!
-//! A rollback is found by a block that is not where it was. It is undone down to the newest known block that is still
-//! there: steps of escrows above it are deleted and found again, and own entries in its blocks are asked for again
+//! A rollback is found by a block that is not where it was. The rollback is applied down to the newest known block that
+//! still exists. Steps of escrows above it are deleted and found again, and own entries in its blocks are read again
 //! ([`super::reconcile`]). So are entries in blocks that no tick saw: they may have come and gone between two ticks.
 
 use cardano::chain::{ChainError, Tip};
@@ -21,8 +21,8 @@ use crate::{chain_state, contents::Contents};
 
 /// Blocks that are checked, going back in growing steps, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
-/// Blocks below the newest one that an earlier tick saw whose entries are asked for once more: a node on another fork may
-/// have shown one of that height, and a slower tick, or a request, may have written it down since.
+/// Blocks below the newest one of an earlier tick whose entries are read once more. A node on another fork may have
+/// shown one of that height, and a slower tick or a request may have stored it since.
 const RECHECKED_BLOCKS: u64 = 6;
 
 /// What is stored once the newest block is noted.
@@ -121,8 +121,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(shown.ok_or_else(behind)?.hash == seen.hash)
     }
 
-    /// The height of the newest known block that is still there: 0 where there are but few known ones, `None` where so
-    /// many are gone that it cannot be a rollback.
+    /// The height of the newest known block that still exists. It is 0 where few are known, and `None` where so many
+    /// are gone that it cannot be a rollback.
     async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, TickError> {
         let known = statement!(
             "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \

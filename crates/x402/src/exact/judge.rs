@@ -2,7 +2,7 @@
 //!
 //! Cheapest first: what the payment alone shows, then the signatures, then what one look at the payer's money and the
 //! clock shows, then everything. A stranger who made up a transaction is found out before many calls are spent on him.
-//! Some rules are implied by later ones (a TTL that has not passed is set, a signed input is unspent and a key's): they
+//! Some rules are implied by later ones: a TTL that has not passed is set, a signed input is unspent and a key's. They
 //! stand here so that the refusal is theirs.
 
 use cardano::{chain::Chain, keys::VerifyEd25519};

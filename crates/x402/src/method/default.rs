@@ -1,8 +1,8 @@
 //! The transfer method `default`: the buyer pays the seller's address directly.
 //!
 //! What a payment may be is deliberately narrow. It spends preprod outputs of keys, each with its owner's valid
-//! signature, and has none of: mint, certificates, withdrawals, votes, proposals, donation, collateral, reference
-//! inputs, scripts, redeemers, datums, Byron signatures, Byron or mainnet addresses. Tokens may pass through,
+//! signature. It has no mint, certificates, withdrawals, votes, proposals, donation, collateral, reference inputs,
+//! scripts, redeemers or datums. It has no Byron signature and no Byron or mainnet address. Tokens may pass through,
 //! conserved exactly; metadata is welcome when it is what the body hashes. One output at `payTo` holds at least the
 //! amount. For such a transaction the rules here are complete: the ledger refuses none that they accept.
 

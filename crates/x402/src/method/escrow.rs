@@ -1,5 +1,5 @@
-//! The transfer method `escrow` (the scheme document's `masumi`): the buyer locks the payment in the contract, under a
-//! quote that the seller signed and that is recognised on the retry without having been stored.
+//! The transfer method `escrow` (the scheme document's `masumi`): the buyer locks the payment in the contract. The
+//! seller signed its quote, which is recognised on the retry without having been stored.
 //!
 //! Everything in a quote follows from the sale, the configuration, the time of issue and a random nonce. Signing is
 //! deterministic (RFC 8032), so the quote that an entry claims to be can be made again from the entry's own nonce and

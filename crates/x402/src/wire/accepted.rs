@@ -64,8 +64,8 @@ impl Accepted {
     /// Whether this is that entry in every byte of its canonical text (RFC 8785). A network's alias counts as that
     /// network.
     ///
-    /// An offered entry may hold a signature that the sender of this one does not know, so the comparison must not tell
-    /// by its duration how much of it was guessed.
+    /// An offered entry may hold a signature that the sender does not know. So the time of the comparison must not show
+    /// how much of it was guessed.
     #[must_use]
     pub fn is(&self, offered: &PaymentRequirements) -> bool {
         match (json::canonical(&*self.with_canonical_network()), json::canonical(offered)) {

@@ -12,8 +12,8 @@
 //! BuiltTx bytes to submit, inputs to reserve, change to spend next
 //! ```
 //!
-//! A plan whose scripts need execution units is built twice: first with the most that a transaction may use, evaluated
-//! by the provider, then with what the evaluation said and a margin.
+//! A plan whose scripts need execution units is built twice. First it has the most units that a transaction may use and
+//! the provider evaluates it; then it has the evaluated units and a margin.
 //!
 //! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, only where the inputs are
 //! worth so little more than outputs and fee that no further input and no change output is needed.

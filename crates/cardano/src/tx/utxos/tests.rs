@@ -11,8 +11,9 @@ use crate::{
     tx::{AddressKind, Output, OutputDatum, SignedTx, TxPart},
 };
 
-/// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`: payments, tokens,
-/// metadata, certificates, a script that succeeds, one that fails), with what the ledger's API says that they did.
+/// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`), each with its
+/// effects by the ledger's API. They hold payments, tokens, metadata, certificates, a script that succeeds and one that
+/// fails.
 const TRANSACTIONS: &str = include_str!("../../../tests/fixtures/transactions.jsonl");
 
 #[derive(Deserialize)]

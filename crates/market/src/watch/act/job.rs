@@ -150,8 +150,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(output.and_then(|output| Escrow::read(output, deployment).ok()))
     }
 
-    /// The signed transaction; with change that is on its way, where nothing else is enough; with less from the wallet, where
-    /// that is refused for what the provider does not show.
+    /// The signed transaction. It spends pending change where nothing else is enough, and less from the wallet where
+    /// the provider refused for outputs that it does not show.
     async fn built(
         &self,
         deployment: &Deployment,
@@ -204,8 +204,8 @@ fn step(judged: &Judged) -> Option<(Kind, Step)> {
     }
 }
 
-/// Adds an output that pays the whole escrow to its buyer, where the datum names no address for refunds: the platform's
-/// wallet pays the fee and would get the rest as change.
+/// Adds an output that pays the whole escrow to its buyer, where the datum names no address for refunds. The platform's
+/// wallet pays the fee and would otherwise get the rest as change.
 fn refund_whole(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
     if *step == Step::WithdrawRefund
         && escrow.datum.buyer_return_address.is_none()

@@ -1,5 +1,5 @@
-//! Rules 6 and 8, what the protocol's parameters bound: the transaction's size, each output's value, its least lovelace,
-//! and the fee, to the byte and the lovelace as the ledger computes them.
+//! Rules 6 and 8, the bounds of the protocol's parameters: the transaction's size, each output's value, its least
+//! lovelace, and the fee. All are exact, as the ledger computes them.
 
 use cardano::Lovelace;
 

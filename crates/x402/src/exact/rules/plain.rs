@@ -1,5 +1,5 @@
 //! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
-//! refused; so is everything else that a plain payment does without.
+//! refused. So is everything else that a plain payment does without.
 
 use cardano::tx::{Output, TxPart};
 

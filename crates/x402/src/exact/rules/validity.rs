@@ -7,8 +7,8 @@
 //! ```
 //!
 //! "Now" is the later of the wall clock and the newest block's time: a ledger that runs ahead of the clock is followed.
-//! A node judges a submitted transaction as if it were in the slot after its newest block, so that slot must be
-//! before the TTL, and the start must not be after the newest block.
+//! A node judges a submitted transaction as if it were in the slot after its newest block. So that slot must be before
+//! the TTL, and the start must not be after the newest block.
 
 use super::VerificationContext;
 use crate::Refusal;

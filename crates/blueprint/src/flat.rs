@@ -1,0 +1,342 @@
+//! Parameters of a Plutus program in its binary form, "flat" (Plutus Core specification, appendix C). Each parameter is one
+//! application around the program, four bits before it. The program's bits are copied behind these term by term, because byte
+//! strings among them begin at whole bytes.
+
+/// The bits are no program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+type Result<T> = core::result::Result<T, Malformed>;
+
+/// Tags of terms, four bits each: an application, a constant.
+const APPLY: u8 = 3;
+const CONSTANT: u8 = 4;
+/// The list of one type, "data": one more (1), its tag, no more (0).
+const DATA: u8 = 0b11_0000;
+/// The most tags that the type of a constant has here: a list of pairs of integers has six.
+const MAX_TYPE: usize = 64;
+/// The most bytes in one piece of a byte string.
+const PIECE: usize = 255;
+
+/// The program applied to these arguments in their order, each the CBOR of one Plutus value.
+pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
+    let mut copy = Copy { input: Input { bytes: program, bit: 0 }, output: Output::default() };
+    copy.version()?;
+    for _ in arguments {
+        copy.output.bits(4, APPLY);
+    }
+    copy.term()?;
+    copy.input.skip_filler()?;
+    if !copy.input.bytes.is_empty() {
+        return Err(Malformed);
+    }
+    let mut output = copy.output;
+    for argument in arguments {
+        output.bits(4, CONSTANT);
+        output.bits(6, DATA);
+        output.filler();
+        for piece in argument.chunks(PIECE) {
+            output.bytes.push(u8::try_from(piece.len()).map_err(|_| Malformed)?);
+            output.bytes.extend(piece);
+        }
+        output.bytes.push(0);
+    }
+    output.filler();
+    Ok(output.bytes)
+}
+
+/// Bits that are left to read, the highest of each byte first.
+struct Input<'a> {
+    bytes: &'a [u8],
+    /// How many of the first byte's were read, fewer than eight.
+    bit: u8,
+}
+
+impl Input<'_> {
+    fn bit(&mut self) -> Result<bool> {
+        let (first, rest) = self.bytes.split_first().ok_or(Malformed)?;
+        let bit = first.wrapping_shl(self.bit.into()) & 0x80 != 0;
+        if self.bit == 7 {
+            (self.bytes, self.bit) = (rest, 0);
+        } else {
+            self.bit = self.bit.wrapping_add(1);
+        }
+        Ok(bit)
+    }
+
+    /// What fills the last byte before whole bytes, or one of its own: zeros and a one.
+    fn skip_filler(&mut self) -> Result<()> {
+        while !self.bit()? {}
+        if self.bit == 0 { Ok(()) } else { Err(Malformed) }
+    }
+}
+
+/// Bits written, the highest of each byte first.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    /// How many of the last byte's are free, fewer than eight.
+    free: u8,
+}
+
+impl Output {
+    fn bit(&mut self, bit: bool) {
+        if self.free == 0 {
+            self.bytes.push(0);
+        }
+        self.free = self.free.wrapping_sub(1) & 7;
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit).wrapping_shl(self.free.into());
+        }
+    }
+
+    /// The lowest so many bits.
+    fn bits(&mut self, count: u8, bits: u8) {
+        for place in (0..count).rev() {
+            self.bit(bits.wrapping_shr(place.into()) & 1 != 0);
+        }
+    }
+
+    fn filler(&mut self) {
+        while self.free != 1 {
+            self.bit(false);
+        }
+        self.bit(true);
+    }
+}
+
+/// Reads a program and writes it elsewhere among the bits.
+struct Copy<'a> {
+    input: Input<'a>,
+    output: Output,
+}
+
+/// What of a term is still to be copied.
+enum Left {
+    Term,
+    /// A list of terms: a one before each, a zero in the end.
+    Terms,
+}
+
+impl Copy<'_> {
+    fn bit(&mut self) -> Result<bool> {
+        let bit = self.input.bit()?;
+        self.output.bit(bit);
+        Ok(bit)
+    }
+
+    fn bits(&mut self, count: u8) -> Result<u8> {
+        (0..count).try_fold(0_u8, |bits, _| Ok(bits.wrapping_shl(1) | u8::from(self.bit()?)))
+    }
+
+    /// Seven bits at a time, and before them whether more follow. Signed numbers are written alike.
+    fn number(&mut self) -> Result<()> {
+        loop {
+            let more = self.bit()?;
+            self.bits(7)?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn version(&mut self) -> Result<()> {
+        (0..3).try_for_each(|_| self.number())
+    }
+
+    fn term(&mut self) -> Result<()> {
+        let mut left = vec![Left::Term];
+        while let Some(next) = left.pop() {
+            match next {
+                Left::Terms => {
+                    if self.bit()? {
+                        left.extend([Left::Terms, Left::Term]);
+                    }
+                }
+                Left::Term => match self.bits(4)? {
+                    // A variable by the number of binders between.
+                    0 => self.number()?,
+                    // Delay, lambda, force.
+                    1 | 2 | 5 => left.push(Left::Term),
+                    APPLY => left.extend([Left::Term, Left::Term]),
+                    CONSTANT => self.constant()?,
+                    // An error.
+                    6 => {}
+                    // A builtin function.
+                    7 => drop(self.bits(7)?),
+                    // A constructor and its fields; a choice between branches.
+                    8 => {
+                        self.number()?;
+                        left.push(Left::Terms);
+                    }
+                    9 => left.extend([Left::Terms, Left::Term]),
+                    _ => return Err(Malformed),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn constant(&mut self) -> Result<()> {
+        let mut tags = Vec::new();
+        while self.bit()? {
+            if tags.len() == MAX_TYPE {
+                return Err(Malformed);
+            }
+            tags.push(self.bits(4)?);
+        }
+        if self.value(&tags)?.is_empty() { Ok(()) } else { Err(Malformed) }
+    }
+
+    /// A value of the type that these tags begin with; the tags after it.
+    fn value<'t>(&mut self, tags: &'t [u8]) -> Result<&'t [u8]> {
+        match tags {
+            [0, rest @ ..] => self.number().map(|()| rest),
+            // Bytes, text, data.
+            [1 | 2 | 8, rest @ ..] => self.byte_string().map(|()| rest),
+            // The unit.
+            [3, rest @ ..] => Ok(rest),
+            // A truth value.
+            [4, rest @ ..] => self.bit().map(|_| rest),
+            // A list (5) of something (7), and a pair (6) of two things.
+            [7, 5, element @ ..] => {
+                while self.bit()? {
+                    self.value(element)?;
+                }
+                after(element)
+            }
+            [7, 7, 6, first @ ..] => {
+                let second = self.value(first)?;
+                self.value(second)
+            }
+            _ => Err(Malformed),
+        }
+    }
+
+    /// Pieces at whole bytes, each behind its length; the last has none.
+    fn byte_string(&mut self) -> Result<()> {
+        self.input.skip_filler()?;
+        self.output.filler();
+        loop {
+            let (length, rest) = self.input.bytes.split_first().ok_or(Malformed)?;
+            let (piece, rest) = rest.split_at_checked(usize::from(*length)).ok_or(Malformed)?;
+            self.output.bytes.push(*length);
+            self.output.bytes.extend(piece);
+            self.input.bytes = rest;
+            if *length == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The tags after the type that these begin with.
+fn after(tags: &[u8]) -> Result<&[u8]> {
+    match tags {
+        [0..=4 | 8, rest @ ..] => Ok(rest),
+        [7, 5, element @ ..] => after(element),
+        [7, 7, 6, first @ ..] => after(after(first)?),
+        _ => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pallas_codec::minicbor::{self, bytes::ByteVec};
+    use uplc::{
+        ast::{DeBruijn, Program},
+        parser,
+        tx::apply_params_to_script,
+    };
+
+    use super::*;
+
+    /// Terms of every kind, among them constants of every type at every place among the bits.
+    const TERMS: [&str; 12] = [
+        "(lam a (delay (force a)))",
+        "(error)",
+        "(lam a [(builtin verifyEd25519Signature) a a])",
+        "(constr 300 (con unit ()) (error))",
+        "(case (constr 0 ) (con bool True) (con bool False))",
+        "(con integer -123456789012345678901234567890)",
+        "[(con bytestring #) (con bytestring #0102)]",
+        "(con string \"text\")",
+        "(con data (Constr 1 [I 5, B #00, List [], Map [(I 1, I 2)]]))",
+        "(con (list (pair integer bytestring)) [(1, #aa), (2, #)])",
+        "(con (list (list bool)) [[], [True, False]])",
+        "(con (pair (list data) unit) ([], ()))",
+    ];
+
+    fn flat(text: &str) -> Vec<u8> {
+        let program = parser::program(&format!("(program 1.1.0 {text})")).unwrap();
+        Program::<DeBruijn>::try_from(program).unwrap().to_flat().unwrap()
+    }
+
+    /// By the Plutus evaluator's own crate.
+    fn applied_there(program: &[u8], arguments: &[Vec<u8>]) -> Vec<u8> {
+        let code = minicbor::to_vec(ByteVec::from(program.to_vec())).unwrap();
+        let mut list = vec![0x80 | u8::try_from(arguments.len()).unwrap()];
+        list.extend(arguments.concat());
+        let applied = apply_params_to_script(&list, &code).unwrap();
+        minicbor::decode::<ByteVec>(&applied).unwrap().to_vec()
+    }
+
+    fn arguments(count: usize) -> Vec<Vec<u8>> {
+        let long = minicbor::to_vec(ByteVec::from(vec![7; 60])).unwrap();
+        let list = [&[0x9f][..], &long.repeat(9), &[0xff]].concat();
+        [vec![0x05], list, vec![0x40], vec![0xd8, 0x79, 0x80]].into_iter().cycle().take(count).collect()
+    }
+
+    #[test]
+    fn programs_are_applied_as_the_evaluators_crate_applies_them() {
+        for text in TERMS {
+            for shift in ["", "(delay ", "(delay (delay (delay "] {
+                let program = flat(&format!("{shift}{text}{}", ")".repeat(shift.matches('(').count())));
+                for count in 0..5 {
+                    let arguments = arguments(count);
+                    assert_eq!(apply(&program, &arguments), Ok(applied_there(&program, &arguments)), "{text}, {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_contract_is_applied_as_the_evaluators_crate_applies_it() {
+        let blueprint = include_str!("../../../contracts/plutus.json");
+        let blueprint: serde_json::Value = serde_json::from_str(blueprint).unwrap();
+        for validator in blueprint["validators"].as_array().unwrap() {
+            let code = hex::decode(validator["compiledCode"].as_str().unwrap()).unwrap();
+            let program = minicbor::decode::<ByteVec>(&code).unwrap();
+            for count in 0..5 {
+                let arguments = arguments(count);
+                assert_eq!(apply(&program, &arguments), Ok(applied_there(&program, &arguments)), "{count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_cut_short_or_followed_by_more_is_refused() {
+        for text in TERMS {
+            let program = flat(text);
+            for length in 0..program.len() {
+                assert_eq!(apply(&program[..length], &arguments(3)), Err(Malformed), "{text} until {length}");
+            }
+            assert_eq!(apply(&[&program[..], &[1]].concat(), &arguments(3)), Err(Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn terms_and_types_that_do_not_exist_are_refused() {
+        // The version 1.1.0, then: the tag 10; a constant of the type 9; one of no type; a list of nothing.
+        for term in [[0xa1, 0, 0], [0x4c, 0x90, 1], [0x41, 0, 0], [0x4b, 0xd4, 1]] {
+            assert_eq!(apply(&[&[1, 1, 0][..], &term].concat(), &[]), Err(Malformed), "{term:?}");
+        }
+    }
+
+    #[test]
+    fn a_type_of_endless_lists_is_refused() {
+        // A constant whose type goes on: 1 0111 1 0101, list after list.
+        let lists = [0b0100_1011, 0b1101_0110, 0b1111_0101, 0b1011_1101, 0b0110_1111, 0b0101_1011];
+        assert_eq!(apply(&[&[1, 1, 0][..], &lists, &[0xff; 4_000]].concat(), &[]), Err(Malformed));
+    }
+}
