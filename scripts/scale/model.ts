@@ -18,7 +18,7 @@ export interface Transaction {
   readonly steps: number;
 }
 
-/** One purchase of a kind, from the first request to where its money ended. */
+/** One purchase of a kind, from the first request until no tick has anything left to do about it. */
 export interface Purchase {
   readonly kind: string;
   /** Requests to the API, the one that was answered 402 included. */

@@ -119,6 +119,12 @@ async function tickUntil(world: World, meter: Meter, ids: readonly string[], sta
   throw new Error(`not ${status} after 40 ticks`);
 }
 
+/** Ticks, one in each block, until one finds nothing to do: blocks are asked for again until they are deep enough. */
+async function tickUntilQuiet(world: World): Promise<void> {
+  for (let tick = await world.tick(); tick.batches > QUIET_BATCHES; tick = await world.tick())
+    await world.ledger.block();
+}
+
 async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Promise<MeasuredPurchase> {
   const db = databaseOf(world);
   const before = bytesIn(db);
@@ -133,10 +139,12 @@ async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Pro
   });
   let tickCpu = 0;
   const followed = await meter.during(async () => {
-    if (!kind.isProtected) return;
-    tickCpu = await tickUntil(world, meter, ids, "ResultSubmitted");
-    for (const id of ids) await passTo(world, id, "unlock");
-    tickCpu = Math.max(tickCpu, await tickUntil(world, meter, ids, "withdrawn"));
+    if (kind.isProtected) {
+      tickCpu = await tickUntil(world, meter, ids, "ResultSubmitted");
+      for (const id of ids) await passTo(world, id, "unlock");
+      tickCpu = Math.max(tickCpu, await tickUntil(world, meter, ids, "withdrawn"));
+    }
+    await tickUntilQuiet(world);
   });
   const bytes = bytesIn(db) - before;
   db.close();
@@ -212,8 +220,7 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
     ];
     tell("quiet ticks");
     // The first tick splits the platform's wallet, and is followed until its block is deep enough.
-    for (let tick = await world.tick(); tick.batches > QUIET_BATCHES; tick = await world.tick())
-      await world.ledger.block();
+    await tickUntilQuiet(world);
     const still = await meter.during(async () => {
       for (let i = 0; i < QUIET; i++) await world.tick();
     });

@@ -139,13 +139,12 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     ) -> Result<WrittenBy, ResolveError> {
         let purpose = purpose(&disputed.escrow.utxo.reference);
         let address = self.key.enterprise_address();
-        let mut reads = vec![live_for(&purpose)];
-        reads.extend(snapshot(&address, disputed.tip.slot, now));
-        let [live, entries, reserved] = exactly(self.database.batch(reads).await?)?;
+        let reads = vec![live_for(&purpose), snapshot(&address, disputed.tip.slot, now)];
+        let [live, known] = exactly(self.database.batch(reads).await?)?;
         if let Some(entry) = Entry::first(&live)? {
             return Ok(WrittenBy::Another(entry));
         }
-        let wallet = WalletSnapshot::read(&address, &[entries, reserved])?;
+        let wallet = WalletSnapshot::read(&address, &known)?;
         let built = match self.build(disputed, award, parameters, &wallet).await {
             // Change of what is being submitted right now will be spendable in a moment.
             Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),

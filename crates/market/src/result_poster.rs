@@ -28,7 +28,7 @@ use escrow::{
 };
 use outbox::{Draft, ENTRY_JSON, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, snapshot, write_down};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
     escrow_steps::{Recorded, Spending, StepRecorder, rollbacks},
@@ -167,8 +167,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let address = self.seller.key.enterprise_address();
         let tip = self.chain.recent_tip().await.map_err(OutboxError::from)?;
         let parameters = self.chain.protocol_parameters().await.map_err(OutboxError::from)?;
-        let reads = snapshot(&address, tip.slot, self.now).into();
-        let snapshot = WalletSnapshot::read(&address, &exactly(self.database.batch(reads).await?)?)?;
+        let known = self.database.run(snapshot(&address, tip.slot, self.now)).await?;
+        let snapshot = WalletSnapshot::read(&address, &known)?;
         // One page mostly: some free output is enough.
         let enough = |shown: &[Utxo]| free_outputs(shown, &snapshot).any(pays_alone);
         let shown = self.chain.utxos_at(&address.to_string(), enough).await.map_err(OutboxError::from)?;

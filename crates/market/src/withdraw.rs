@@ -144,8 +144,8 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     /// Builds, writes down and submits one.
     async fn attempt(&self) -> Result<Withdrawn, WithdrawError> {
         let database = self.outbox.database;
-        let reads = snapshot(&self.wallet, self.tip.slot, self.now).into();
-        let snapshot = WalletSnapshot::read(&self.wallet, &exactly(database.batch(reads).await?)?)?;
+        let known = database.run(snapshot(&self.wallet, self.tip.slot, self.now)).await?;
+        let snapshot = WalletSnapshot::read(&self.wallet, &known)?;
         let (built, lovelace) = self.build(&snapshot).await?;
         let tx = built.facts.tx_id;
         let draft = Draft::built(Kind::Withdrawal, format!("withdrawal:{tx}"), self.wallet, &built);

@@ -65,7 +65,7 @@ fn no_query_costs_more_as_history_grows() {
     };
     let run = |statements: Vec<Statement>| drop(block(db.batch(statements)).unwrap());
     let buyers = account.keys();
-    cost("the platform's wallet", &|| run(outbox::snapshot(&platform, SALES.into(), NOON).into()));
+    cost("the platform's wallet", &|| run(vec![outbox::snapshot(&platform, SALES.into(), NOON)]));
     cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
     cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
     cost("a claim", &|| {

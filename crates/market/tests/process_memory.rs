@@ -24,7 +24,7 @@ use market::{
 };
 use outbox::{Decision, WalletSnapshot, snapshot};
 use peak_alloc::PeakAlloc;
-use sql::{Database, exactly, sqlite::Sqlite};
+use sql::{Database, sqlite::Sqlite};
 use support::{NOON, block, given, inclusion, list, paying_for, payment, reread, sign_up, step, token};
 
 #[global_allocator]
@@ -148,7 +148,7 @@ fn a_wallets_last_hour_of_payments_takes_little_memory() {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let began = std::time::Instant::now();
-    let rows = exactly(block(db.batch(snapshot(&wallet, 0, NOON).into())).unwrap()).unwrap();
+    let rows = block(db.run(snapshot(&wallet, 0, NOON))).unwrap();
     let known = WalletSnapshot::read(&wallet, &rows).unwrap();
     let took = began.elapsed();
     let (held, peak) = (ALLOCATOR.current_usage() - before, ALLOCATOR.peak_usage() - before);

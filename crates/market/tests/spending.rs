@@ -21,7 +21,7 @@ use market::{
 };
 use outbox::{Decision, EntryState, Provenance, WalletSnapshot, snapshot};
 use proptest::prelude::*;
-use sql::{Database, exactly, sqlite::Sqlite};
+use sql::{Database, sqlite::Sqlite};
 
 const ADA: u64 = 1_000_000;
 const UNTIL: u64 = NOON_SLOT + 300;
@@ -69,7 +69,7 @@ fn count(db: &Sqlite, table: &str) -> String {
 /// What may be spent now, of what a provider shows.
 fn known(db: &Sqlite, account: &Account, now: u64) -> WalletSnapshot {
     let wallet = account.wallet_address;
-    let rows = exactly(block(db.batch(snapshot(&wallet, 0, now).into())).unwrap()).unwrap();
+    let rows = block(db.run(snapshot(&wallet, 0, now))).unwrap();
     WalletSnapshot::read(&wallet, &rows).unwrap()
 }
 

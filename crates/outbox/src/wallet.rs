@@ -16,6 +16,7 @@ use cardano::{
     slots::Millis,
     tx::{AddressKind, Output, OutputDatum, SignedTx},
 };
+use serde::Deserialize;
 use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{
@@ -56,57 +57,64 @@ pub struct WalletSnapshot {
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up
-/// lately. `tip_slot` is the newest known block's: change of what can be in no
-/// block any more is on the chain, where the provider shows it, or will never be.
+/// A row that [`snapshot`] reads.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SnapshotRow {
+    /// A transaction of the wallet that was sent, or given up lately.
+    Entry(Entry),
+    /// An output that one of its transactions spends or puts up.
+    Reserved(TxRef),
+}
+
+/// The statement that reads a [`WalletSnapshot`]: what was sent, what was given up lately, and what is reserved. `tip_slot` is
+/// the newest known block's: change of what can be in no block any more is on the chain, where the provider shows it, or
+/// will never be.
 #[must_use]
-pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
-    let (since, live) = (now.saturating_sub(MAX_LATE_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));
-    [
-        statement!(
-            format!(
-                "SELECT * FROM (SELECT {ENTRY_JSON} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 \
-                   AND (state = 'included' OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
-                   ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
-                 UNION ALL SELECT * FROM (SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
-                   WHERE wallet = ?1 AND state <> 'included' AND state IN ('refused', 'expired') AND created_at_ms > ?2 \
-                   ORDER BY created_at_ms LIMIT {MAX_CONTESTED})"
-            ),
-            wallet,
-            since,
-            live
+pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
+    statement!(
+        format!(
+            "SELECT * FROM (SELECT json_object('entry', {ENTRY_JSON}) FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 \
+               AND (state = 'included' OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
+               ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
+             UNION ALL SELECT * FROM (SELECT json_object('entry', {ENTRY_JSON}) FROM outbox INDEXED BY outbox_not_included \
+               WHERE wallet = ?1 AND state <> 'included' AND state IN ('refused', 'expired') AND created_at_ms > ?2 \
+               ORDER BY created_at_ms LIMIT {MAX_CONTESTED}) \
+             UNION ALL SELECT json_object('reserved', tx_in) FROM (\
+               SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
+               WHERE o.wallet = ?1 AND o.created_at_ms > ?2 \
+               UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_not_included JOIN reservations r ON r.tx_id = o.tx_id \
+               WHERE o.wallet = ?1 AND o.state <> 'included')"
         ),
-        statement!(
-            "SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
-             WHERE o.wallet = ?1 AND o.created_at_ms > ?2 \
-             UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_not_included JOIN reservations r ON r.tx_id = o.tx_id \
-             WHERE o.wallet = ?1 AND o.state <> 'included'",
-            wallet,
-            since
-        ),
-    ]
+        wallet,
+        now.saturating_sub(MAX_LATE_MS),
+        tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS)
+    )
 }
 
 impl WalletSnapshot {
-    /// Reads the answers to [`snapshot`].
+    /// Reads the answer to [`snapshot`].
     ///
     /// # Errors
     /// What is stored is not what we store.
-    pub fn read(wallet: &Address, [entries, reserved]: &[Rows; 2]) -> Result<Self, DatabaseError> {
-        let broken = |what: &str| DatabaseError(format!("{what} of a wallet's transaction cannot be read"));
-        let mut read = Self::default();
-        for tx_in in &reserved.rows {
-            read.reserved.insert(tx_in.parse().map_err(|_| broken("an input"))?);
+    pub fn read(wallet: &Address, rows: &Rows) -> Result<Self, DatabaseError> {
+        let broken = || DatabaseError("the CBOR of a wallet's transaction cannot be read".into());
+        let (mut read, mut entries) = (Self::default(), vec![]);
+        for row in rows.all_json()? {
+            match row {
+                SnapshotRow::Entry(entry) => entries.push(entry),
+                SnapshotRow::Reserved(output) => drop(read.reserved.insert(output)),
+            }
         }
         let failed = |entry: &Entry| matches!(entry.state, EntryState::Refused | EntryState::Expired);
-        let (contested, sent): (Vec<_>, Vec<_>) = Entry::all(entries)?.into_iter().partition(failed);
+        let (contested, sent): (Vec<_>, Vec<_>) = entries.into_iter().partition(failed);
         // Oldest first.
         for entry in sent.into_iter().rev() {
             if entry.state == EntryState::Claimed {
                 read.in_flight = true;
                 continue;
             }
-            let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
+            let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
             // One that was refused and is in a block all the same has no reservations any more.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
@@ -121,7 +129,7 @@ impl WalletSnapshot {
         // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
         let mut is_contested = BTreeSet::new();
         for entry in contested {
-            is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?.inputs);
+            is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken())?.inputs);
         }
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
         (read.contested, read.change) =

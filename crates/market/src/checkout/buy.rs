@@ -235,13 +235,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let Order { account, terms, mode, .. } = self.order;
         let (checkout, wallet, now) = (self.checkout, account.wallet_address, self.checkout.now);
         let slot = api_types::SLOTS.slot_at(checkout.clock).unwrap_or(0);
-        let mut reads = vec![
+        let reads = vec![
             conditions(account, &terms.id, *mode, terms.price_lovelace, now),
             overdue(&wallet, slot),
             payment::given_up_recently(&wallet, &terms.id, now),
+            snapshot(&wallet, slot, now),
         ];
-        reads.extend(snapshot(&wallet, slot, now));
-        let [blocked, over, ended, entries, reserved] = exactly(checkout.database.batch(reads).await?)?;
+        let [blocked, over, ended, known] = exactly(checkout.database.batch(reads).await?)?;
         let mut checked = 0;
         match Blocked::read(&blocked)? {
             Some(Blocked::Owned { purchase }) => return self.owned(&purchase).await.map(Some),
@@ -272,7 +272,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         if checkout.outbox().close(Entry::all(&over)?, &view.tip, now).await? {
             return Ok(None);
         }
-        let known = WalletSnapshot::read(&wallet, &[entries, reserved])?;
+        let known = WalletSnapshot::read(&wallet, &known)?;
         let ended = Entry::all(&ended)?;
         let excluded = ended.len();
         match checkout.outbox().earlier(ended, &known, &view.utxos, now).await? {
@@ -369,8 +369,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     async fn snapshot(&self, view: &ChainView) -> Result<WalletSnapshot, BuyError> {
         let wallet = self.order.account.wallet_address;
-        let reads = snapshot(&wallet, view.tip.slot, self.checkout.now).into();
-        Ok(WalletSnapshot::read(&wallet, &exactly(self.checkout.database.batch(reads).await?)?)?)
+        let known = snapshot(&wallet, view.tip.slot, self.checkout.now);
+        Ok(WalletSnapshot::read(&wallet, &self.checkout.database.run(known).await?)?)
     }
 
     async fn attempt(

@@ -99,7 +99,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         for (place, listed) in listed.into_iter().enumerate() {
             let is_new = place < page.len();
             let read = match ours.remove(&listed.tx) {
-                Some(entry) => self.read_own(entry).await,
+                Some(None) => Read::Passed,
+                Some(Some(entry)) => self.read_own(entry).await,
                 None => self.read_foreign(listed, &found, allowance).await,
             };
             match read {
@@ -128,18 +129,22 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(last)
     }
 
-    /// The own entries among these.
-    async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Entry>, TickError> {
+    /// The own entries among these; `None` for those whose steps are recorded.
+    async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, TickError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
         }
         let ids: Vec<TxHash> = page.iter().map(|listed| listed.tx).collect();
         let read = statement!(
-            format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))"),
+            format!(
+                "SELECT json_array(tx_id, json(iif(state = 'included' AND EXISTS (SELECT 1 FROM escrow_steps \
+                   WHERE tx_id = outbox.tx_id), 'null', {ENTRY_JSON}))) \
+                 FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))"
+            ),
             json!(ids).to_string()
         );
-        let entries = Entry::all(&self.ports.database.run(read).await?)?;
-        Ok(entries.into_iter().map(|entry| (entry.tx, entry)).collect())
+        let entries: Vec<(TxHash, Option<Entry>)> = self.ports.database.run(read).await?.all_json()?;
+        Ok(entries.into_iter().collect())
     }
 
     async fn read_own(&mut self, mut entry: Entry) -> Read {

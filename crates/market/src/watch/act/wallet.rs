@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use cardano::{Lovelace, TxRef, chain::Utxo, keys::SigningKey};
 use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
-use sql::{Database, exactly};
+use sql::Database;
 
 use crate::{
     contents::Contents,
@@ -24,9 +24,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         let (address, ports) = (key.enterprise_address(), self.ports);
         let parameters = ports.chain.protocol_parameters().await?;
-        let reads = snapshot(&address, self.view.tip.slot, ports.now);
-        let read = exactly(ports.database.batch(reads.into()).await?)?;
-        let snapshot = WalletSnapshot::read(&address, &read)?;
+        let known = ports.database.run(snapshot(&address, self.view.tip.slot, ports.now)).await?;
+        let snapshot = WalletSnapshot::read(&address, &known)?;
         let enough = |shown: &[Utxo]| {
             let free = free_outputs(shown, &snapshot).filter(|utxo| pays_alone(utxo));
             free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
