@@ -112,9 +112,9 @@ impl McpExchange {
         let headers = mirrored.headers();
         match visitor {
             Visitor::Agent(caller) => {
-                dispatch::answer(&OwnerTools(OwnerShop::new(app, request, caller)), &headers, message).await
+                dispatch::answer(&OwnerTools(&OwnerShop::new(app, request, caller)), &headers, message).await
             }
-            Visitor::Anyone => dispatch::answer(&OpenTools(Counter { app, request }), &headers, message).await,
+            Visitor::Anyone => dispatch::answer(&OpenTools(&Counter { app, request }), &headers, message).await,
         }
     }
 }
