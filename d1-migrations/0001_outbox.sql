@@ -51,8 +51,9 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_by_tx ON reservations (tx_id);
 CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
 
--- Reservations follow their entry. They are made as it is claimed: one that cannot be made undoes the claim. What it only put up is whole again once a block has it; what it spent stays reserved until
--- every provider must know that block.
+-- Reservations follow their entry. They are made as it is claimed: one that cannot be made undoes the claim. What it only put
+-- up is whole again once a block has it. What it spent stays reserved until every provider must know that block, or a
+-- rollback removes it.
 CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox BEGIN
   INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
 END;
@@ -60,13 +61,10 @@ CREATE TRIGGER reservations_claimed_again AFTER UPDATE OF state ON outbox
 WHEN old.state = 'refused' AND new.state = 'claimed' BEGIN
   INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
 END;
-CREATE TRIGGER reservations_included AFTER UPDATE OF state ON outbox WHEN new.state = 'included' BEGIN
+CREATE TRIGGER reservations_dated AFTER UPDATE OF block_time_ms ON outbox
+WHEN old.block_time_ms IS NOT new.block_time_ms BEGIN
   DELETE FROM reservations WHERE tx_id = new.tx_id AND collateral = 1;
   UPDATE reservations SET spent_at_ms = new.block_time_ms WHERE tx_id = new.tx_id;
-END;
-CREATE TRIGGER reservations_unconfirmed AFTER UPDATE OF state ON outbox
-WHEN old.state = 'included' AND new.state = 'submitted' BEGIN
-  UPDATE reservations SET spent_at_ms = NULL WHERE tx_id = new.tx_id;
 END;
 CREATE TRIGGER reservations_failed AFTER UPDATE OF state ON outbox WHEN new.state IN ('refused', 'expired') BEGIN
   DELETE FROM reservations WHERE tx_id = new.tx_id;

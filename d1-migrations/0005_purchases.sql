@@ -129,7 +129,8 @@ WHEN old.state <> new.state AND new.kind IN ('result', 'collect', 'refund', 'dis
   WHERE op.tx_id = new.tx_id AND id = op.purchase_id AND purchases.status <> n.status;
 END;
 
--- A payment that a rollback removed is no purchase any more; what another block has is dated by that.
+-- A payment that a rollback removed is no purchase any more. What another block has is dated by that, and so is a step that was
+-- found before its entry was known to be in a block.
 CREATE TRIGGER payments_removed AFTER UPDATE OF state ON outbox
 WHEN old.state = 'included' AND new.state <> 'included' AND new.kind IN ('payment', 'lock') BEGIN
   DELETE FROM escrows WHERE purchase_id = new.tx_id;
@@ -137,8 +138,8 @@ WHEN old.state = 'included' AND new.state <> 'included' AND new.kind IN ('paymen
   DELETE FROM purchases WHERE id = new.tx_id;
 END;
 CREATE TRIGGER outbox_reanchored AFTER UPDATE OF block_hash ON outbox
-WHEN old.block_hash <> new.block_hash AND new.state = 'included' BEGIN
-  UPDATE escrow_steps SET height = new.block_height, at_ms = new.block_time_ms WHERE tx_id = new.tx_id;
+WHEN old.block_hash IS NOT new.block_hash AND new.state = 'included' BEGIN
+  UPDATE escrow_steps SET height = new.block_height, at_ms = new.block_time_ms, recheck = 0 WHERE tx_id = new.tx_id;
   UPDATE purchases SET bought_at_ms = new.block_time_ms WHERE id = new.tx_id;
 END;
 

@@ -1,7 +1,6 @@
 //! Cross-origin requests: the API is public and carries no cookies, so any page may call it.
 
-use edge::serve::{HeaderList, Request, Response};
-use worker::Result;
+use edge::serve::{Request, Response};
 
 use crate::error::ApiError;
 
@@ -13,9 +12,8 @@ const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYME
 const MAX_ASKED: usize = 2_048;
 
 /// Lets any page read the answer.
-pub fn allow(headers: &mut HeaderList) {
-    headers.put("access-control-allow-origin", "*");
-    headers.put("access-control-expose-headers", EXPOSED);
+pub fn allow(response: Response) -> Response {
+    response.with_header("access-control-allow-origin", "*").with_header("access-control-expose-headers", EXPOSED)
 }
 
 /// The answer to a browser's question before a request. Whatever headers it asks for are allowed: without cookies none of
@@ -26,15 +24,10 @@ pub fn preflight(methods: &str, request: &Request) -> Result<Response, ApiError>
         text.len() <= MAX_ASKED && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~, ".contains(&b))
     };
     let allowed = asked.filter(is_list).unwrap_or_else(|| ALLOWED.to_owned());
-    let answer = || -> Result<Response> {
-        let mut response = Response::empty()?.with_status(204);
-        let headers = response.headers_mut();
-        headers.set("allow", methods)?;
-        headers.set("access-control-allow-methods", methods)?;
-        headers.set("access-control-allow-headers", &allowed)?;
-        headers.set("vary", "Access-Control-Request-Headers")?;
-        headers.set("access-control-max-age", "86400")?;
-        Ok(response)
-    };
-    Ok(answer()?)
+    Ok(Response::empty(204)
+        .with_header("allow", methods)
+        .with_header("access-control-allow-methods", methods)
+        .with_header("access-control-allow-headers", allowed)
+        .with_header("vary", "Access-Control-Request-Headers")
+        .with_header("access-control-max-age", "86400"))
 }

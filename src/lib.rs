@@ -21,7 +21,7 @@ mod settings;
 use app::App;
 use edge::{
     http,
-    serve::{HeaderList, Request, Response},
+    serve::{Request, Response},
 };
 use endpoint::{Endpoint, Resolved};
 use error::ApiError;
@@ -37,8 +37,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     let (line, waiting) = (app.line().clone(), request.headers_only());
     edge::serve::serve(answer(app, request), move || {
         http::hold(&waiting, http::REQUEST_OVERHEAD).map_err(|error| {
-            let mut response = ApiError::from(error).answer().into_response();
-            everywhere(response.headers_mut());
+            let response = everywhere(ApiError::from(error).answer().into_response());
             line.status(response.status_code());
             response.with_id(line.id())
         })
@@ -63,7 +62,7 @@ async fn answer(app: App, request: Request) -> Response {
     }
     let answer = match resolved {
         Resolved::Preflight(allowed) => cors::preflight(allowed, &request),
-        Resolved::Moved(without) => respond::moved(&request, without).map_err(ApiError::from),
+        Resolved::Moved(without) => Ok(respond::moved(&request, without)),
         Resolved::Unknown => Err(ApiError::NoSuchPath),
         Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
         Resolved::Route(endpoint) => match Page::at(&endpoint).filter(|_| shown) {
@@ -71,7 +70,7 @@ async fn answer(app: App, request: Request) -> Response {
             None => dispatch(&app, endpoint, request).await,
         },
     };
-    let mut response = match answer {
+    let response = match answer {
         Ok(response) => response,
         Err(error) => {
             let told = error.answer();
@@ -86,10 +85,7 @@ async fn answer(app: App, request: Request) -> Response {
             }
         }
     };
-    if varies {
-        response.headers_mut().put("vary", "Accept");
-    }
-    finish(&app, &method, response)
+    finish(&app, &method, if varies { response.with_header("vary", "Accept") } else { response })
 }
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
@@ -141,7 +137,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
         Endpoint::Robots => routes::crawlers::robots(app, &request),
         Endpoint::Feed => routes::crawlers::feed(app, &request).await,
         Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
-        Endpoint::OpenApi => openapi::document(),
+        Endpoint::OpenApi => Ok(openapi::document()),
         Endpoint::Docs => openapi::docs(app, &request),
         Endpoint::Llms => routes::crawlers::llms(app, &request),
         Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
@@ -149,19 +145,18 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Res
 }
 
 /// What pages are told of every answer.
-fn everywhere(headers: &mut HeaderList) {
-    cors::allow(headers);
-    headers.put("x-content-type-options", "nosniff");
+fn everywhere(response: Response) -> Response {
+    cors::allow(response).with_header("x-content-type-options", "nosniff")
 }
 
 /// What every answer carries: CORS, no sniffing, the request's id, and (in development) the counts of what it cost.
-fn finish(app: &App, method: &str, mut response: Response) -> Response {
-    everywhere(response.headers_mut());
+fn finish(app: &App, method: &str, response: Response) -> Response {
+    let mut response = everywhere(response);
     if app.shows_usage() {
-        response.headers_mut().put("server-timing", app.usage().server_timing());
+        response = response.with_header("server-timing", app.usage().server_timing());
     }
     if app.is_on_local_ledger() {
-        response.headers_mut().put("x-local-ledger", "on");
+        response = response.with_header("x-local-ledger", "on");
     }
     app.line().status(response.status_code());
     let response = response.with_id(app.line().id());

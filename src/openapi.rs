@@ -13,27 +13,25 @@ mod page;
 
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");
+const CACHED: &str = "public, max-age=300";
 /// Where the page's stylesheet is served, and what it is.
 pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.css"));
 
 /// The document.
-pub fn document() -> Result<Response, ApiError> {
-    let mut response = Response::json(DOCUMENT);
-    response.headers_mut().set("cache-control", "public, max-age=300")?;
-    Ok(response)
+pub fn document() -> Response {
+    Response::json(DOCUMENT).with_header("cache-control", CACHED)
 }
 
 /// The document as a page: own styles only, no script, no frame around it. Its commands name our own address.
 pub fn docs(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let mut response = Response::ok(PAGE.replace("{origin}", &app.public_origin(request)?))?;
-    let headers = response.headers_mut();
-    headers.set("content-type", "text/html; charset=utf-8")?;
-    headers.set(
-        "content-security-policy",
-        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    )?;
-    headers.set("cache-control", "public, max-age=300")?;
-    Ok(response)
+    let page = PAGE.replace("{origin}", &app.public_origin(request)?);
+    Ok(Response::text(page)
+        .with_header("content-type", "text/html; charset=utf-8")
+        .with_header(
+            "content-security-policy",
+            "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        )
+        .with_header("cache-control", CACHED))
 }
 
 #[cfg(test)]

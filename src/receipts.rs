@@ -6,7 +6,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use cardano::keys::SigningKey;
 use edge::serve::{Request, Response};
-use edge::{answer, answer::Fault, keys::KeyStore};
+use edge::{answer::Fault, keys::KeyStore};
 use market::catalogue::ListingTerms;
 use x402_cardano::wire::{
     SettlementResponse,
@@ -73,7 +73,5 @@ pub fn did_document(app: &App, request: &Request) -> Result<Response, ApiError> 
     let did = identity(&app.origin(request)?)?;
     let keys = app.keys()?.receipt_keys();
     let keys: Vec<_> = keys.into_iter().map(|(version, key)| (key_name(version), key.public_key())).collect();
-    let mut response = answer::json(did.document(&keys).to_string())?;
-    response.headers_mut().set("cache-control", "public, max-age=300")?;
-    Ok(response)
+    Ok(Response::json(did.document(&keys).to_string()).with_header("cache-control", "public, max-age=300"))
 }

@@ -5,7 +5,7 @@ mod settings;
 use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError};
 use edge::{
     Usage,
-    answer::{self, ErrorAnswer, Fault},
+    answer::{ErrorAnswer, Fault},
     bearer::Bearer,
     chain::Blockfrost,
     d1::D1,
@@ -80,19 +80,17 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
         let now = edge::now_ms();
         let usage = Usage::default();
         let line = Line::begin("dispute", now, usage.clone());
-        let mut response =
-            self::answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
-                let told = refusal.answer();
-                if told.status() >= 500 {
-                    line.cause(&refusal);
-                } else {
-                    line.note("refused", told.text());
-                }
-                told.into_response()
-            });
+        let response = self::answer(request, &env, &Case { now, usage, line: &line }).await.unwrap_or_else(|refusal| {
+            let told = refusal.answer();
+            if told.status() >= 500 {
+                line.cause(&refusal);
+            } else {
+                line.note("refused", told.text());
+            }
+            told.into_response()
+        });
         line.status(response.status_code());
-        response.headers_mut().put("cache-control", "no-store");
-        response.with_id(line.id())
+        response.with_header("cache-control", "no-store").with_id(line.id())
     };
     edge::serve::serve(answer, || Ok(()))
 }
@@ -110,7 +108,7 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path(), request.method()) {
         ("/disputes/resolve", "POST") => resolve(request, env, &settings, case).await,
-        ("/disputes/resolve", "OPTIONS") => Ok(Response::empty()?.with_status(204)),
+        ("/disputes/resolve", "OPTIONS") => Ok(Response::empty(204)),
         ("/disputes/resolve", _) => Err(RequestError::WrongMethod("POST, OPTIONS")),
         ("/health", "GET") => health(&settings),
         ("/health", _) => Err(RequestError::WrongMethod("GET")),
@@ -122,7 +120,7 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
 fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });
-    Ok(answer::json(health.to_string())?)
+    Ok(Response::json(health.to_string()))
 }
 
 async fn resolve(
@@ -155,5 +153,5 @@ async fn resolve(
     let resolution = arbiter.resolve(&dispute).await?;
     let json = serde_json::to_string(&resolution).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     case.line.note_object(&format!("{{\"resolution\":{json}}}"));
-    Ok(answer::json(json)?)
+    Ok(Response::json(json))
 }

@@ -10,7 +10,7 @@ use edge::serve::Request;
 use market::{
     DeliveryMode, ListingId,
     account::{self, DEMO_OWNER},
-    catalogue::{Filter, ListingTerms, Page},
+    catalogue::{ListingTerms, Page},
     checkout::{BuyError, NotRead, OwnPurchase},
     limits::{self as spending, SpendRefused},
     purchase::{self, Cursor},
@@ -62,25 +62,11 @@ impl<'a> OwnerShop<'a> {
     }
 }
 
-impl Shelf for OwnerShop<'_> {
-    fn origin(&self) -> String {
-        self.counter.origin()
-    }
-
-    fn icon(&self) -> String {
-        self.counter.icon()
-    }
-
-    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        self.counter.search(filter).await
-    }
-
-    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        self.counter.listing(id).await
-    }
-}
-
 impl Shop for OwnerShop<'_> {
+    fn shelf(&self) -> &impl Shelf {
+        &self.counter
+    }
+
     fn is_demo(&self) -> bool {
         self.caller.account.owner == DEMO_OWNER
     }

@@ -23,14 +23,8 @@ use crate::{
 /// What else is listed, beside pages.
 const DOCUMENTS: [&str; 2] = ["/docs", "/llms.txt"];
 
-fn text(body: String, kind: &str, max_age: &str) -> Result<Response, ApiError> {
-    typed(Response::ok(body)?, kind, max_age)
-}
-
-fn typed(mut response: Response, kind: &str, max_age: &str) -> Result<Response, ApiError> {
-    response.headers_mut().set("content-type", kind)?;
-    response.headers_mut().set("cache-control", max_age)?;
-    Ok(response)
+fn typed(response: Response, kind: &str, max_age: &str) -> Response {
+    response.with_header("content-type", kind).with_header("cache-control", max_age)
 }
 
 /// What is public may be read; what asks for a signature, a session or money leads nowhere.
@@ -39,7 +33,7 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
     let body = format!(
         "User-agent: *\nDisallow: /auth/\nDisallow: /me\nDisallow: /oauth/\nDisallow: /mcp\n\nSitemap: {origin}/sitemap.xml\n"
     );
-    text(body, "text/plain; charset=utf-8", "public, max-age=3600")
+    Ok(Response::text(body).with_header("cache-control", "public, max-age=3600"))
 }
 
 /// The newest listings.
@@ -51,7 +45,7 @@ pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError>
     };
     let page = read_cache::answer(app, request, Some(Weight::Long), &format!("{origin}/sitemap.xml"), read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a sitemap without pages".into()))?;
-    typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300")
+    Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
 fn urls(origin: &str, listings: &str) -> String {
@@ -83,13 +77,14 @@ pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
     let page = read_cache::answer(app, request, Some(Weight::of_listings(filter.page_size())), &name, read).await?;
     let page = page.ok_or_else(|| Fault::Inconsistent("a feed without an answer".into()))?;
-    typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300")
+    Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
 /// What a language model needs to use the service.
 pub fn llms(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
-    text(LLMS.replace("{origin}", &origin), "text/markdown; charset=utf-8", "public, max-age=3600")
+    let text = Response::text(LLMS.replace("{origin}", &origin));
+    Ok(typed(text, "text/markdown; charset=utf-8", "public, max-age=3600"))
 }
 
 const LLMS: &str = include_str!("llms.md");

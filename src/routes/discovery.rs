@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use edge::answer::{self, ErrorAnswer, Fault};
+use edge::answer::{ErrorAnswer, Fault};
 use edge::serve::{Request, Response};
 use market::{
     DeliveryMode,
@@ -59,15 +59,10 @@ impl Refused for DiscoveryError {
     }
 }
 
-fn cacheable(text: String) -> Result<Response, ApiError> {
-    let mut response = answer::json(text)?;
-    response.headers_mut().set("cache-control", "public, max-age=60")?;
-    Ok(response)
-}
-
-fn written(value: &impl serde::Serialize) -> Result<String, ApiError> {
+fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
     let unwritten = |error| Fault::Inconsistent(format!("a document cannot be written: {error}"));
-    Ok(serde_json::to_string(value).map_err(unwritten)?)
+    let text = serde_json::to_string(value).map_err(unwritten)?;
+    Ok(Response::json(text).with_header("cache-control", "public, max-age=60"))
 }
 
 /// The ways to pay, and the extensions.
@@ -75,7 +70,7 @@ pub fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
     let names = methods.options().iter().map(|(_, method)| method.name()).collect();
     let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME, request_commitment::NAME]).collect();
-    cacheable(written(&Supported::new(api_types::NETWORK, names, extensions))?)
+    cacheable(&Supported::new(api_types::NETWORK, names, extensions))
 }
 
 /// Which resources.
@@ -196,7 +191,7 @@ pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiErro
     };
     let items = described(app, request, listings)?;
     let page = DiscoveryPage { x402_version: Version2, items, pagination: Pagination { limit, offset, total } };
-    cacheable(written(&page)?)
+    cacheable(&page)
 }
 
 /// What of it answers a question.
@@ -215,7 +210,7 @@ pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> 
     let after = before.saturating_add(limit);
     let cursor = (more && after <= MAX_CURSOR).then(|| after.to_string());
     let pagination = SearchPagination { limit: resources.len(), cursor };
-    cacheable(written(&SearchPage { x402_version: Version2, resources, partial_results: more, pagination })?)
+    cacheable(&SearchPage { x402_version: Version2, resources, partial_results: more, pagination })
 }
 
 fn described(app: &App, request: &Request, listings: Vec<ForSale>) -> Result<Vec<DiscoveredResource>, ApiError> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cardano::Address;
 use edge::serve::{Request, Response};
 use edge::{
-    answer::{self, ErrorAnswer, Fault},
+    answer::{ErrorAnswer, Fault},
     ed25519::WebCrypto,
     http::{BodyError, hold_request},
     semaphore::Permit,
@@ -93,7 +93,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
     if let Some(response) = respond::not_modified(request, &etag)? {
         return Ok(response);
     }
-    let response = respond::tagged(Response::kept_json(&page.json), &etag)?;
+    let response = respond::tagged(Response::kept_json(&page.json), &etag);
     Ok(respond::linked(response, request, page.next.as_deref())?)
 }
 
@@ -168,9 +168,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     })?;
     match stored {
         Stored::Listing { id, json } => {
-            let mut response = answer::json(json)?.with_status(201);
-            response.headers_mut().set("location", format!("/listings/{id}"))?;
-            Ok(response)
+            Ok(Response::json(json).with_status(201).with_header("location", format!("/listings/{id}")))
         }
         Stored::OfferChanged => Err(ListingError::OfferChanged.into()),
         Stored::QuotaExceeded(room) => Err(ListingError::QuotaExceeded(room).into()),

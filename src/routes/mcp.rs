@@ -16,7 +16,7 @@ use agents::{
 };
 use cardano::json;
 use edge::serve::{Request, Response};
-use edge::{bearer::Bearer, http, semaphore::Permit};
+use edge::{answer::private_json, bearer::Bearer, http, semaphore::Permit};
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
@@ -49,11 +49,11 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
     app.limit_client(Counted::Session, &request).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
-        Bearer::Absent => return unauthorized(&authority.challenge(false)),
-        Bearer::Malformed => return unauthorized(&authority.challenge(true)),
+        Bearer::Absent => return Ok(unauthorized(authority.challenge(false))),
+        Bearer::Malformed => return Ok(unauthorized(authority.challenge(true))),
     };
     let Some(caller) = grant::caller(&app.database(), &authority, &token, app.now_ms()).await? else {
-        return unauthorized(&authority.challenge(true));
+        return Ok(unauthorized(authority.challenge(true)));
     };
     app.line().note("wallet", &caller.account.wallet_address.to_string());
     respond(app, request, Visitor::Agent(Box::new(caller))).await
@@ -112,9 +112,9 @@ impl McpExchange {
         let headers = mirrored.headers();
         match visitor {
             Visitor::Agent(caller) => {
-                dispatch::answer(&OwnerTools(OwnerShop::new(app, request, caller)), &headers, message).await
+                dispatch::answer(&OwnerTools(&OwnerShop::new(app, request, caller)), &headers, message).await
             }
-            Visitor::Anyone => dispatch::answer(&OpenTools(Counter { app, request }), &headers, message).await,
+            Visitor::Anyone => dispatch::answer(&OpenTools(&Counter { app, request }), &headers, message).await,
         }
     }
 }
@@ -123,7 +123,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
     let message = match message::parse(&body) {
         Ok(message) => message,
-        Err(error) => return write(error.into()),
+        Err(error) => return Ok(write(error.into())),
     };
     if let Visitor::Agent(caller) = &visitor
         && !caller.scope.may_spend()
@@ -131,9 +131,8 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     {
         let text = "the owner allowed this agent to read only; nothing was paid: to buy, ask for the scope mcp, and have the owner connect the agent again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
-        let mut response = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) })?;
-        response.headers_mut().set("www-authenticate", app.authority(&request)?.insufficient_scope())?;
-        return Ok(response);
+        let answer = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) });
+        return Ok(answer.with_header("www-authenticate", app.authority(&request)?.insufficient_scope()));
     }
     let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
     let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
@@ -151,7 +150,7 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };
     match progress {
         Some(token) => stream(token, exchange.answer(message)),
-        None => write(exchange.answer(message).await),
+        None => Ok(write(exchange.answer(message).await)),
     }
 }
 
@@ -174,17 +173,15 @@ fn stream(token: ProgressToken, answer: impl Future<Output = RpcAnswer> + 'stati
             })
         }
     });
-    let mut response = Response::from_stream(later.map(|event| Ok::<_, worker::Error>(event.into_bytes())))?;
-    response.headers_mut().set("content-type", "text/event-stream")?;
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+    let response = Response::from_stream(later.map(|event| Ok::<_, worker::Error>(event.into_bytes())))?;
+    Ok(response.with_header("content-type", "text/event-stream").with_header("cache-control", "no-store"))
 }
 
-fn write(answer: RpcAnswer) -> Result<Response, ApiError> {
-    let Some(body) = answer.body else {
-        return Ok(Response::empty()?.with_status(answer.status));
-    };
-    Ok(edge::answer::private_json(body)?.with_status(answer.status))
+fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
+    match body {
+        Some(body) => private_json(body).with_status(status),
+        None => Response::empty(status),
+    }
 }
 
 /// The refusal of a page that reached us under a name that is not ours.
@@ -199,12 +196,10 @@ fn reject_foreign_origin(app: &App, request: &Request) -> Result<Option<Response
         RpcCode::InvalidRequest,
         "a page of another site may not call this service: use the address in /llms.txt",
     );
-    write(error.into()).map(Some)
+    Ok(Some(write(error.into())))
 }
 
-fn unauthorized(challenge: &str) -> Result<Response, ApiError> {
+fn unauthorized(challenge: String) -> Response {
     let body = r#"{"error":"sign in first: see the resource metadata in WWW-Authenticate"}"#;
-    let mut response = edge::answer::private_json(body.to_owned())?.with_status(401);
-    response.headers_mut().set("www-authenticate", challenge)?;
-    Ok(response)
+    private_json(body.to_owned()).with_status(401).with_header("www-authenticate", challenge)
 }

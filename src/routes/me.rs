@@ -88,7 +88,7 @@ pub async fn read(
 /// The account: wallet, limits, purchases, listings.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     let (view, balance, _permit) = read(app, request, true).await?;
-    Ok(answer::private_json(view.json(balance?))?)
+    Ok(answer::private_json(view.json(balance?)))
 }
 
 /// New limits for purchases from the service wallet.
@@ -115,7 +115,7 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
     let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
     let bought = checkout::own_purchase(app, request, &account, &id, true).await??;
     // A payment that is in no block is no purchase yet.
-    Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?)?)
+    Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?))
 }
 
 /// A purchase paid from the service wallet.

@@ -24,6 +24,7 @@ use crate::{
     app::App,
     error::{ApiError, Refused},
     limits::{Counted, Weight},
+    respond,
     routes::{auth, pages::instead},
     session::PresentedToken,
 };
@@ -68,20 +69,18 @@ impl Refused for AgentError {
     }
 }
 
-fn document(value: &Value) -> Result<Response, ApiError> {
-    let mut response = answer::json(value.to_string())?;
-    response.headers_mut().set("cache-control", "public, max-age=300")?;
-    Ok(response)
+fn document(value: &Value) -> Response {
+    Response::json(value.to_string()).with_header("cache-control", "public, max-age=300")
 }
 
 /// RFC 9728.
 pub fn resource_metadata(app: &App, request: &Request) -> Result<Response, ApiError> {
-    document(&app.authority(request)?.resource_metadata())
+    Ok(document(&app.authority(request)?.resource_metadata()))
 }
 
 /// RFC 8414.
 pub fn server_metadata(app: &App, request: &Request) -> Result<Response, ApiError> {
-    document(&app.authority(request)?.server_metadata())
+    Ok(document(&app.authority(request)?.server_metadata()))
 }
 
 /// RFC 7591.
@@ -105,7 +104,7 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
         Err(error) => Err(error),
     };
     match registered {
-        Ok(client) => Ok(answer::private_json(client)?.with_status(201)),
+        Ok(client) => Ok(answer::private_json(client).with_status(201)),
         Err(error) => refuse(app, &error),
     }
 }
@@ -117,21 +116,18 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
     let (database, now) = (app.database(), app.now_ms());
     let query = url.query().unwrap_or_default();
     let asked = authorize::request(&database, &FetchedDocuments, &authority, query, edge::random()?, now).await;
-    let mut wait_s = 0;
-    let (html, status) = match asked {
-        Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), 200),
+    let (html, response) = match asked {
+        Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), Response::empty(200)),
         Err(refusal) => {
             log(app, &refusal.error);
-            wait_s = refusal.error.wait_s;
-            (page::refused(&refusal), if refusal.error.code == ErrorCode::TemporarilyUnavailable { 503 } else { 400 })
+            let response = match refusal.error.code {
+                ErrorCode::TemporarilyUnavailable => retry_later(Response::empty(503), &refusal.error),
+                _ => Response::empty(400),
+            };
+            (page::refused(&refusal), response)
         }
     };
-    let mut response = instead(app, request, Response::empty()?.with_status(status), html);
-    if status == 503 {
-        response.headers_mut().set("retry-after", wait_s.to_string())?;
-    }
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+    Ok(instead(app, request, response, html).with_header("cache-control", "no-store"))
 }
 
 /// What the owner's wallet is to sign.
@@ -148,7 +144,7 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
     let asked =
         approve::challenge(&authority, &app.challenges()?, &sealed, &address, edge::random()?, app.now_ms()).await;
     let challenge = asked.map_err(AgentError::from)?;
-    Ok(answer::private_json(serde_json::json!(challenge).to_string())?)
+    respond::private(&challenge)
 }
 
 /// The owner's answer.
@@ -176,7 +172,7 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
     let wallet = NewWallet { address, key_version };
     let (database, network, random) = (app.database(), edge::client::client(&request)?, edge::random()?);
     let connected = approve::grant(&database, &authority, &approval, &wallet, &network, random, app.now_ms()).await;
-    Ok(answer::private_json(serde_json::json!(connected.map_err(AgentError::from)?).to_string())?)
+    respond::private(&connected.map_err(AgentError::from)?)
 }
 
 fn has_type(request: &Request, expected: &str) -> Result<bool, ApiError> {
@@ -203,7 +199,7 @@ pub async fn revoke_token(app: &App, mut request: Request) -> Result<Response, A
         Err(error) => Err(error),
     };
     match ended {
-        Ok(()) => Ok(answer::private_json("{}".to_owned())?),
+        Ok(()) => Ok(answer::private_json("{}".to_owned())),
         Err(error) => refuse(app, &error),
     }
 }
@@ -222,12 +218,7 @@ pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError
         Err(error) => Err(error),
     };
     match tokens {
-        Ok(tokens) => {
-            let mut response = answer::json(serde_json::json!(tokens).to_string())?;
-            response.headers_mut().set("cache-control", "no-store")?;
-            response.headers_mut().set("pragma", "no-cache")?;
-            Ok(response)
-        }
+        Ok(tokens) => Ok(respond::private(&tokens)?.with_header("pragma", "no-cache")),
         Err(error) => refuse(app, &error),
     }
 }
@@ -240,15 +231,18 @@ fn log(app: &App, error: &OAuthError) {
 
 fn refuse(app: &App, error: &OAuthError) -> Result<Response, ApiError> {
     log(app, error);
-    let mut response = answer::json(error.json())?.with_status(error.code.status());
-    response.headers_mut().set("cache-control", "no-store")?;
-    if error.code == ErrorCode::TemporarilyUnavailable {
-        response.headers_mut().set("retry-after", error.wait_s.to_string())?;
-    }
-    if error.code == ErrorCode::InvalidClient {
-        response.headers_mut().set("www-authenticate", "Basic realm=\"no client here has a password\"")?;
-    }
-    Ok(response)
+    let response = answer::private_json(error.json()).with_status(error.code.status());
+    Ok(match error.code {
+        ErrorCode::TemporarilyUnavailable => retry_later(response, error),
+        ErrorCode::InvalidClient => {
+            response.with_header("www-authenticate", "Basic realm=\"no client here has a password\"")
+        }
+        _ => response,
+    })
+}
+
+fn retry_later(response: Response, error: &OAuthError) -> Response {
+    response.with_header("retry-after", error.wait_s.to_string())
 }
 
 /// The agents that an owner let in.
@@ -258,7 +252,7 @@ pub async fn agents(app: &App, request: &Request) -> Result<Response, ApiError> 
     // Two hundred of two kilobytes each.
     let _permit = app.limit_search(Weight::Long, request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
-    Ok(answer::private_json(list)?)
+    Ok(answer::private_json(list))
 }
 
 /// The end of one.
@@ -266,7 +260,7 @@ pub async fn revoke_agent(app: &App, id: &str, request: &Request) -> Result<Resp
     app.limit_client(Counted::Session, request).await?;
     let session = PresentedToken::required(request)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms()).await? {
-        Revocation::Revoked => Ok(Response::empty()?.with_status(204)),
+        Revocation::Revoked => Ok(Response::empty(204)),
         Revocation::NotFound => Err(AgentError::UnknownAgent.into()),
         Revocation::SignedOut => Err(ApiError::NotSignedIn),
     }

@@ -102,9 +102,8 @@ pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response,
     let media = listing.preview_media.ok_or(ListingError::Unknown)?;
     let small = request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
-    let mut response = headed(Response::ok(html)?, &::pages::preview::HEADERS);
-    response.headers_mut().put("cache-control", "public, max-age=3600");
-    Ok(response)
+    let response = headed(Response::text(html), &::pages::preview::HEADERS);
+    Ok(response.with_header("cache-control", "public, max-age=3600"))
 }
 
 /// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
@@ -112,9 +111,7 @@ pub async fn picture(app: &App, id: &str, request: &Request) -> Result<Response,
     let listing = listed(app, id, request).await?;
     let png = ::pages::picture::png(&listing);
     let png = png.map_err(|error| Fault::Inconsistent(format!("a picture cannot be drawn: {error}")))?;
-    let mut response = Response::bytes("image/png", &png);
-    response.headers_mut().put("cache-control", "public, max-age=86400");
-    Ok(response)
+    Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
 /// A stylesheet, a script: named by its hash, so it never changes.
@@ -122,12 +119,12 @@ pub fn asset(app: &App, name: &str, request: &Request) -> Result<Response, ApiEr
     let path = format!("/assets/{name}");
     if path == openapi::STYLE.0 {
         let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
-        return Ok(headed(Response::ok(openapi::STYLE.1)?, &headers));
+        return Ok(headed(Response::text(openapi::STYLE.1), &headers));
     }
     let own = app.test_ledger(request).map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
     let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or(ApiError::NoSuchPath)?;
     let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
-    Ok(headed(Response::ok(&*asset.text)?, &headers))
+    Ok(headed(Response::text(&*asset.text), &headers))
 }
 
 async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
@@ -156,7 +153,7 @@ async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, Api
 /// The 402 that programs get, with its terms in words.
 async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let asked = unlock::show(app, id, request).await?;
-    let required = asked.headers().get(PAYMENT_REQUIRED).unwrap_or_default();
+    let required = asked.header(PAYMENT_REQUIRED).unwrap_or_default();
     let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
     let listing = listed(app, id, request).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
@@ -205,13 +202,13 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         now,
         explorer: &settings.explorer_url,
     };
-    fresh(app, request, ::pages::purchase::page(&shown))
+    Ok(fresh(app, request, ::pages::purchase::page(&shown)))
 }
 
 /// The account of the session that the request shows; without one, the way in.
 async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
     if PresentedToken::of(request)?.is_none() {
-        return fresh(app, request, ::pages::account::sign_in());
+        return Ok(fresh(app, request, ::pages::account::sign_in()));
     }
     let (view, balance, _permit) = me::read(app, request, false).await?;
     let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
@@ -245,16 +242,16 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
         explorer: app.settings()?.explorer_url.clone(),
     };
-    fresh(app, request, ::pages::account::page(&account, app.now_ms()))
+    Ok(fresh(app, request, ::pages::account::page(&account, app.now_ms())))
 }
 
 /// What an agent asks the owner of the session that the request shows; without one, the way in.
 async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     if PresentedToken::of(request)?.is_none() {
-        return fresh(app, request, ::pages::account::sign_in());
+        return Ok(fresh(app, request, ::pages::account::sign_in()));
     }
     let asked = purchase_requests::read(app, id, request).await?;
-    fresh(app, request, ::pages::account::request(asked.as_ref()))
+    Ok(fresh(app, request, ::pages::account::request(asked.as_ref())))
 }
 
 /// A listing that is shown.
@@ -273,32 +270,25 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
 pub fn instead(app: &App, request: &Request, answer: Response, html: String) -> Response {
     let ledger = app.test_ledger(request);
     let html = ledger.as_ref().map_or(html.clone(), |ledger| test_wallet::inside(&html, ledger));
-    let mut response = headed(answer.with_text(html), &::pages::HEADERS);
-    if let Some(ledger) = ledger {
-        response.headers_mut().put(POLICY, test_wallet::policy(&ledger));
+    let response = headed(answer.with_text(html), &::pages::HEADERS);
+    match ledger {
+        Some(ledger) => response.with_header(POLICY, test_wallet::policy(&ledger)),
+        None => response,
     }
-    response
 }
 
 /// A page that may be kept if it is asked for again each time.
 fn kept(app: &App, request: &Request, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
-    match respond::not_modified(request, &etag)? {
-        Some(response) => Ok(response),
-        None => Ok(respond::tagged(instead(app, request, Response::empty()?, html), &etag)?),
-    }
+    let made = || respond::tagged(instead(app, request, Response::empty(200), html), &etag);
+    Ok(respond::not_modified(request, &etag)?.unwrap_or_else(made))
 }
 
 /// A page that tells the time.
-fn fresh(app: &App, request: &Request, html: String) -> Result<Response, ApiError> {
-    let mut response = instead(app, request, Response::empty()?, html);
-    response.headers_mut().put("cache-control", "no-store");
-    Ok(response)
+fn fresh(app: &App, request: &Request, html: String) -> Response {
+    instead(app, request, Response::empty(200), html).with_header("cache-control", "no-store")
 }
 
-fn headed(mut response: Response, headers: &[(&'static str, &str)]) -> Response {
-    for (name, value) in headers {
-        response.headers_mut().put(name, *value);
-    }
-    response
+fn headed(response: Response, headers: &[(&'static str, &str)]) -> Response {
+    headers.iter().fold(response, |response, (name, value)| response.with_header(name, *value))
 }

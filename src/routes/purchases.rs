@@ -3,11 +3,7 @@
 use api_types::Verdict;
 use cardano::{Address, TxHash, address::AddressError};
 use edge::serve::{Request, Response};
-use edge::{
-    answer::{self, ErrorAnswer},
-    ed25519::WebCrypto,
-    http::read_request,
-};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto, http::read_request};
 use market::{
     payment::{self, PaymentRecord},
     proof::{Proof, ProofError},
@@ -90,7 +86,7 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         return Err(PurchaseError::Buyers.into());
     }
     let _permit = app.limit_search(Weight::Long, request).await?;
-    Ok(answer::json(purchase::of_seller(&app.database(), &seller, &buyers).await?)?)
+    Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
 /// One purchase with its timeline.
@@ -98,7 +94,7 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
     app.limit_client(Counted::Read, request).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or(PurchaseError::Unknown)?;
-    Ok(answer::json(json)?)
+    Ok(Response::json(json))
 }
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
@@ -115,7 +111,7 @@ pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Respons
         None => paid_by_account(app, &request, &bought).await?,
     }
     let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or(PurchaseError::Unknown)?;
-    Ok(answer::json(json)?)
+    Ok(Response::json(json))
 }
 
 async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Result<(), PurchaseError> {

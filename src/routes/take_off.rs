@@ -2,10 +2,7 @@
 
 use cardano::Address;
 use edge::serve::{Request, Response};
-use edge::{
-    answer::{self, Fault},
-    ed25519::WebCrypto,
-};
+use edge::{answer::Fault, ed25519::WebCrypto};
 use market::{
     ListingId,
     catalogue::{
@@ -35,10 +32,10 @@ pub async fn change(app: &App, id: &str, state: SaleState, request: &Request) ->
         NotChanged::NotYours => ListingError::NotYours,
     })?;
     match state {
-        SaleState::OffSale => Ok(Response::empty()?.with_status(204)),
+        SaleState::OffSale => Ok(Response::empty(204)),
         SaleState::ForSale => {
             let json = catalogue::one(&database, &id).await?;
-            Ok(answer::json(json.ok_or(ListingError::Unknown)?)?)
+            Ok(Response::json(json.ok_or(ListingError::Unknown)?))
         }
     }
 }

@@ -86,12 +86,12 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
     match paywall.unlock(shown, || paywall::request_digest(app, request)).await? {
         Outcome::UnknownListing => Err(UnlockError::UnknownListing.into()),
         Outcome::Delivered { content, settlement, purchase } => {
-            let mut response = answer::private_text(content)?;
+            let mut response = answer::private_text(content);
             if let Some(settlement) = settlement {
-                response.headers_mut().set(PAYMENT_RESPONSE, &encoded("settlement", &settlement)?)?;
+                response = response.with_header(PAYMENT_RESPONSE, encoded("settlement", &settlement)?);
             }
             if let Some(purchase) = purchase {
-                response.headers_mut().set("x-service-purchase", purchase.to_string())?;
+                response = response.with_header("x-service-purchase", purchase.to_string());
             }
             Ok(response)
         }
@@ -112,12 +112,11 @@ impl Paywall<'_> {
     ) -> Result<Response, ApiError> {
         let header = self.terms_header(why, pending).await?;
         let words = serde_json::json!({ "error": why.to_string() });
-        let mut response = answer::private_json(words.to_string())?.with_status(402);
-        response.headers_mut().set(PAYMENT_REQUIRED, &header)?;
-        if let Some(settlement) = why.settlement() {
-            response.headers_mut().set(PAYMENT_RESPONSE, &encoded("settlement", settlement)?)?;
-        }
-        Ok(response)
+        let response = answer::private_json(words.to_string()).with_status(402).with_header(PAYMENT_REQUIRED, header);
+        Ok(match why.settlement() {
+            Some(settlement) => response.with_header(PAYMENT_RESPONSE, encoded("settlement", settlement)?),
+            None => response,
+        })
     }
 
     /// The terms as a header.

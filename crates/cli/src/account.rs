@@ -21,18 +21,15 @@ struct Session {
 /// Signs the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let (key, address) = signer(shop)?;
-    let ask = |body| Ask { body: Some(body), ..Ask::default() };
-    let challenge: Challenge = shop.service.json(
-        "POST",
-        "/auth/challenge",
-        ask(json!(ChallengeRequest { address: address.to_string(), others: vec![] })),
-    )?;
+    let asked = json!(ChallengeRequest { address: address.to_string(), others: vec![] });
+    let challenge: Challenge = shop.service.json("POST", "/auth/challenge", Ask::json(asked))?;
     if challenge.owner != address {
         return Err(Failure::Refused(format!("the service's challenge is for another wallet, {}", challenge.owner)));
     }
     let (key, signature) = proof::sign(&key, &address, &challenge.digest)?;
     let answer = json!(SignIn { owner: address.to_string(), key, signature });
-    let api_types::Session { token, expires_at, account } = shop.service.json("POST", "/auth/verify", ask(answer))?;
+    let api_types::Session { token, expires_at, account } =
+        shop.service.json("POST", "/auth/verify", Ask::json(answer))?;
     shop.home.write(SESSION, &Session { api: shop.service.base().to_owned(), token, expires_at })?;
     let wallet = account.wallet_address;
     let words = format!("signed in as {address}\nSurety balance at {wallet}");

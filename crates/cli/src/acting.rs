@@ -200,8 +200,7 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     let key = shop.home.key()?;
     let listing = purchase.listing(&id, shop)?;
     let proof = proof::of_purchase(&key, listing.as_str())?;
-    let body = Some(json!({ "verification": verdict }));
-    let ask = Ask { headers: vec![(proof::HEADER, &proof)], body, ..Ask::default() };
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(json!({ "verification": verdict })) };
     let told: Value = shop.service.json("POST", &format!("/purchases/{id}/verification"), ask)?;
     shop.tell.result(&told, &format!("verdict on {id}: {verdict}"))
 }
@@ -241,12 +240,11 @@ fn attempt(
 ) -> Result<TxHash, Failure> {
     let utxos = shop.chain.spendable(address)?;
     let body = json!({ "action": what.name(), "utxos": described(&utxos, address)?, "changeAddress": address });
-    let ask = Ask { body: Some(body), ..Ask::default() };
-    let draft: Draft = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), ask)?;
-    let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.tip()?) };
+    let draft: Draft = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::json(body))?;
+    let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.provider.tip()?) };
     let tx = action(&draft, (what, escrow), &own, key)?;
     shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
-    match shop.chain.submit(tx.cbor()) {
+    match shop.chain.provider.submit(tx.cbor()) {
         // The answer may have been lost: the chain tells.
         Ok(()) | Err(ProviderError::Unreachable { .. }) => {}
         Err(ProviderError::Refused(why)) => {
@@ -255,13 +253,13 @@ fn attempt(
         Err(other) => return Err(other.into()),
     }
     shop.tell.progress("waiting for a block");
-    shop.chain.wait_for(&tx.id, WAIT_SECONDS)?;
+    shop.chain.provider.wait_for(&tx.id, WAIT_SECONDS)?;
     Ok(tx.id)
 }
 
 /// The escrow of a purchase of this wallet's, as the chain has it now: read from there, not from the service.
 fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Failure> {
-    let outputs = shop.chain.outputs_of(purchase)?;
+    let outputs = shop.chain.provider.outputs_of(purchase)?;
     let outputs =
         outputs.ok_or_else(|| Failure::Refused(format!("no block has {purchase} yet: try again in a minute")))?;
     let mine = outputs.into_iter().find_map(|output| {
@@ -274,7 +272,7 @@ fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Fa
     for _ in 0..MAX_STEPS {
         let TracedOutput { utxo, spent_by, .. } = output;
         let Some(by) = spent_by else { return Ok(Escrow { utxo, datum }) };
-        let next = shop.chain.outputs_of(&by)?.unwrap_or_default().into_iter().find_map(|output| {
+        let next = shop.chain.provider.outputs_of(&by)?.unwrap_or_default().into_iter().find_map(|output| {
             let next = datum_of(&output.utxo)?;
             // The signature of its terms tells an escrow from others.
             let same = output.utxo.address == utxo.address && next.reference_signature == datum.reference_signature;
@@ -310,7 +308,7 @@ fn moves(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
     shop.tell.progress("waiting for another transaction that spends the escrow");
     let reference = escrow.utxo.reference;
     for _ in 0..MOVE_SECONDS {
-        let outputs = shop.chain.outputs_of(&reference.tx)?.unwrap_or_default();
+        let outputs = shop.chain.provider.outputs_of(&reference.tx)?.unwrap_or_default();
         if outputs.iter().any(|output| output.utxo.reference == reference && output.spent_by.is_some()) {
             return Ok(true);
         }

@@ -119,17 +119,16 @@ fn make_out(
             "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
         )));
     }
-    let (request, salt) = (request_of(shop, id)?, salt()?);
+    let (request, salt) = (request_of(shop, id)?, Salt::new(crate::random()?));
     let body = json!({
         "mode": mode,
         "utxos": described(&utxos, &address)?,
         "changeAddress": address,
         "commitment": request.salted(&salt).to_text(),
     });
-    let ask = Ask { body: Some(body), ..Ask::default() };
-    let draft: Draft = shop.service.json("POST", &format!("/listings/{id}/payment-draft"), ask)?;
+    let draft: Draft = shop.service.json("POST", &format!("/listings/{id}/payment-draft"), Ask::json(body))?;
     let blueprint = blueprint(arguments.contract.as_ref())?;
-    let (parameters, now) = (shop.chain.parameters()?, clock(&shop.chain.tip()?));
+    let (parameters, now) = (shop.chain.provider.protocol_parameters()?, clock(&shop.chain.provider.tip()?));
     let asked = Asked { listing, mode, blueprint: &blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
     let (fee, change) = (made.tx.fee, verify::change_of(&made.tx, &address));
@@ -184,12 +183,6 @@ fn request_of(shop: &Shop, id: &ListingId) -> Result<RequestDigest, Failure> {
     let url = format!("{}/listings/{id}/unlock", shop.service.base());
     let request = HttpRequest { method: "GET", url: &url, body: b"", headers: &[] };
     RequestDigest::of(&request).map_err(|error| Failure::Usage(format!("--api: {error}")))
-}
-
-fn salt() -> Result<Salt, Failure> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
-    Ok(Salt::new(bytes))
 }
 
 /// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it, and the salt where it commits to its request.

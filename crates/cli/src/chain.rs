@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use cardano::{
     Address, Lovelace, TxHash,
-    chain::{Inclusion, Tip, TracedOutput, Utxo},
-    params::ProtocolParameters,
+    chain::{Inclusion, Tip, Utxo},
     slots::Millis,
 };
 use pallas_codec::minicbor::{Encoder, encode};
-use provider::{Provider, ProviderError};
+use provider::Provider;
 use url::Url;
 
 use crate::{failure::Failure, service};
@@ -23,7 +22,7 @@ const MAX_SENT: usize = 500;
 
 /// A provider of the chain.
 pub struct ChainClient {
-    provider: Provider,
+    pub provider: Provider,
     local: bool,
 }
 
@@ -86,30 +85,6 @@ impl ChainClient {
         Ok(utxos)
     }
 
-    /// The newest block.
-    ///
-    /// # Errors
-    /// No answer.
-    pub fn tip(&self) -> Result<Tip, Failure> {
-        Ok(self.provider.tip()?)
-    }
-
-    /// The parameters of now.
-    ///
-    /// # Errors
-    /// No answer.
-    pub fn parameters(&self) -> Result<ProtocolParameters, Failure> {
-        Ok(self.provider.protocol_parameters()?)
-    }
-
-    /// The outputs of a transaction, where it is in a block.
-    ///
-    /// # Errors
-    /// No answer.
-    pub fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, Failure> {
-        Ok(self.provider.outputs_of(tx)?)
-    }
-
     /// A transaction's bytes and its block, where it is in one.
     ///
     /// # Errors
@@ -117,22 +92,6 @@ impl ChainClient {
     pub fn transaction(&self, tx: &TxHash) -> Result<Option<(Vec<u8>, Inclusion)>, Failure> {
         let Some(block) = self.provider.inclusion_of(tx)? else { return Ok(None) };
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
-    }
-
-    /// Hands a transaction to the network.
-    ///
-    /// # Errors
-    /// No answer, or a refusal with its reason.
-    pub fn submit(&self, cbor: &[u8]) -> Result<(), ProviderError> {
-        self.provider.submit(cbor)
-    }
-
-    /// Waits until a transaction is in a block.
-    ///
-    /// # Errors
-    /// No answer, or not in time.
-    pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<(), ProviderError> {
-        self.provider.wait_for(tx, seconds).map(|_| ())
     }
 }
 

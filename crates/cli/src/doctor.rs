@@ -62,9 +62,7 @@ pub fn run(api: &str, tell: &Tell, arguments: &DoctorArguments) -> Result<(), Fa
     let service = Service::at(arguments.url.as_deref().unwrap_or(api))?;
     let listings: Vec<Value> = service.json("GET", "/listings?limit=1", Ask::default())?;
     let listing = listings.first().and_then(|one| one.get("id")?.as_str()).map(str::to_owned);
-    let mut seed = [0_u8; 32];
-    getrandom::fill(&mut seed).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
-    let key = SigningKey::from_seed(&seed).map_err(|error| Failure::Refused(error.to_string()))?;
+    let key = SigningKey::from_seed(&crate::random()?).map_err(|error| Failure::Refused(error.to_string()))?;
     let deployment = Deployment { service, listing, key };
     let (mut told, mut words, mut failed) = (Vec::new(), Vec::new(), 0_usize);
     for Probe { clients, need, mend, send } in PROBES.concat() {

@@ -277,7 +277,7 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
         }
     }
     if let Some(open) = shown.open {
-        let outputs = chain.outputs_of(&open.tx)?.unwrap_or_default();
+        let outputs = chain.provider.outputs_of(&open.tx)?.unwrap_or_default();
         let spent = outputs.into_iter().find(|output| output.utxo.reference == open).and_then(|output| output.spent_by);
         if let Some(tx) = spent {
             return Err(flaw("steps".into(), &format!("the escrow went on in {tx}")).into());

@@ -179,6 +179,16 @@ fn now_ms() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
+/// Random bytes from the system.
+///
+/// # Errors
+/// It has none.
+fn random() -> Result<[u8; 32], Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+    Ok(bytes)
+}
+
 /// What was typed; help shows commands as they are called here.
 fn parsed() -> Result<Cli, clap::Error> {
     let program = tell::program();

@@ -7,8 +7,8 @@ use ed25519_bip32::{DerivationScheme, XPRV_SIZE, XPrv};
 use sha2::Sha512;
 use zeroize::Zeroizing;
 
-/// Bytes of randomness behind 24 words.
-const ENTROPY_BYTES: usize = 32;
+use crate::failure::Failure;
+
 /// Rounds of PBKDF2 (CIP-3, Icarus).
 const ROUNDS: u32 = 4096;
 /// An index of which the child's public key cannot be derived from the parent's.
@@ -27,10 +27,9 @@ impl Phrase {
     ///
     /// # Errors
     /// The system gives no randomness.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        let mut entropy = Zeroizing::new([0; ENTROPY_BYTES]);
-        getrandom::fill(entropy.as_mut())?;
-        Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|_| getrandom::Error::UNEXPECTED)
+    pub fn random() -> Result<Self, Failure> {
+        let entropy = Zeroizing::new(crate::random()?);
+        Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|error| Failure::Refused(error.to_string()))
     }
 
     /// A phrase as people write it: 12, 15, 18, 21 or 24 English words, of which the last is a check of the others.

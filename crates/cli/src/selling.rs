@@ -72,12 +72,8 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
         preview_media: preview.clone(),
         category: category.clone(),
     };
-    let body = Some(json!(offer));
-    let (listing, told): (Listing, Value) = shop.service.told(
-        "POST",
-        "/listings",
-        Ask { headers: vec![(proof::HEADER, &proof)], body, ..Ask::default() },
-    )?;
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(json!(offer)) };
+    let (listing, told): (Listing, Value) = shop.service.told("POST", "/listings", ask)?;
     if listing.content_hash != hash {
         return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
     }

@@ -181,14 +181,14 @@ fn refused(shop: &Shop, key: &SigningKey, pending: &Pending, why: &str, out: Opt
 }
 
 fn fate(shop: &Shop, pending: &Pending) -> Result<Fate, Failure> {
-    if shop.chain.outputs_of(&pending.tx)?.is_some() {
+    if shop.chain.provider.outputs_of(&pending.tx)?.is_some() {
         return Ok(Fate::InBlock);
     }
-    if shop.chain.tip()?.time_ms > pending.valid_until.saturating_add(AFTER_THE_END_MS) {
+    if shop.chain.provider.tip()?.time_ms > pending.valid_until.saturating_add(AFTER_THE_END_MS) {
         return Ok(Fate::Dead);
     }
     for input in &pending.inputs {
-        let made = shop.chain.outputs_of(&input.tx)?.unwrap_or_default();
+        let made = shop.chain.provider.outputs_of(&input.tx)?.unwrap_or_default();
         if made
             .iter()
             .any(|output| output.utxo.reference == *input && output.spent_by.is_some_and(|by| by != pending.tx))

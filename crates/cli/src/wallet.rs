@@ -56,7 +56,7 @@ impl FromStr for Ada {
 pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
-            let phrase = Phrase::random().map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+            let phrase = Phrase::random()?;
             let address = shop.home.keep(&phrase)?.address();
             shop.tell.progress("write these words down: they are the wallet, here and in other wallets of Cardano");
             shop.tell.progress(&phrase.words());

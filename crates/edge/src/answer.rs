@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use sql::DatabaseError;
-use worker::Result;
 
 use cardano::chain::ChainError;
 use market::challenge::ChallengesError;
@@ -20,32 +19,16 @@ const RETRY_AFTER: u64 = 5;
 /// Seconds in which questions to the chain's provider are counted.
 pub const PROVIDER_SECONDS: u32 = 10;
 
-/// A JSON text as it is.
-///
-/// # Errors
-/// The runtime makes no response.
-pub fn json(text: String) -> Result<Response> {
-    Ok(Response::json(text))
-}
-
 /// A JSON text that no cache may keep.
-///
-/// # Errors
-/// The runtime makes no response.
-pub fn private_json(text: String) -> Result<Response> {
-    let mut response = json(text)?;
-    response.headers_mut().set("cache-control", "no-store")?;
-    Ok(response)
+#[must_use]
+pub fn private_json(text: String) -> Response {
+    Response::json(text).with_header("cache-control", "no-store")
 }
 
 /// Plain text that no shared cache may keep.
-///
-/// # Errors
-/// The runtime makes no response.
-pub fn private_text(text: String) -> Result<Response> {
-    let mut response = Response::ok(text)?;
-    response.headers_mut().set("cache-control", "private, no-store")?;
-    Ok(response)
+#[must_use]
+pub fn private_text(text: String) -> Response {
+    Response::text(text).with_header("cache-control", "private, no-store")
 }
 
 /// The answer to a refused request: a status, a stable text that says what to do, and the header that the status calls
@@ -142,14 +125,11 @@ impl ErrorAnswer {
     /// The response.
     #[must_use]
     pub fn into_response(self) -> Response {
-        let mut response =
-            Response::json(serde_json::json!({ "error": self.text }).to_string()).with_status(self.status);
-        let headers = response.headers_mut();
-        headers.put("cache-control", "no-store");
-        if let Some((name, value)) = self.header {
-            headers.put(name, value);
+        let response = private_json(serde_json::json!({ "error": self.text }).to_string()).with_status(self.status);
+        match self.header {
+            Some((name, value)) => response.with_header(name, value),
+            None => response,
         }
-        response
     }
 }
 

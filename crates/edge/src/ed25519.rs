@@ -26,7 +26,9 @@ thread_local! {
 
 impl VerifyEd25519 for WebCrypto {
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-        verify(key, message, signature).await.is_ok_and(|valid| valid)
+        let Ok(algorithm) = algorithm() else { return false };
+        let key = Uint8Array::from(&key[..]);
+        verify(("raw", &key), &algorithm, message, signature).await.is_ok_and(|valid| valid)
     }
 }
 
@@ -47,19 +49,37 @@ fn subtle() -> Result<SubtleCrypto, JsValue> {
     Ok(global().unchecked_into::<WorkerGlobalScope>().crypto()?.subtle())
 }
 
-async fn import(format: &str, key: &[u8], usage: &str) -> Result<CryptoKey, JsValue> {
-    let algorithm = Object::new();
-    Reflect::set(&algorithm, &"name".into(), &"Ed25519".into())?;
+/// An object of JavaScript's with these members.
+pub(crate) fn object(members: &[(&str, &str)]) -> Result<Object, JsValue> {
+    let object = Object::new();
+    for (name, value) in members {
+        Reflect::set(&object, &(*name).into(), &(*value).into())?;
+    }
+    Ok(object)
+}
+
+async fn import(format: &str, key: &Object, algorithm: &Object, usage: &str) -> Result<CryptoKey, JsValue> {
     let usages = Array::of1(&usage.into());
-    let imported = subtle()?.import_key_with_object(format, &Uint8Array::from(key), &algorithm, false, &usages)?;
+    let imported = subtle()?.import_key_with_object(format, key, algorithm, false, &usages)?;
     JsFuture::from(imported).await?.dyn_into()
 }
 
-async fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<bool, JsValue> {
-    let key = import("raw", key, "verify").await?;
-    let (signature, message) = (Uint8Array::from(&signature[..]), Uint8Array::from(message));
-    let verified = subtle()?.verify_with_str_and_js_u8_array_and_js_u8_array("Ed25519", &key, &signature, &message)?;
+/// Whether a signature verifies under a key in this format, for an algorithm with its parameters.
+pub(crate) async fn verify(
+    (format, key): (&str, &Object),
+    algorithm: &Object,
+    message: &[u8],
+    signature: &[u8],
+) -> Result<bool, JsValue> {
+    let key = import(format, key, algorithm, "verify").await?;
+    let (signature, message) = (Uint8Array::from(signature), Uint8Array::from(message));
+    let verified =
+        subtle()?.verify_with_object_and_js_u8_array_and_js_u8_array(algorithm, &key, &signature, &message)?;
     Ok(JsFuture::from(verified).await?.is_truthy())
+}
+
+fn algorithm() -> Result<Object, JsValue> {
+    object(&[("name", "Ed25519")])
 }
 
 async fn sign(key: &SigningKey, message: &[u8]) -> Result<[u8; 64], JsValue> {
@@ -71,7 +91,7 @@ async fn sign(key: &SigningKey, message: &[u8]) -> Result<[u8; 64], JsValue> {
             // A key without a seed is none of a worker's: the runtime cannot hold it.
             let Some(seed) = key.seed() else { return Ok(key.sign(message)) };
             let secret = Zeroizing::new([&PKCS8[..], &seed[..]].concat());
-            let signer = import("pkcs8", &secret, "sign").await?;
+            let signer = import("pkcs8", &Uint8Array::from(&secret[..]), &algorithm()?, "sign").await?;
             SIGNERS.with_borrow_mut(|signers| signers.insert(public, signer.clone()));
             signer
         }

@@ -2,25 +2,14 @@
 
 use agents::oauth::assertion::{PublicJwk, VerifyJws};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
-use js_sys::{Array, Object, Reflect, Uint8Array, global};
-use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
-use web_sys::{CryptoKey, WorkerGlobalScope};
+use wasm_bindgen::JsValue;
 
-use crate::ed25519::WebCrypto;
+use crate::ed25519::{self, WebCrypto, object};
 
 impl VerifyJws for WebCrypto {
     async fn verify(&self, key: &PublicJwk, message: &[u8], signature: &[u8]) -> bool {
         verify(key, message, signature).await.is_ok_and(|valid| valid)
     }
-}
-
-fn object(members: &[(&str, &str)]) -> Result<Object, JsValue> {
-    let object = Object::new();
-    for (name, value) in members {
-        Reflect::set(&object, &(*name).into(), &(*value).into())?;
-    }
-    Ok(object)
 }
 
 async fn verify(key: &PublicJwk, message: &[u8], signature: &[u8]) -> Result<bool, JsValue> {
@@ -36,11 +25,5 @@ async fn verify(key: &PublicJwk, message: &[u8], signature: &[u8]) -> Result<boo
             object(&[("name", "ECDSA"), ("namedCurve", "P-256"), ("hash", "SHA-256")])?,
         ),
     };
-    let subtle = global().unchecked_into::<WorkerGlobalScope>().crypto()?.subtle();
-    let usages = Array::of1(&"verify".into());
-    let imported = subtle.import_key_with_object("jwk", &jwk, &algorithm, false, &usages)?;
-    let key: CryptoKey = JsFuture::from(imported).await?.dyn_into()?;
-    let (signature, message) = (Uint8Array::from(signature), Uint8Array::from(message));
-    let verified = subtle.verify_with_object_and_js_u8_array_and_js_u8_array(&algorithm, &key, &signature, &message)?;
-    Ok(JsFuture::from(verified).await?.is_truthy())
+    ed25519::verify(("jwk", &jwk), &algorithm, message, signature).await
 }

@@ -129,37 +129,24 @@ impl Request {
 
 /// Headers of an answer, in order, each name once.
 #[derive(Clone, Debug, Default)]
-pub struct HeaderList(Vec<(Cow<'static, str>, String)>);
+struct HeaderList(Vec<(&'static str, String)>);
 
 impl HeaderList {
-    /// Sets a header, whatever it was before.
-    ///
-    /// # Errors
-    /// A name or a value that HTTP does not carry as it is.
-    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) -> Result<()> {
-        let (name, value) = (name.into(), value.into());
+    /// Sets a header, whatever it was before; `false` for a name or a value that HTTP does not carry as it is.
+    fn set(&mut self, name: &'static str, value: String) -> bool {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let line = value.is_ascii() && !b"\n\r\0".iter().any(|end| value.as_bytes().contains(end));
         if name.is_empty() || !name.bytes().all(token) || !line {
-            return Err(Error::RustError(format!("a header {name:?} that cannot be sent")));
+            return false;
         }
-        match self.0.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+        match self.0.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             Some((_, known)) => *known = value,
             None => self.0.push((name, value)),
         }
-        Ok(())
+        true
     }
 
-    /// Sets a header of our own making; one that HTTP does not carry is left out, and the log says so.
-    pub fn put(&mut self, name: &'static str, value: impl Into<String>) {
-        if let Err(error) = self.set(name, value) {
-            console_error!("{error}");
-        }
-    }
-
-    /// The value of a header.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
+    fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
@@ -236,24 +223,14 @@ impl Response {
     }
 
     fn typed(kind: &'static str, body: Body) -> Self {
-        let headers = HeaderList(vec![("content-type".into(), kind.to_owned())]);
+        let headers = HeaderList(vec![("content-type", kind.to_owned())]);
         Self { headers, ..Self::new(body) }
     }
 
-    /// 200 with a text.
-    ///
-    /// # Errors
-    /// None: as the `worker` crate's.
-    pub fn ok(text: impl Into<Cow<'static, str>>) -> Result<Self> {
-        Ok(Self::typed("text/plain; charset=utf-8", Body::Text(text.into())))
-    }
-
-    /// 200 with a page.
-    ///
-    /// # Errors
-    /// None: as the `worker` crate's.
-    pub fn from_html(html: impl Into<Cow<'static, str>>) -> Result<Self> {
-        Ok(Self::typed("text/html; charset=utf-8", Body::Text(html.into())))
+    /// 200 with a plain text.
+    #[must_use]
+    pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::typed("text/plain; charset=utf-8", Body::Text(text.into()))
     }
 
     /// 200 with a JSON text that is finished.
@@ -274,12 +251,10 @@ impl Response {
         Self::typed(kind, Body::Value(js_sys::Uint8Array::from(bytes).into()))
     }
 
-    /// 200 with nothing.
-    ///
-    /// # Errors
-    /// None: as the `worker` crate's.
-    pub fn empty() -> Result<Self> {
-        Ok(Self::new(Body::Empty))
+    /// A status, and nothing else.
+    #[must_use]
+    pub fn empty(status: u16) -> Self {
+        Self::new(Body::Empty).with_status(status)
     }
 
     /// 200 with bytes as they come.
@@ -302,6 +277,15 @@ impl Response {
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
+    }
+
+    /// This response with a header, whatever it was before. One that HTTP does not carry is left out, and the log says so.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        if !self.headers.set(name, value.into()) {
+            console_error!("a header {name:?} that cannot be sent");
+        }
+        self
     }
 
     /// This response with another text.
@@ -328,16 +312,10 @@ impl Response {
         self.status
     }
 
-    /// Its headers.
+    /// The value of a header.
     #[must_use]
-    pub const fn headers(&self) -> &HeaderList {
-        &self.headers
-    }
-
-    /// Its headers, to be changed.
-    #[must_use]
-    pub const fn headers_mut(&mut self) -> &mut HeaderList {
-        &mut self.headers
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)
     }
 
     fn into_js(self) -> JsValue {
@@ -390,15 +368,15 @@ mod tests {
     #[test]
     fn headers_are_set_once_and_cannot_contain_line_breaks() {
         let mut headers = HeaderList::default();
-        headers.set("ETag", "\"1\"").unwrap();
-        headers.set("etag", "\"2\"").unwrap();
+        assert!(headers.set("ETag", "\"1\"".into()));
+        assert!(headers.set("etag", "\"2\"".into()));
         assert_eq!(headers.get("ETAG"), Some("\"2\""));
         for (name, value) in
             [("a", "x\ny: z"), ("a", "x\r"), ("a", "\0"), ("a", "é"), ("a:b", "x"), ("", "x"), ("a b", "x")]
         {
-            assert!(headers.set(name, value).is_err(), "{name:?}: {value:?}");
+            assert!(!headers.set(name, value.into()), "{name:?}: {value:?}");
         }
-        headers.set("PAYMENT-REQUIRED", "e".repeat(MAX_SHARED_LENGTH + 1)).unwrap();
+        assert!(headers.set("PAYMENT-REQUIRED", "e".repeat(MAX_SHARED_LENGTH + 1)));
         let (mut common, mut own) = (String::new(), String::new());
         headers.write(&mut common, &mut own);
         assert_eq!(common, "ETag:\"2\"\n");

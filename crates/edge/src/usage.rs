@@ -117,12 +117,6 @@ impl Usage {
         self.0.calls.get()
     }
 
-    /// Batches of statements so far.
-    #[must_use]
-    pub fn batches(&self) -> u32 {
-        self.0.batches.get()
-    }
-
     /// For a `Server-Timing` header: how many batches, statements and outside calls there were, and how much memory the program
     /// has by now, in MiB: it never shrinks.
     #[must_use]

@@ -270,16 +270,17 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// The statement that adds a step, where the escrow is still what was spent, and no rollback was undone meanwhile.
+    /// The statement that adds a step, where the escrow is still what was spent, and no rollback was undone meanwhile. An own
+    /// entry says in which block it is.
     fn step(&self, after: &OpenEscrow, found: &Found, step: &Step) -> Statement {
         let datum = &after.escrow.datum;
         statement!(
             format!(
                 "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
                    locked_lovelace, result_hash, creator_paid, recheck) \
-                 SELECT id, ?2, ?3, {}, ?4, ?5, ?6, ?7, CAST(?8 AS INTEGER), ?9, ?10, \
-                   NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?2 AND state = 'included') FROM purchases \
-                 WHERE id = ?1 AND {} = ?11 AND (?12 IS NULL OR (SELECT rollbacks FROM chain_reading) = ?12) \
+                 SELECT id, ?2, coalesce(o.block_height, ?3), {}, coalesce(o.block_time_ms, ?4), ?5, ?6, ?7, \
+                   CAST(?8 AS INTEGER), ?9, ?10, o.block_hash IS NULL \
+                 FROM purchases LEFT JOIN outbox o ON o.tx_id = ?2 WHERE id = ?1 AND {} = ?11 AND (?12 IS NULL OR (SELECT rollbacks FROM chain_reading) = ?12) \
                  ON CONFLICT DO NOTHING",
                 newest("position + 1", "purchases.id"),
                 newest("utxo", "purchases.id"),

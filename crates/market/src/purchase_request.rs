@@ -132,11 +132,14 @@ impl Asked<'_> {
     }
 }
 
-/// The statement by which the payment that the statement before wrote uses its approval up, if it has one.
+/// The statement by which the payment that the statement before wrote uses its approval up, if it has one. One that an
+/// earlier payment used up stays that one's.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
     statement!(
-        "UPDATE purchase_requests SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 AND approved = 1 \
-         AND changes() > 0",
+        format!(
+            "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
+               AND approved = 1 AND {UNUSED} AND changes() > 0"
+        ),
         tx,
         grant,
         listing,

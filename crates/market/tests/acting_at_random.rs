@@ -1,5 +1,6 @@
 //! Each creator is paid once, and each sale equals the chain, under random events: killed ticks, two ticks at once,
-//! results that requests post meanwhile. Steps are held in the mempool, blocks roll back, and a provider lags.
+//! results that requests post meanwhile, and buyers who return. Steps are held in the mempool, blocks roll back, and a
+//! provider lags.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,18 +13,22 @@
 use std::cell::Cell;
 
 use crate::support::{
+    block, checkout,
     interrupted::Interrupted,
     ledger::Tx,
     one, out_of_step, person,
+    provider::Meanwhile,
     sales::{PRICE, Sales, creator},
 };
-use cardano::{Lovelace, TxHash, chain::Utxo};
+use cardano::{KeyHash, Lovelace, TxHash, chain::Utxo};
 use escrow::{
     Action, State,
     plan::Escrow,
     rules::{Effect, Rule},
 };
-use market::fees::creator_share;
+use market::{
+    ListingId, catalogue, checkout::Checkout, contents::InDatabase, fees::creator_share, result_poster::Seller,
+};
 use proptest::prelude::*;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
 
@@ -38,6 +43,9 @@ enum Ev {
     Both(u8, bool),
     /// The API posts the result of a lock, and may be killed after so many writes.
     Post(usize, u32),
+    /// The buyer of a lock comes back to a request that may be killed after so many writes. The coins say whether the
+    /// provider shows the lock, whether blocks and ticks come while it waits, and whether it waits for a newer block.
+    Return(usize, u32, u8),
     Hold(usize),
     Lag,
     CatchUp,
@@ -61,6 +69,7 @@ fn ev() -> impl Strategy<Value = Ev> {
         2 => (Just(u32::MAX), 1..25u32).prop_map(|(w, c)| Ev::Tick(w, c)),
         6 => (0..6u8, any::<bool>()).prop_map(|(a, b)| Ev::Both(a, b)),
         6 => (any::<usize>(), prop_oneof![2 => Just(u32::MAX), 1 => 0..6u32]).prop_map(|(e, w)| Ev::Post(e, w)),
+        6 => (any::<usize>(), prop_oneof![2 => Just(u32::MAX), 1 => 0..12u32], 0..16u8).prop_map(|(e, w, c)| Ev::Return(e, w, c)),
         4 => any::<usize>().prop_map(Ev::Hold),
         1 => Just(Ev::Lag),
         2 => Just(Ev::CatchUp),
@@ -86,6 +95,50 @@ fn tick(sales: &Sales, database: &impl Database) {
 
 fn disputed_over(sales: &Sales, escrow: &Escrow) -> bool {
     escrow.datum.state == State::Disputed && sales.now() >= escrow.datum.deadlines.external_dispute_unlock
+}
+
+fn nth_lock(sales: &Sales, at: usize) -> Option<TxHash> {
+    let ids = one(&sales.db, "SELECT coalesce(group_concat(tx_id), '') FROM outbox WHERE kind = 'lock'");
+    let ids: Vec<TxHash> = ids.split(',').filter_map(|id| id.parse().ok()).collect();
+    at.checked_rem(ids.len()).map(|at| ids[at])
+}
+
+fn returns(sales: &Sales, lock: &TxHash, writes: u32, coins: u8) {
+    let of = |column: &str| one(&sales.db, &format!("SELECT {column} FROM payments WHERE tx_id = '{lock}'"));
+    let (listing, buyer): (ListingId, KeyHash) = (of("listing_id").parse().unwrap(), of("payer_key").parse().unwrap());
+    let terms = block(sales.db.run(catalogue::terms(&listing))).unwrap().first_json().unwrap().unwrap();
+    let waits = || {
+        if coins & 2 == 2 {
+            sales.ledger.mine();
+        }
+        if coins & 4 == 4 {
+            tick(sales, &sales.db);
+        }
+    };
+    if coins & 1 == 1 {
+        sales.ledger.unseen.borrow_mut().insert(*lock);
+    }
+    sales.ledger.calls.set(0);
+    let dying = Dying(&sales.db, Cell::new(writes));
+    let contents = InDatabase(&sales.db);
+    let sleeps = Meanwhile(&waits);
+    let request = Checkout {
+        seller: Some(Seller { deployment: &sales.deployment, key: &sales.platform.seller }),
+        schedule: &[500, 500, 500],
+        confirmations: u64::from(coins >> 3 & 1),
+        ..checkout(&dying, &sales.ledger, &sleeps, &contents, &[], sales.now())
+    };
+    if let Ok(Some(given)) = block(request.redeliver(&terms, &[buyer])) {
+        let safe = format!(
+            "SELECT CAST(EXISTS (SELECT 1 FROM outbox_purchases JOIN outbox USING (tx_id) WHERE purchase_id = '{0}' \
+               AND kind = 'result' AND state = 'included') OR EXISTS (SELECT 1 FROM escrow_steps \
+               WHERE purchase_id = '{0}' AND (result_hash IS NOT NULL OR status IN ('withdrawn', 'closed'))) AS TEXT)",
+            given.purchase
+        );
+        assert_eq!(one(&sales.db, &safe), "1", "{} is released before its seller is safe", given.purchase);
+    }
+    sales.ledger.calls.set(0);
+    sales.ledger.unseen.borrow_mut().clear();
 }
 
 const AT: [&str; 6] = [
@@ -167,10 +220,13 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             }
         }
         Ev::Post(at, writes) => {
-            let ids = one(&sales.db, "SELECT coalesce(group_concat(tx_id), '') FROM outbox WHERE kind = 'lock'");
-            let ids: Vec<TxHash> = ids.split(',').filter_map(|id| id.parse().ok()).collect();
-            let Some(lock) = at.checked_rem(ids.len()).and_then(|at| ids.get(at)) else { return };
-            drop(sales.post_on(&Dying(&sales.db, Cell::new(writes)), lock));
+            let Some(lock) = nth_lock(sales, at) else { return };
+            drop(sales.post_on(&Dying(&sales.db, Cell::new(writes)), &lock));
+        }
+        Ev::Return(at, writes, coins) => {
+            if let Some(lock) = nth_lock(sales, at) {
+                returns(sales, &lock, writes, coins);
+            }
         }
         // Valid in the slot after the newest block alone, which is over.
         Ev::Hold(at) => {

@@ -218,6 +218,29 @@ fn a_step_on_the_surviving_fork_needs_no_more_rechecks() {
     assert_eq!((sales.status(&lock).as_str(), recheck().as_str()), ("Disputed", "0"));
 }
 
+#[test]
+fn a_step_that_moved_to_another_block_of_another_fork_shows_that_blocks_time() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    let by = sales.does(&lock, Action::SetRefundRequested);
+    let moved = sales.ledger.mempool.borrow().clone();
+    sales.ledger.mine();
+    let theirs = sales.ledger.blocks.borrow().clone();
+    sales.ledger.roll_back(1, 0);
+    sales.ledger.mempool.borrow_mut().clear();
+    sales.ledger.mine();
+    moved.into_iter().for_each(|tx| assert!(sales.ledger.add_to_mempool(tx)));
+    sales.ledger.mine();
+    let stays = sales.ledger.blocks.borrow().clone();
+    ticks_beside(&sales, "INSERT INTO chain_blocks", theirs, stays);
+    assert_eq!(sales.status(&lock), "Disputed");
+    sales.ticks(8);
+    let told = one(&sales.db, &format!("SELECT height || ' ' || at_ms FROM escrow_steps WHERE tx_id = '{by}'"));
+    let block = sales.ledger.inclusion(&by).unwrap();
+    assert_eq!(told, format!("{} {}", block.height, block.time_ms));
+}
+
 /// Once.
 type Once<'a> = RefCell<Option<Box<dyn FnOnce() + 'a>>>;
 

@@ -189,6 +189,23 @@ fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
 }
 
 #[test]
+fn a_payment_that_needs_no_approval_gives_back_none_that_was_used_up() {
+    let world = World::new();
+    world.approved(AGENT, NOON);
+    let first = world.paying(AGENT, 1);
+    assert!(is_new(&first.claim(&world.db, NOON)));
+    step(&world.db, &first.tx(), &Decision::Include(inclusion(1)));
+    one(&world.db, "UPDATE purchases SET status = 'refunded' RETURNING id");
+    world.asks_above(100);
+    let free = world.paying(AGENT, 2);
+    assert!(is_new(&free.claim(&world.db, NOON)));
+    step(&world.db, &free.tx(), &Decision::Refuse("no".into()));
+    world.asks_above(3);
+    let third = Paying { checked: 1, excluded: 1, ..world.paying(AGENT, 3) };
+    assert_eq!(third.claim(&world.db, NOON), UNAPPROVED);
+}
+
+#[test]
 fn a_paid_or_pending_purchase_needs_no_second_approval() {
     let world = World::new();
     world.approved(AGENT, NOON);

@@ -14,7 +14,7 @@ use crate::support::{
     NOON, block, entry, fresh_escrow,
     interrupted::Interrupted,
     ledger::Tx,
-    one, person,
+    one, out_of_step, person,
     sales::{Sales, creator, output, run},
     sign_up, step,
 };
@@ -1038,4 +1038,19 @@ fn a_result_that_moved_to_another_block_shows_that_blocks_time() {
     assert!(step(&sales.db, &result, &Decision::Reanchor(moved)));
     let at = one(&sales.db, &format!("SELECT CAST(at_ms AS TEXT) FROM escrow_steps WHERE tx_id = '{result}'"));
     assert_eq!(at, moved.time_ms.to_string());
+}
+
+#[test]
+fn a_step_found_before_its_entrys_block_shows_that_blocks_time() {
+    let sales = Sales::new();
+    let lock = sales.sell(&person(11));
+    sales.ticks(3);
+    let result = acting(&sales, &lock, "result");
+    run(&sales, &format!("CREATE TEMP TABLE found AS SELECT * FROM escrow_steps WHERE tx_id = '{}'", result.tx));
+    assert!(step(&sales.db, &result.tx, &Decision::Unconfirm));
+    run(&sales, "INSERT INTO escrow_steps SELECT * FROM found");
+    let before = result.block.unwrap();
+    let moved = Inclusion { block: TxHash::new([7; 32]), time_ms: before.time_ms + 2_000, ..before };
+    assert!(step(&sales.db, &result.tx, &Decision::Include(moved)));
+    assert_eq!(out_of_step(&sales.db), "");
 }

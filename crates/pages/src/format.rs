@@ -2,57 +2,48 @@
 
 use cardano::Lovelace;
 use maud::{Markup, html};
-use time::OffsetDateTime;
+use time::{
+    OffsetDateTime,
+    format_description::{BorrowedFormatItem, well_known::Rfc3339},
+    formatting::Formattable,
+    macros::format_description,
+};
 
 const MINUTE_MS: u64 = 60_000;
 
-/// By its parts: the library's interpreter of formats adds six kilobytes to the program, after gzip.
-fn written(at_ms: u64, words: impl Fn(OffsetDateTime) -> String) -> String {
+type Format = &'static [BorrowedFormatItem<'static>];
+const DAY: Format = format_description!("[day padding:none] [month repr:short] [year]");
+const CLOCK: Format = format_description!("[hour]:[minute] UTC");
+const WHOLE: Format = format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
+
+fn written(at_ms: u64, format: &(impl Formattable + ?Sized)) -> String {
     let time = i64::try_from(at_ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    time.map_or_else(|| "at no known time".to_owned(), words)
-}
-
-fn day(time: OffsetDateTime) -> String {
-    let month = time.month().to_string();
-    format!("{} {} {}", time.day(), month.get(..3).unwrap_or(&month), time.year())
-}
-
-fn minute(time: OffsetDateTime) -> String {
-    format!("{:02}:{:02} UTC", time.hour(), time.minute())
-}
-
-fn machine(time: OffsetDateTime) -> String {
-    let (year, month, day) = time.to_calendar_date();
-    format!("{year}-{:02}-{day:02}T{:02}:{:02}:{:02}Z", u8::from(month), time.hour(), time.minute(), time.second())
+    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
 /// A time in UTC; the common script shows it in the reader's zone, in the form that `shown` names.
-fn stamped(at_ms: u64, shown: &str, words: impl Fn(OffsetDateTime) -> String) -> Markup {
-    html! { time datetime=(written(at_ms, machine)) data-as=(shown) { (written(at_ms, words)) } }
-}
-
-fn whole(time: OffsetDateTime) -> String {
-    format!("{}, {}", day(time), minute(time))
+fn stamped(at_ms: u64, shown: &str, format: Format) -> Markup {
+    html! { time datetime=(stamp(at_ms)) data-as=(shown) { (written(at_ms, format)) } }
 }
 
 /// A time, to the minute.
 pub fn at(at_ms: u64) -> Markup {
-    stamped(at_ms, "at", whole)
+    stamped(at_ms, "at", WHOLE)
 }
 
 /// A time of a day that is near.
 pub fn clock(at_ms: u64) -> Markup {
-    stamped(at_ms, "clock", minute)
+    stamped(at_ms, "clock", CLOCK)
 }
 
 /// A day.
 pub fn on(at_ms: u64) -> Markup {
-    stamped(at_ms, "day", day)
+    stamped(at_ms, "day", DAY)
 }
 
 /// A time as machines read it (RFC 3339).
 pub fn stamp(at_ms: u64) -> String {
-    written(at_ms, machine)
+    written(at_ms, &Rfc3339)
 }
 
 /// A day as a file's name or a table has it: `2026-11-26`.
@@ -65,7 +56,7 @@ pub fn span(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let left = signed(at_ms).saturating_sub(signed(now_ms));
     html! {
-        time datetime=(written(at_ms, machine)) data-left=(left) title=(written(at_ms, whole)) { (distance(at_ms, now_ms)) }
+        time datetime=(stamp(at_ms)) data-left=(left) title=(written(at_ms, WHOLE)) { (distance(at_ms, now_ms)) }
     }
 }
 

@@ -6,7 +6,7 @@ mod settings;
 
 use edge::{
     Usage,
-    answer::{self, ErrorAnswer, Fault},
+    answer::{ErrorAnswer, Fault},
     chain::Blockfrost,
     contents::ContentStore,
     d1::D1,
@@ -53,9 +53,9 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
         return Ok(ErrorAnswer::not_found("no such path").into_response());
     }
     if (request.method(), request.path()) != ("POST", "/tick") {
-        return Ok(Response::ok("POST /tick")?);
+        return Ok(Response::text("POST /tick"));
     }
-    Ok(answer::json(tick(env, request.url()?.query() == Some("reads")).await?)?)
+    Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
 /// What a tick did and what it cost.

@@ -101,15 +101,13 @@ impl From<ToolResult> for RpcResult {
 /// A set of tools at an address of its own.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
-    /// What is for sale, which is listed as resources.
-    type Shelf: Shelf;
     /// The tools' definitions, a JSON array.
     const TOOLS: &'static str;
     /// For models: how to use the server.
     const INSTRUCTIONS: &'static str;
 
-    /// What is for sale.
-    fn shelf(&self) -> &Self::Shelf;
+    /// What is for sale, which is listed as resources.
+    fn shelf(&self) -> &impl Shelf;
 
     /// Calls a tool. `None` where there is none of this name.
     async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;

@@ -16,7 +16,7 @@ const NEW: &str = "2026-07-28";
 fn send(headers: &Headers<'_>, body: &[u8]) -> (u16, Value) {
     let stall = Stall::default();
     let answer = match message::parse(body) {
-        Ok(message) => block_on(dispatch::answer(&OwnerTools(stall), headers, message)),
+        Ok(message) => block_on(dispatch::answer(&OwnerTools(&stall), headers, message)),
         Err(error) => RpcAnswer::from(error),
     };
     (answer.status, answer.body.map_or(Value::Null, |body| serde_json::from_str(&body).unwrap()))

@@ -25,7 +25,9 @@ pub trait Shelf {
 
 /// The shop as the agent of one account meets it: the implementation holds the caller.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
-pub trait Shop: Shelf {
+pub trait Shop {
+    /// The catalogue.
+    fn shelf(&self) -> &impl Shelf;
     /// Whether the wallet is the shared demo wallet.
     fn is_demo(&self) -> bool;
     /// The purchase by which the account owns a listing, if it does.

@@ -116,6 +116,9 @@ impl Shelf for Stall {
 }
 
 impl Shop for Stall {
+    fn shelf(&self) -> &impl Shelf {
+        self
+    }
     fn is_demo(&self) -> bool {
         self.demo
     }
@@ -207,49 +210,6 @@ fn call(stall: &Stall, tool: &str, with: Value) -> super::dispatch::ToolResult {
 
 fn unlock(stall: &Stall, with: Value, meta: Value) -> super::dispatch::ToolResult {
     block_on(OpenTools(stall).call("unlock_listing", arguments(with), &arguments(meta))).unwrap()
-}
-
-impl<S: Shelf> Shelf for &S {
-    fn origin(&self) -> String {
-        (**self).origin()
-    }
-    fn icon(&self) -> String {
-        (**self).icon()
-    }
-    async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        (**self).search(filter).await
-    }
-    async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        (**self).listing(id).await
-    }
-}
-impl<S: Shop> Shop for &S {
-    fn is_demo(&self) -> bool {
-        (**self).is_demo()
-    }
-    async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
-        (**self).owned(id).await
-    }
-    async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError> {
-        (**self).buy(id, mode).await
-    }
-    async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
-        (**self).purchases(after).await
-    }
-    async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
-        (**self).status(tx, with_content).await
-    }
-    async fn wallet(&self) -> Result<WalletState, ShopError> {
-        (**self).wallet().await
-    }
-    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
-        (**self).withdraw().await
-    }
-}
-impl<S: OpenShop> OpenShop for &S {
-    async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
-        (**self).unlock(id, shown).await
-    }
 }
 
 #[test]

@@ -85,18 +85,6 @@ pub enum ApprovalError {
     Challenges(#[from] ChallengesError),
 }
 
-impl ApprovalError {
-    /// The HTTP status of the answer.
-    #[must_use]
-    pub const fn status(&self) -> u16 {
-        match self {
-            Self::Expired(_) | Self::Address(_) | Self::Invalid(_) => 400,
-            Self::Signature(_) | Self::NoChallenge => 401,
-            Self::NoMoreToday { .. } | Self::Database(_) | Self::Challenges(_) => 503,
-        }
-    }
-}
-
 /// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
 ///
 /// # Errors

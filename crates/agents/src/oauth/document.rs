@@ -46,21 +46,9 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
 pub struct DocumentUrl(Url);
 
 /// Why a URL is not fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DocumentUrlError {
-    /// Not a URL in its one spelling, or too long.
-    #[error("must be an https URL of at most {MAX_DOCUMENT_URL} bytes in its normal spelling")]
-    Malformed,
-    /// With user information, a fragment, or a port.
-    #[error("must not contain a user name, a port or a fragment")]
-    Parts,
-    /// Without a path.
-    #[error("must have a path")]
-    NoPath,
-    /// An address instead of a name, or a name that is not public.
-    #[error("must be on a public host name")]
-    PrivateHost,
-}
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must {0}")]
+pub struct DocumentUrlError(String);
 
 impl DocumentUrl {
     /// Whether a client id is meant as a URL at all.
@@ -74,25 +62,25 @@ impl DocumentUrl {
     /// # Errors
     /// The first rule that it breaks.
     pub fn parse(text: &str) -> Result<Self, DocumentUrlError> {
-        let url = Url::parse(text).map_err(|_| DocumentUrlError::Malformed)?;
+        let refused = |rule: &str| DocumentUrlError(rule.to_owned());
+        let malformed =
+            || refused(&format!("be an https URL of at most {MAX_DOCUMENT_URL} bytes in its normal spelling"));
+        let url = Url::parse(text).map_err(|_| malformed())?;
         // The parser resolves dot segments and repairs much else: what it changed was not the normal spelling.
         if text.len() > MAX_DOCUMENT_URL || url.scheme() != "https" || url.as_str() != text {
-            return Err(DocumentUrlError::Malformed);
+            return Err(malformed());
         }
         let parts = !url.username().is_empty() || url.password().is_some() || url.port().is_some();
         if parts || url.fragment().is_some() {
-            return Err(DocumentUrlError::Parts);
+            return Err(refused("not contain a user name, a port or a fragment"));
         }
         if url.path() == "/" {
-            return Err(DocumentUrlError::NoPath);
+            return Err(refused("have a path"));
         }
-        let Some(Host::Domain(host)) = url.host() else {
-            return Err(DocumentUrlError::PrivateHost);
-        };
-        if !is_public_name(host) {
-            return Err(DocumentUrlError::PrivateHost);
+        match url.host() {
+            Some(Host::Domain(host)) if is_public_name(host) => Ok(Self(url)),
+            _ => Err(refused("be on a public host name")),
         }
-        Ok(Self(url))
     }
 
     /// The URL.

@@ -63,11 +63,3 @@ impl Authority {
         format!("{}/.well-known/oauth-protected-resource/mcp", self.issuer())
     }
 }
-
-/// The token of an `Authorization` header (RFC 6750 section 2.1). Tokens in a query or form are not looked for.
-#[must_use]
-pub fn bearer(authorization: &str) -> Option<&str> {
-    let (scheme, token) = authorization.split_once(' ')?;
-    let token = token.trim_start_matches(' ');
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}

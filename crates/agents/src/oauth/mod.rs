@@ -21,7 +21,7 @@ mod error;
 pub mod exchange;
 mod form;
 pub mod grant;
-pub mod metadata;
+mod metadata;
 pub mod page;
 mod redirect;
 pub mod revoke;

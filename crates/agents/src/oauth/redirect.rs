@@ -23,26 +23,9 @@ pub struct RedirectUri {
 }
 
 /// Why a text cannot be a redirect URI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RedirectUriError {
-    /// Longer than any client's.
-    #[error("redirect URIs have at most {MAX_REDIRECT_URI} bytes")]
-    TooLong,
-    /// Not a URL, or spelled so that two parsers could read it differently.
-    #[error("redirect URIs must be absolute URLs in their normal spelling")]
-    Malformed,
-    /// Another scheme, or http to somewhere else.
-    #[error(
-        "redirect URIs must be https, loopback (http://127.0.0.1, http://[::1], http://localhost) or a program's own \
-         scheme with a reversed domain (com.example.app:/callback)"
-    )]
-    Scheme,
-    /// With a user's name or password.
-    #[error("redirect URIs must not contain a user name or password")]
-    UserInformation,
-    #[error("redirect URIs must not contain a fragment")]
-    Fragment,
-}
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("redirect URIs {0}")]
+pub struct RedirectUriError(String);
 
 impl RedirectUri {
     /// Reads one.
@@ -50,24 +33,29 @@ impl RedirectUri {
     /// # Errors
     /// What keeps the text from being one.
     pub fn parse(text: &str) -> Result<Self, RedirectUriError> {
+        let refused = |rule: &str| RedirectUriError(rule.to_owned());
+        let malformed = || refused("must be absolute URLs in their normal spelling");
         if text.len() > MAX_REDIRECT_URI {
-            return Err(RedirectUriError::TooLong);
+            return Err(refused(&format!("have at most {MAX_REDIRECT_URI} bytes")));
         }
-        let url = Url::parse(text).map_err(|_| RedirectUriError::Malformed)?;
+        let url = Url::parse(text).map_err(|_| malformed())?;
         let allowed = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(&url));
         if !allowed && !is_private_use(&url) {
-            return Err(RedirectUriError::Scheme);
+            return Err(refused(
+                "must be https, loopback (http://127.0.0.1, http://[::1], http://localhost) or a program's own scheme with a \
+                 reversed domain (com.example.app:/callback)",
+            ));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(RedirectUriError::UserInformation);
+            return Err(refused("must not contain a user name or password"));
         }
         if url.fragment().is_some() {
-            return Err(RedirectUriError::Fragment);
+            return Err(refused("must not contain a fragment"));
         }
         // Browsers read URLs as this parser does. What it had to repair, others may repair differently.
         let normal = url.as_str() == text || url.as_str().strip_suffix('/') == Some(text);
         if !normal {
-            return Err(RedirectUriError::Malformed);
+            return Err(malformed());
         }
         Ok(Self { text: text.to_owned(), url })
     }

@@ -19,7 +19,7 @@ use cardano::{
     tx::{SignedTx, TransactionUtxos, TxPart},
 };
 use escrow::{
-    Action, AdminSignature, AssetValue, Datum, Deployment, PlutusAddress, Redeemer, State,
+    AdminSignature, AssetValue, Datum, Deployment, PlutusAddress, Redeemer,
     admin::suffice,
     dispute::DisputeWithdrawal,
     evidence::Winner,
@@ -33,7 +33,7 @@ use market::DeliveryMode;
 use pallas_codec::minicbor::{Decoder, data::Type};
 use serde::{Deserialize, Serialize};
 use x402_cardano::{
-    escrow::{AuthorizedTerms, EscrowExtra, SellerTerms, listing_input_hash},
+    escrow::{AuthorizedTerms, listing_input_hash},
     wire::PaymentRequirements,
 };
 
@@ -267,8 +267,8 @@ fn lock(
     let Evidence { listing, purchase, .. } = evidence;
     let extra = quote.extra.escrow().ok_or_else(|| flaw("quote.extra", "it has no escrow"))?;
     let deployment = contract(quote, blueprint).map_err(|error| flaw("quote", error.to_string()))?;
-    let authorized = block_on(AuthorizedTerms::verify(&Native, quote, &deployment, extra.asset_transfer_method));
-    authorized.map_err(|error| flaw("quote", error.to_string()))?;
+    let terms = block_on(AuthorizedTerms::verify(&Native, quote, &deployment, extra.asset_transfer_method));
+    let terms = terms.map_err(|error| flaw("quote", error.to_string()))?;
     let commits = extra.terms.input_hash == listing_input_hash(&listing.id, &listing.content_hash);
     ensure(commits, "listing", "its id and content hash are not what the quote commits to")?;
     let price = quote.amount.get() == listing.price_lovelace.get();
@@ -280,34 +280,13 @@ fn lock(
     };
     let buyer = PlutusAddress::from(purchase.buyer_address);
     ensure(escrow.datum.buyer == buyer, "purchase.buyerAddress", "the escrow is another buyer's")?;
-    ensure(escrow.datum == locked(extra, &escrow.datum), "steps[0]", "its datum does not have the quote's terms")?;
+    // Return address and collateral are the buyer's to choose.
+    let Datum { buyer_return_address, collateral_return, .. } = escrow.datum;
+    let locked = terms.datum_for(buyer, buyer_return_address, collateral_return);
+    ensure(escrow.datum == locked, "steps[0]", "its datum does not have the quote's terms")?;
     let held = escrow.utxo.value.lovelace.checked_sub(escrow.datum.collateral_return);
     ensure(held == Some(listing.price_lovelace), "steps[0]", "it does not lock the price")?;
     Ok((escrow, deployment))
-}
-
-/// A lock's datum under these terms; buyer and collateral are the buyer's to choose.
-fn locked(extra: &EscrowExtra, of_buyer: &Datum) -> Datum {
-    let SellerTerms { seller, seller_return, seller_nonce, buyer_nonce, agent_identifier, input_hash, deadlines } =
-        extra.terms.clone();
-    Datum {
-        buyer: of_buyer.buyer,
-        buyer_return_address: of_buyer.buyer_return_address,
-        seller: seller.into(),
-        seller_return_address: seller_return.map(PlutusAddress::from),
-        reference_key: extra.reference_key.clone(),
-        reference_signature: extra.reference_signature.clone(),
-        seller_nonce: seller_nonce.to_vec(),
-        buyer_nonce,
-        agent_identifier: agent_identifier.bytes().to_vec(),
-        collateral_return: of_buyer.collateral_return,
-        input_hash: input_hash.as_bytes().to_vec(),
-        result_hash: vec![],
-        deadlines,
-        seller_cooldown: 0,
-        buyer_cooldown: 0,
-        state: State::FundsLocked,
-    }
 }
 
 /// Follows an escrow through the steps, and the newest result that was posted.
@@ -321,8 +300,8 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(S
         ensure(step.utxos.spent.contains(&reference), &part, "it does not spend what the step before it left")?;
         let redeemer = redeemer(&step.tx, &reference).ok_or_else(|| flaw(&part, "its redeemer cannot be read"))?;
         let rule = Rule::find(redeemer.action(), &escrow.datum);
-        ensure(rule.is_some(), &part, "the contract does not know this action in the escrow's state")?;
-        let named = signer(redeemer.action(), &escrow.datum);
+        let unknown = || flaw(&part, "the contract does not know this action in the escrow's state");
+        let named = rule.ok_or_else(unknown)?.signer(&escrow.datum).map_err(|error| flaw(&part, error.to_string()))?;
         let signed = named.is_none_or(|key| step.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key));
         ensure(signed, &part, "who must sign this action did not")?;
         current = match escrow.spent_into(&step.utxos.made) {
@@ -347,16 +326,6 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(S
     let checks =
         Checks { escrow_is_for_listing: Some(true), output_is_what_seller_posted: None, output_matches_listing: None };
     Ok((Shown { checks, steps, decision, open: current.map(|escrow| escrow.utxo.reference) }, result))
-}
-
-/// The key that the contract asks for.
-fn signer(action: Action, datum: &Datum) -> Option<KeyHash> {
-    let party = match action {
-        Action::Withdraw | Action::SubmitResult | Action::AuthorizeRefund => datum.seller,
-        Action::SetRefundRequested | Action::AuthorizeWithdrawal | Action::WithdrawRefund => datum.buyer,
-        Action::WithdrawDisputed => return None,
-    };
-    Some(*party.key_address()?.payment_key())
 }
 
 /// What enough arbiters signed of this output.

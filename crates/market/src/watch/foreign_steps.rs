@@ -57,13 +57,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             match answer {
                 Ok(Some(block)) => changes.push(vec![statement!(
-                    "UPDATE escrow_steps SET recheck = ?3 > ?4, height = ?3 WHERE purchase_id = ?1 AND tx_id = ?2 \
-                     AND (SELECT rollbacks FROM chain_reading) = ?5",
+                    "UPDATE escrow_steps SET recheck = ?3 > ?4, height = ?3, at_ms = ?6 \
+                     WHERE purchase_id = ?1 AND tx_id = ?2 AND (SELECT rollbacks FROM chain_reading) = ?5",
                     purchase,
                     tx,
                     block.height,
                     self.view.tip.height.saturating_sub(DEEP),
-                    self.view.rollbacks
+                    self.view.rollbacks,
+                    block.time_ms
                 )]),
                 Ok(None) => {
                     self.report.note(

@@ -19,7 +19,8 @@ impl AuthorizedTerms {
         parameters: &ProtocolParameters,
         slots: &SlotConfig,
     ) -> Result<PaymentOutput, CannotPay> {
-        let mut datum = self.datum_for(buyer, return_address);
+        let return_address = return_address.copied().map(PlutusAddress::from);
+        let mut datum = self.datum_for((*buyer).into(), return_address, Lovelace::ZERO);
         if datum.buyer_payout_address() == datum.seller_payout_address() {
             return Err(CannotPay::SamePayout);
         }
@@ -35,10 +36,17 @@ impl AuthorizedTerms {
         Ok(PaymentOutput { output, latest_end_slot })
     }
 
-    fn datum_for(&self, buyer: &Address, return_address: Option<&Address>) -> Datum {
+    /// The datum of a lock by this buyer, with the return address and the collateral that the buyer chose.
+    #[must_use]
+    pub fn datum_for(
+        &self,
+        buyer: PlutusAddress,
+        return_address: Option<PlutusAddress>,
+        collateral_return: Lovelace,
+    ) -> Datum {
         Datum {
-            buyer: (*buyer).into(),
-            buyer_return_address: return_address.copied().map(PlutusAddress::from),
+            buyer,
+            buyer_return_address: return_address,
             seller: self.terms.seller.into(),
             seller_return_address: self.terms.seller_return.map(PlutusAddress::from),
             reference_key: self.reference_key.clone(),
@@ -46,7 +54,7 @@ impl AuthorizedTerms {
             seller_nonce: self.terms.seller_nonce.to_vec(),
             buyer_nonce: self.terms.buyer_nonce.clone(),
             agent_identifier: self.terms.agent_identifier.bytes().to_vec(),
-            collateral_return: Lovelace::ZERO,
+            collateral_return,
             input_hash: self.terms.input_hash.as_bytes().to_vec(),
             result_hash: vec![],
             deadlines: self.terms.deadlines,
