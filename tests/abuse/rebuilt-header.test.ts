@@ -24,8 +24,8 @@ describe("a payment that a thief copies from the chain", { timeout: 360_000 }, (
   /** The entry that was accepted, from a thief's own and from what the lock's datum says. */
   function entryOf(own: PaymentRequirements, datum: string): PaymentRequirements {
     const { fields } = Data.fromCBORHex(datum) as { fields: readonly unknown[] };
-    const hex = (place: number) => Buffer.from(fields[place] as Uint8Array).toString("hex");
-    const time = (place: number) => String(fields[place]);
+    const hex = (index: number) => Buffer.from(fields[index] as Uint8Array).toString("hex");
+    const time = (index: number) => String(fields[index]);
     const extra = own.extra as unknown as EscrowExtra;
     const terms = {
       ...extra.terms,

@@ -50,9 +50,9 @@ async function bought(title: string): Promise<{ buyer: Wallet; id: string }> {
 /** The seller posts the hash of something else than what was delivered. */
 async function deliverWrong(id: string): Promise<void> {
   const { events, escrow } = await purchaseOf(id);
-  const place = { state: world.state, ledger: world.ledger.url };
+  const stack = { state: world.state, ledger: world.ledger.url };
   const output = await escrowIn(world.ledger.url, escrow.address, events.at(-1)?.txHash ?? id);
-  await act(place, "post-result", output, ["--result", "66".repeat(32)]);
+  await act(stack, "post-result", output, ["--result", "66".repeat(32)]);
 }
 
 /** Moves the ledger's time to just after a deadline. */
