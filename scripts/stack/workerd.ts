@@ -13,7 +13,7 @@ export interface Run {
   readonly storage: string;
 }
 
-/** From the stack: what to run, and then that the clock strikes for a worker, by its name. */
+/** From the stack: what to run, and then the scheduled event of a worker, by its name. */
 export type Order = { readonly run: Run } | { readonly strike: string };
 /** To the stack, in answer to each order: the port of each worker, in their order. */
 export type Ports = readonly number[];

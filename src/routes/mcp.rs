@@ -76,7 +76,7 @@ enum Visitor {
     Anyone,
 }
 
-/// A message on its way to its answer.
+/// A message that is being answered.
 struct McpExchange {
     app: App,
     request: Request,

@@ -208,7 +208,7 @@ impl KeptText {
     }
 }
 
-/// An answer on its way out.
+/// An answer that is being sent.
 #[derive(Clone, Debug)]
 pub struct Response {
     status: u16,

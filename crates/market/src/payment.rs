@@ -135,7 +135,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and
+/// The statement that reads the buyer's failed payments for a listing that may still be in a block, oldest and
 /// newest first, as [`PaymentRecord`]s. Others may have submitted them, or the provider lagged. Not those that this
 /// wallet made within the last hour, which the next payment excludes by spending what they spend
 /// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.

@@ -330,7 +330,7 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
     let anew = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(Blocked::Superseded), "it may be in a block all the same");
+    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(Blocked::Superseded), "it may still be in a block");
     let anew = Paying { excluded: 1, ..anew };
     let second = Paying { terms_digest: terms, ..anew.clone() };
     assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::TermsTaken));

@@ -111,7 +111,7 @@ fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
     }
     sales.does(&lock, Action::SetRefundRequested);
     let reports = sales.ticks(4);
-    assert_eq!(sales.status(&lock), "Disputed", "the result was posted all the same: {reports:#?}");
+    assert_eq!(sales.status(&lock), "Disputed", "the result was still posted: {reports:#?}");
     let calls = sales.tick_calls.take();
     assert!(calls.iter().all(|calls| *calls <= 30), "{calls:?} {reports:#?}");
 }

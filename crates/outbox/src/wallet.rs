@@ -1,7 +1,7 @@
 //! What an own wallet may spend.
 //!
 //! ```text
-//! on the chain  +  change of what we sent lately  -  inputs of what we sent  =  what may be spent
+//! on the chain  +  change of what we sent recently  -  inputs of what we sent  =  what may be spent
 //! ```
 //!
 //! Only this service spends from these wallets, and every spend is written down with its inputs first, so this sum holds
@@ -31,7 +31,7 @@ pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
 pub(crate) const MAX_SENT: usize = 32;
-/// Transactions given up lately that are read, the oldest first: what later ones spend is
+/// Transactions given up recently that are read, the oldest first: what later ones spend is
 /// refused for what one of these spent.
 const MAX_CONTESTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
@@ -57,7 +57,7 @@ pub struct WalletSnapshot {
 }
 
 /// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up
-/// lately. `tip_slot` is the newest known block's: change of what can be in no
+/// recently. `tip_slot` is the newest known block's: change of what can be in no
 /// block any more is on the chain, where the provider shows it, or will never be.
 #[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
@@ -107,7 +107,7 @@ impl WalletSnapshot {
                 continue;
             }
             let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
-            // One that was refused and is in a block all the same has no reservations any more.
+            // One that was refused and is nevertheless in a block has no reservations any more.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
             keep_most_valuable(&mut read.change);

@@ -295,7 +295,7 @@ const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND net
 /// SQL: this request was approved before.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
-/// One approval on its way to becoming a grant. Its statements are one batch.
+/// One approval that becomes a grant. Its statements are one batch.
 struct Writing<'a> {
     approval: &'a Approval,
     owner: String,

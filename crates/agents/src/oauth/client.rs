@@ -218,7 +218,7 @@ const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
-/// an equal client was registered lately.
+/// an equal client was registered recently.
 ///
 /// # Errors
 /// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
