@@ -1,5 +1,5 @@
-// The workers of a local stack in one workerd, as a program that takes orders: the stack tells it what to run (`Run`), and may
-// kill it at any time. It says when all of them serve.
+// The workers of a local stack in one workerd, as a program that takes orders. The stack sends it `Run`, and may kill
+// it at any time. It says when all of them serve.
 
 import { dirname, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";

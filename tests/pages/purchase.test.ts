@@ -1,5 +1,5 @@
-// A purchase's page as its buyer meets it: in Chromium, with a wallet that a real key and the local ledger are behind, on a
-// ledger whose time is moved. The seller acts by hand.
+// A purchase's page as its buyer sees it, in Chromium. The wallet has a real key, and the local ledger's time can be
+// moved. The seller acts by hand.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

@@ -323,8 +323,8 @@ fn a_step_that_precedes_our_action_is_recorded_and_the_action_given_up() {
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
 
-/// One of five whose results are posted together overtakes them, behind a flood at the escrow's address, and while so many
-/// locks wait for a block in vain.
+/// One of five buyers whose results are posted together overtakes them. That happens behind a flood at the escrow's
+/// address, while so many locks never confirm.
 fn overtakes(in_vain: u8) {
     let sales = Sales::new();
     let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
@@ -495,8 +495,7 @@ fn the_most_results_that_may_wait_are_posted_in_time() {
     assert_eq!(late.count(), 0);
 }
 
-/// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts
-/// does not look at.
+/// At each tick so many buyers of due escrows have a step of their own in the mempool, which evaluation does not see.
 fn late_results(poison: usize, outputs: usize) -> usize {
     let sales = Sales::new();
     sales.ledger.evaluates_blocks.set(true);

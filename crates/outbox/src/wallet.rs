@@ -47,8 +47,8 @@ pub struct WalletSnapshot {
     /// Change with few tokens of recent transactions that none of these spends, even if the provider does not show it
     /// yet. Tokens are bounded since many requests wait with such outputs in memory.
     pub change: Vec<Utxo>,
-    /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
-    /// spend it, and nothing else.
+    /// Of such change, the inputs of one that was given up and may still be in a block. The next one for the same
+    /// purpose may spend it, and nothing else.
     pub(crate) contested: Vec<Utxo>,
     /// Whether an entry is claimed and no node has answered for it: its change will be spendable soon.
     pub in_flight: bool,
@@ -56,9 +56,9 @@ pub struct WalletSnapshot {
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up
-/// recently. `tip_slot` is the newest known block's: change of what can be in no
-/// block any more is on the chain, where the provider shows it, or will never be.
+/// The statements that read a [`WalletSnapshot`]: what was sent, what is reserved, and what was given up recently.
+/// `tip_slot` is the newest known block's. Change of transactions that can enter no block any more is shown by the
+/// provider, or will never exist.
 #[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> [Statement; 2] {
     let (since, live) = (now.saturating_sub(MAX_LATE_MS), tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS));

@@ -79,8 +79,8 @@ impl ClientMetadata {
 
     /// The metadata of a registration request's body.
     ///
-    /// Fields that we do not use are ignored, and methods of authentication that need a secret become `none`: the answer
-    /// says what was registered (RFC 7591 section 2).
+    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer says what
+    /// was registered (RFC 7591 section 2).
     ///
     /// # Errors
     /// `invalid_redirect_uri`, `invalid_client_metadata`.
