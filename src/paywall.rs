@@ -85,7 +85,7 @@ pub fn resource_url(origin: &str, listing: &ListingId) -> String {
 pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     ResourceInfo {
         url,
-        // Who presents a payment of theirs for a hidden listing is told of the payment.
+        // A client that presents its own payment for a hidden listing learns of the payment.
         description: (!terms.hidden).then(|| terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
         service_name: Some(SERVICE_NAME.to_owned()),

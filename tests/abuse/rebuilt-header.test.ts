@@ -1,5 +1,5 @@
-// Who copies a payment from the chain and makes the header again that a stock client sent with it gets nothing. Real workers,
-// local ledger, the stock client.
+// A thief who copies a payment from the chain and rebuilds the header that a stock client sent with it gets nothing. Real
+// workers, local ledger, the stock client.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Data } from "@evolution-sdk/evolution";

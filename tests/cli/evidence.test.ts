@@ -236,7 +236,7 @@ describe("evidence", () => {
       parts.push(
         [named("cbor"), of(({ cbor }) => ({ cbor: flipped(cbor, 40) }))],
         [named("cbor"), of(({ sha256 }) => ({ sha256: flipped(sha256, 0) }))],
-        // Who makes the digest anew does not make the signatures anew.
+        // A new digest does not bring new signatures.
         [named("txHash"), of(({ cbor }) => resealed(flipped(cbor, 40)))],
         [named("status"), of(() => ({ status: "closed" }))],
         [named("datum"), of(({ datum }) => ({ datum: datum ? flipped(datum, 60) : "d87980" }))],

@@ -63,7 +63,7 @@ export const post = (
 /** How long a request is made again whose answer was not read. */
 const READING_MS = 30_000;
 
-/** The answer to a request that is refused before it was read whole: who is still sending seldom gets to read it. */
+/** The answer to a request that is refused before it was read whole: a client that is still sending seldom reads it. */
 export async function untilRead(request: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = Date.now() + READING_MS; ; ) {
     try {

@@ -432,7 +432,7 @@ fn an_expired_payment_frees_its_input_and_promises_no_change() {
     assert_eq!(known(&db, &account, NOON).spendable(&shown), shown);
 }
 
-/// What becomes of a payment after it was claimed.
+/// The outcome of a claimed payment.
 #[derive(Clone, Copy, Debug)]
 enum SpendEnd {
     Open,

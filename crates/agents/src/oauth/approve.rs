@@ -314,7 +314,7 @@ impl Writing<'_> {
         Statement { sql: sql.into(), params: all }
     }
 
-    /// Takes one of what the network may approve on this day; where it has none left, of what the owner may, who bought something.
+    /// Counts one approval against the network's daily quota; where that is used up, against the quota of an owner who bought.
     fn count(&self) -> Statement {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \

@@ -16,7 +16,7 @@ const MAX_ELEMENT: usize = 512 << 10;
 /// How deep the documented shapes nest, with room.
 const MAX_DEPTH: usize = 16;
 
-/// What becomes of the elements of an answer's list.
+/// What is done with the elements of an answer's list.
 pub trait Collect {
     /// What is made of them.
     type Out;
