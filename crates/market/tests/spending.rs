@@ -263,7 +263,7 @@ fn a_purchase_by_the_owners_wallet_is_not_claimed_again() {
 }
 
 #[test]
-fn an_input_belongs_to_the_first_who_claims_it() {
+fn an_input_belongs_to_its_first_claim() {
     let (db, account, key) = market(5, 30);
     let [one_listing, other] = [list(&db, 1, 2 * ADA), list(&db, 2, 3 * ADA)];
     assert!(is_new(&paying(&account, &key, &one_listing, 1, 2 * ADA).claim(&db, NOON)));

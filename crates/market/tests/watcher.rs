@@ -639,7 +639,7 @@ fn two_won(coins: &[u32]) -> (Sales, [String; 2]) {
 }
 
 #[test]
-fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
+fn a_creator_is_paid_once_though_the_payouts_block_is_shown_late() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);
