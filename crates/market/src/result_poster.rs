@@ -87,7 +87,7 @@ pub struct ResultPoster<'a, D, C> {
 struct Posting {
     /// The output that it is now, as far as is recorded.
     output: Option<TxRef>,
-    /// The result that is under way, or in a block.
+    /// The result that is pending, or in a block.
     result: Option<Entry>,
 }
 
