@@ -20,7 +20,7 @@ CREATE TABLE listings (
   -- 1: hidden by its seller alone, who may show it again; 0 once an operator hides it
   taken_off INTEGER NOT NULL DEFAULT 0 CHECK (taken_off IN (0, 1)),
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- below zero would be a sale counted out twice
-  -- Long ones last: who reads the others alone reads no page of these.
+  -- Long ones last: a reader of the others alone reads no page of these.
   title TEXT NOT NULL,
   card TEXT NOT NULL CHECK (json_valid(card)),   -- the public JSON of all that never changes, built once: joined as text
   description TEXT NOT NULL,

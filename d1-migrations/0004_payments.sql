@@ -18,7 +18,7 @@ CREATE TABLE payments (
   owner TEXT REFERENCES accounts (owner),
   day INTEGER,
   CHECK ((owner IS NULL) = (day IS NULL)),
-  -- Signed terms belong for ever to the first transaction of its signer. While that one may still enter a block, no other
+  -- Signed terms belong permanently to the first transaction of its signer. While that one may still enter a block, no other
   -- payer's transaction may use them.
   UNIQUE (terms_digest, payer_key)
 ) STRICT, WITHOUT ROWID;

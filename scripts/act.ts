@@ -7,7 +7,7 @@ import { built } from "./stack/process.ts";
 import { secretsOf } from "./stack/secrets.ts";
 
 /** A running stack: its state folder and its ledger. */
-export interface Place {
+export interface RunningStack {
   readonly state: string;
   readonly ledger: string;
 }
@@ -27,19 +27,19 @@ export async function escrowIn(ledger: string, address: string, tx: string): Pro
  * address of the payer's seed; without one, by who acts. Resolves with the transaction's id when it is in a block.
  */
 export async function act(
-  place: Place,
+  stack: RunningStack,
   action: string,
   escrow: string,
   more: string[] = [],
   party?: string,
   payer?: string,
 ): Promise<string> {
-  const args = ["escrow", "act", action, escrow, "--record", join(place.state, "escrow.json"), ...more];
+  const args = ["escrow", "act", action, escrow, "--record", join(stack.state, "escrow.json"), ...more];
   if (party) args.push("--party", "PARTY_SECRET");
   if (payer) args.push("--payer", "PAYER_SECRET");
-  const secrets = { ...secretsOf(place.state), PARTY_SECRET: party, PAYER_SECRET: payer };
+  const secrets = { ...secretsOf(stack.state), PARTY_SECRET: party, PAYER_SECRET: payer };
   const { stdout } = await promisify(execFile)(built("xtask"), args, {
-    env: { ...process.env, ...secrets, BLOCKFROST_URL: `${place.ledger}/api/v0` },
+    env: { ...process.env, ...secrets, BLOCKFROST_URL: `${stack.ledger}/api/v0` },
   });
   return stdout.trim();
 }

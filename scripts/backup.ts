@@ -21,7 +21,7 @@ import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.t
 import { root } from "./stack/process.ts";
 
 /** A database: whose it is, and where it lies. */
-export interface Place {
+export interface KeptDatabase {
   readonly target: Target;
   readonly worker: WorkerOf;
   /** The folder of a local stack's state; the account, if absent. */
@@ -31,19 +31,19 @@ export interface Place {
 /** Those that there are: the API's, which is the watcher's too, and the arbiter's. */
 export const KEPT: readonly WorkerOf[] = WORKERS.filter(({ role }) => role !== "watcher");
 
-const folderOf = ({ target, worker }: Place): string => join(dirname(target.path(worker)), "d1-migrations");
-const where = ({ local }: Place): string[] =>
+const folderOf = ({ target, worker }: KeptDatabase): string => join(dirname(target.path(worker)), "d1-migrations");
+const where = ({ local }: KeptDatabase): string[] =>
   local ? ["--local", "--persist-to", join(resolve(local), "workers")] : ["--remote"];
 
-function queryOf(place: Place): Query {
-  const { target, worker } = place;
+function queryOf(kept: KeptDatabase): Query {
+  const { target, worker } = kept;
   return async (sql) => {
     const told = await target.wrangler(
       worker,
       "d1",
       "execute",
       "DB",
-      ...where(place),
+      ...where(kept),
       "--json",
       "--yes",
       "--command",
@@ -54,13 +54,13 @@ function queryOf(place: Place): Query {
 }
 
 /** Writes a database into a file. Rejects when what was written cannot be put back. */
-export async function backup(place: Place, file: string): Promise<Record<string, number>> {
-  const query = queryOf(place);
-  const migrations = migrationsIn(folderOf(place));
+export async function backup(kept: KeptDatabase, file: string): Promise<Record<string, number>> {
+  const query = queryOf(kept);
+  const migrations = migrationsIn(folderOf(kept));
   const [applied = []] = await query("SELECT name FROM d1_migrations ORDER BY name;");
   const names = applied.map(({ name }) => String(name));
   if (`${names}` !== `${migrations}`) throw new Error(`the database has the migrations ${names}, not ${migrations}`);
-  const empty = migrated(folderOf(place));
+  const empty = migrated(folderOf(kept));
   const tables = tablesOf(empty);
   const rows = await readRows(query, tables);
   const counts = Object.fromEntries([...rows].map(([{ name }, all]) => [name, all.length]));
@@ -76,7 +76,7 @@ export async function backup(place: Place, file: string): Promise<Record<string,
   } else {
     statements.push(...inserts(rows));
   }
-  const { database } = place.target.configured(place.worker);
+  const { database } = kept.target.configured(kept.worker);
   const at = new Date().toISOString();
   const text = `${[heading({ database, at, migrations, rows: counts }), ...statements].join("\n")}\n`;
   tried(empty, text);
@@ -98,26 +98,26 @@ const RESTORED = join(root, "scripts/backup/restored.sql");
 const MARKED: ReadonlySet<string> = new Set(["restored", "unread_wallets", "sessions"]);
 
 /** Marks the service's database as restored. The arbiter's needs no mark: the ledger takes each award once. */
-export async function mark(place: Place): Promise<void> {
-  await place.target.wrangler(place.worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", RESTORED);
+export async function mark(kept: KeptDatabase): Promise<void> {
+  await kept.target.wrangler(kept.worker, "d1", "execute", "DB", ...where(kept), "--yes", "--file", RESTORED);
 }
 
 /** Puts a backup into a database that is empty, or not there yet, and marks it as restored in the same go. */
-export async function restore(place: Place, file: string): Promise<Record<string, number>> {
-  const { target, worker } = place;
+export async function restore(kept: KeptDatabase, file: string): Promise<Record<string, number>> {
+  const { target, worker } = kept;
   const { migrations, rows } = headingOf(readFileSync(file, "utf8"));
-  const here = migrationsIn(folderOf(place));
+  const here = migrationsIn(folderOf(kept));
   if (`${migrations}` !== `${here}`) {
     throw new Error(`the backup is of ${migrations.at(-1)}, this version of ${here.at(-1)}: restore with that version`);
   }
-  await target.wrangler(worker, "d1", "migrations", "apply", "DB", ...where(place));
-  const query = queryOf(place);
+  await target.wrangler(worker, "d1", "migrations", "apply", "DB", ...where(kept));
+  const query = queryOf(kept);
   const count = async (): Promise<Record<string, number>> => {
     const names = Object.keys(rows);
     const found = await query(names.map((name) => `SELECT count(*) AS rows FROM ${name};`).join("\n"));
     return Object.fromEntries(names.map((name, index) => [name, Number(found[index]?.[0]?.rows)]));
   };
-  const made = migrated(folderOf(place));
+  const made = migrated(folderOf(kept));
   const own = (name: string) => Number(made.prepare(`SELECT count(*) AS rows FROM ${name}`).get()?.rows);
   const filled = Object.entries(await count()).filter(([name, rows]) => rows > own(name));
   if (filled.length > 0) throw new Error(`the database is not empty: ${filled.map((one) => one.join(" ")).join(", ")}`);
@@ -126,7 +126,7 @@ export async function restore(place: Place, file: string): Promise<Record<string
     const whole = join(folder, "whole.sql");
     const marked = worker.role === "api" ? readFileSync(RESTORED, "utf8") : "";
     writeFileSync(whole, readFileSync(file, "utf8") + marked, { mode: 0o600 });
-    await target.wrangler(worker, "d1", "execute", "DB", ...where(place), "--yes", "--file", whole);
+    await target.wrangler(worker, "d1", "execute", "DB", ...where(kept), "--yes", "--file", whole);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -146,9 +146,9 @@ async function run(): Promise<void> {
   const { ENV, LOCAL, TO, FROM, DEPLOY_ROOT } = process.env;
   const [what] = process.argv.slice(2);
   const target = new Target(environmentOf(ENV || undefined), DEPLOY_ROOT ?? root);
-  const places = KEPT.map((worker): Place => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
+  const databases = KEPT.map((worker): KeptDatabase => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
   if (what === "mark-restored") {
-    for (const place of places.filter(({ worker }) => worker.role === "api")) await mark(place);
+    for (const kept of databases.filter(({ worker }) => worker.role === "api")) await mark(kept);
     console.log("The watcher reads the chain since the backup, from seven minutes from now on: see make status.");
     return;
   }
@@ -156,10 +156,10 @@ async function run(): Promise<void> {
   const folder = resolve(what === "restore" ? (FROM ?? "") : TO || join(target.root, ".deploy/backups", stamp));
   if (what === "restore" && !FROM) throw new Error("which backup: FROM=folder");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for (const place of places) {
-    const file = join(folder, `${place.worker.role}.sql`);
-    const counts = await (what === "restore" ? restore(place, file) : backup(place, file));
-    console.log(`${what} of ${place.target.configured(place.worker).database}: ${told(counts) || "nothing"}`);
+  for (const kept of databases) {
+    const file = join(folder, `${kept.worker.role}.sql`);
+    const counts = await (what === "restore" ? restore(kept, file) : backup(kept, file));
+    console.log(`${what} of ${kept.target.configured(kept.worker).database}: ${told(counts) || "nothing"}`);
   }
   console.log(`in ${relative(process.cwd(), folder)}`);
 }

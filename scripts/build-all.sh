@@ -25,10 +25,23 @@ quietly() {
 }
 
 kind=${1:-}
-for worker in . functions/watcher arbiter; do
-  name=$(awk -F '"' '/^name = / { print $2; exit }' "$worker/wrangler.toml")
-  quietly "$name" scripts/build-worker.sh "$worker" "$kind"
-done
+profile=release
+[ "$kind" != deploy ] || profile=deploy
+# Compiled at once, and their bindings made at once: no core waits for the end of one of them.
+compiled() {
+  WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32-unknown-unknown \
+    --package surety-api --package surety-watcher --package surety-arbiter
+}
+bound() {
+  local worker ids=() id
+  for worker in . functions/watcher arbiter; do
+    scripts/build-worker.sh "$worker" "$kind" &
+    ids+=($!)
+  done
+  for id in "${ids[@]}"; do wait "$id" || return; done
+}
+quietly "the workers" compiled
+quietly "their bindings" bound
 # Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
 case $kind in
   workers) ;;

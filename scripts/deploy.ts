@@ -1,5 +1,5 @@
 // `make deploy`: from nothing to serving, or from one version to the next. What is done already is not done again, so that
-// one that failed on its way is repeated.
+// one that failed midway is repeated.
 //
 //   preflight ─> databases ─> secrets, escrow ─> migrations ─> arbiter ─> watcher ─> API ─> smoke test
 //

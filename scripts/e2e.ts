@@ -18,7 +18,7 @@ const LONG = [
   "tests/accounts/operator.test.ts",
   "tests/chaos/soak.test.ts",
   "tests/abuse/payment-costs.test.ts",
-  "tests/pages/reading.test.ts",
+  "tests/pages/public-pages.test.ts",
   "tests/pages/purchase.test.ts",
   "tests/abuse/chain-clock.test.ts",
   "tests/http/paying-again.test.ts",

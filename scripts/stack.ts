@@ -55,7 +55,7 @@ export interface Stack {
   tick(options?: TickOptions): Promise<Tick>;
   /** Resolves when a part of the system ended by itself. */
   ended: Promise<string>;
-  /** The runtime's clock strikes for the watcher, as it does every minute in production. */
+  /** The runtime's scheduled event for the watcher, as it comes every minute in production. */
   strike(): Promise<void>;
   /** The API's variables: what is changed here it has when it is started again. */
   apiVars: Record<string, string>;

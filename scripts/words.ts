@@ -1,4 +1,4 @@
-// Retired words (docs/retired-words.md) in what git tracks, each with its place and the better word. Part of `make lint`.
+// Retired words (docs/retired-words.md) in what git tracks, each with its line and the better word. Part of `make lint`.
 import { execFileSync } from "node:child_process";
 import { lstatSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

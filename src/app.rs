@@ -129,8 +129,8 @@ impl App {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Whether the database has room for free writes, by what it last said. An isolate that has not asked yet
-    /// learns that by what it writes; where it has not, it is asked again, for an operator may have made room.
+    /// Whether the database has room for free writes, by what it last said. An isolate learns that from its own writes.
+    /// Without one it asks again, as an operator may have made room.
     pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
         if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {

@@ -15,7 +15,7 @@ use x402_cardano::{
 pub struct Methods {
     instant: DefaultMethod,
     protected: Option<EscrowMethod>,
-    /// Whether anything more is sold protected: who has money in the contract can act on it all the same.
+    /// Whether anything more is sold protected: a party with money in the contract can still act on it.
     sells_protected: bool,
     /// Newer blocks that a payment waits for.
     pub confirmations: u64,

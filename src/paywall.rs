@@ -85,7 +85,7 @@ pub fn resource_url(origin: &str, listing: &ListingId) -> String {
 pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     ResourceInfo {
         url,
-        // Who presents a payment of theirs for a hidden listing is told of the payment.
+        // A client that presents its own payment for a hidden listing learns of the payment.
         description: (!terms.hidden).then(|| terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
         service_name: Some(SERVICE_NAME.to_owned()),
@@ -107,9 +107,9 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     extensions
 }
 
-/// The digest of a request that came in, for the commitment of the payment that it brings: its method, and its path and query
-/// under our one origin. `None` where no origin is configured, and where the request cannot be described: one with a body,
-/// or with a URL beyond ASCII. A payment that commits to such a request is refused.
+/// The digest of an incoming request, for the commitment of its payment: its method, and its path and query under our
+/// one origin. `None` where no origin is configured, and where the request cannot be described: one with a body, or
+/// with a URL beyond ASCII. A payment that commits to such a request is refused.
 pub fn request_digest(app: &App, request: &Request) -> Option<RequestDigest> {
     let origin = app.origin(request).ok()?;
     let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();

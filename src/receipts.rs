@@ -26,7 +26,7 @@ thread_local! {
     static ISSUER: RefCell<Option<Rc<Issuer>>> = const { RefCell::new(None) };
 }
 
-/// The name of the key of a version of the master secret. It stays for ever: receipts name it.
+/// The name of the key of a version of the master secret. It is permanent: receipts name it.
 fn key_name(version: u32) -> String {
     format!("receipts-{version}")
 }

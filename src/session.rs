@@ -6,7 +6,7 @@ use market::account::{self, Account, Token};
 
 use crate::{app::App, error::ApiError};
 
-/// A live session: who presents its token is its account's owner.
+/// A live session. The holder of its token is its account's owner.
 pub struct Session {
     /// Whose session it is.
     pub account: Account,

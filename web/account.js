@@ -114,8 +114,8 @@ const actions = {
  * @param {HTMLElement} button
  */
 function talkAt(button) {
-  const place = button.closest("li, section");
-  place?.append(element("talk"));
+  const section = button.closest("li, section");
+  section?.append(element("talk"));
 }
 
 function listen() {
@@ -128,10 +128,10 @@ function listen() {
           talkAt(control);
           const done = await act?.(control);
           if (!done) return;
-          const [place, { action }] = [control.closest("section")?.getAttribute("aria-labelledby"), control.dataset];
+          const [section, { action }] = [control.closest("section")?.getAttribute("aria-labelledby"), control.dataset];
           await show();
           const again = /** @type {HTMLElement | null} */ (document.querySelector(`[data-action=${action}]:enabled`));
-          element(place ?? "")?.parentElement?.append(element("talk"));
+          element(section ?? "")?.parentElement?.append(element("talk"));
           again?.focus();
           setStatus(done);
         },

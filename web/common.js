@@ -261,13 +261,13 @@ export async function withBusy(read, what) {
 
 /**
  * Finds wallets: some put themselves into a page late, and some are there under two names.
- * @param {string} place The element in which they are offered, if the page has it.
- * @param {(wallet: import("./types.d.ts").Wallet, place: HTMLElement) => void} offer
+ * @param {string} parentId The element in which they are offered, if the page has it.
+ * @param {(wallet: import("./types.d.ts").Wallet, parent: HTMLElement) => void} offer
  */
-function find(place, offer) {
+function find(parentId, offer) {
   const shown = new Set();
   const look = () => {
-    const parent = element(place);
+    const parent = element(parentId);
     if (!parent) return;
     /** @type {import("./types.d.ts").Wallet[]} */
     const found = Object.values(Reflect.get(window, "cardano") ?? {});
@@ -291,8 +291,8 @@ const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [createElement("
  * @param {() => T} read As for {@link withBusy}.
  * @param {(wallet: import("./types.d.ts").Connected, form: T) => Promise<unknown>} use
  */
-export function offerWallets(verb, read, use, place = "wallets") {
-  find(place, (wallet, parent) => {
+export function offerWallets(verb, read, use, parentId = "wallets") {
+  find(parentId, (wallet, parent) => {
     const button = createElement("button", { type: "button", disabled: "over" in element("main").dataset });
     button.append(...iconOf(wallet), `${verb} with ${wallet.name}`);
     button.addEventListener("click", () => withBusy(read, async (form) => use(await connect(wallet), form)));
@@ -424,7 +424,7 @@ export async function signIn(wallet, signature) {
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
- * Where the CBOR item at this place ends.
+ * Where the CBOR item at this offset ends.
  * @param {Uint8Array} bytes
  * @param {number} at
  * @returns {number}

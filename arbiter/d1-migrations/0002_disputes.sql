@@ -9,7 +9,7 @@ CREATE TABLE walks (
 ) STRICT, WITHOUT ROWID;
 
 -- Outputs whose hash stands on the chain as a lock's result: the SHA-256 of each, for a mebibyte is as soon disputed as a
--- word. Who sends the right one first has sent it for good: what is sent later changes nothing.
+-- word. The first right one stays: later ones change nothing.
 CREATE TABLE evidence (
   lock_tx TEXT NOT NULL CHECK (length(lock_tx) = 64),
   result_hash TEXT NOT NULL,

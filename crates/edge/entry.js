@@ -87,7 +87,7 @@ export default {
       if (answer instanceof Response) return answer;
       const done = answered(answer);
       // A client that hangs up must not cut off what is begun: the runtime would drop it where it waits. A node's answer to a
-      // submission would be lost; and the program, which gets no notice, would keep all memory of the request for ever.
+      // submission would be lost; and the program, which gets no notice, would keep all memory of the request.
       ctx.waitUntil(done);
       return done;
     } catch (error) {

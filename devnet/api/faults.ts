@@ -1,4 +1,4 @@
-/** Faults on demand: what a real provider does on bad days, per endpoint and for a number of requests. */
+/** Faults on demand: what a failing provider does, per endpoint and for a number of requests. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 export type Fault = {

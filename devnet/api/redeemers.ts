@@ -24,7 +24,7 @@ export const redeemersShape = (chain: Chain, tx: Transaction) =>
     };
   });
 
-/** A redeemer names what it is for by its place in the ledger's order. Votes and proposals are not looked up. */
+/** A redeemer names what it is for by its position in the ledger's order. Votes and proposals are not looked up. */
 function scriptOf(chain: Chain, { body }: Transaction, { purpose, index }: Redeemer): string | undefined {
   switch (purpose) {
     case "spend": {

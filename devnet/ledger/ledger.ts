@@ -122,8 +122,8 @@ export class Ledger {
   }
 
   /**
-   * Puts thousands of plain transactions into blocks at once, as a snapshot's history: judged by the rules in `rules/`,
-   * after which the Emulator begins anew from the unspent outputs. Throws at the first that is refused, or runs scripts.
+   * Puts thousands of plain transactions into blocks at once, as a snapshot's history. The rules in `rules/` judge
+   * them; then the Emulator begins anew from the unspent outputs. Throws at the first that is refused, or runs scripts.
    */
   load(cbors: readonly Uint8Array[]): Block {
     const waiting = recordsOf(this.pool.drain());

@@ -331,7 +331,7 @@ test("a transaction's bytes are those that were submitted, and a waiting one is 
   assert.equal((await devnet.get("/mempool/xyz")).status, 400);
 });
 
-test("a redeemer names the script that it is for, what it may use, and what that costs", async () => {
+test("a redeemer names its script, execution units and fee", async () => {
   const [redeemer, ...more] = (await devnet.get(`/txs/${spend.hash}/redeemers`)).body;
   assert.deepEqual(more, []);
   assert.equal(redeemer.purpose, "spend");

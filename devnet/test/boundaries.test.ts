@@ -105,13 +105,13 @@ test("collateral_percent is the share of the fee, rounded up", async () => {
   await boundary(spend(least).cbor, spend(least - 1n).cbor, /InsufficientCollateral/);
 });
 
-test("max_collateral_inputs is how many there may be", async () => {
+test("max_collateral_inputs bounds the number of collateral inputs", async () => {
   const most = served.max_collateral_inputs;
   const spend = (count: number) => cborOf(scriptSpend(held.succeeds, held.coins.slice(0, count), SUCCEEDS));
   await boundary(spend(most), spend(most + 1), /TooManyCollateralInputs/);
 });
 
-test("key_deposit is what a stake registration takes", async () => {
+test("key_deposit is the deposit of a stake registration", async () => {
   const credential = write.array([write.int(0), write.bytes(alice.address.subarray(1))]);
   const certificate = write.array([write.array([write.int(0), credential])]);
   const register = (deposit: bigint) =>

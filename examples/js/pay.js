@@ -30,7 +30,7 @@ const settlement = ({ headers }) => {
 };
 
 let answer = await wrapFetchWithPayment(fetch, paying)(url);
-// On its way: the same payment is sent again, never a new one.
+// Unconfirmed: the same payment is sent again, never a new one.
 while (payment && (answer.status === 503 || settlement(answer)?.errorReason === "settlement_pending")) {
   await new Promise((resolve) => setTimeout(resolve, Number(answer.headers.get("retry-after") ?? 5) * 1000));
   answer = await fetch(url, { headers: { "PAYMENT-SIGNATURE": payment } });

@@ -23,9 +23,9 @@ const literal = (column: string): string =>
 
 function page({ name, columns, key }: Table, after: string | undefined): string {
   const where = after === undefined ? "" : `WHERE (${key.join(", ")}) > (${after})`;
-  const place = key.map((column) => literal(column)).join(" || ',' || ");
+  const position = key.map((column) => literal(column)).join(" || ',' || ");
   const row = columns.map((column) => literal(column)).join(" || ',' || ");
-  return `SELECT ${place} AS place, ${row} AS row FROM ${name} ${where} ORDER BY ${key.join(", ")} LIMIT ${PAGE};`;
+  return `SELECT ${position} AS position, ${row} AS row FROM ${name} ${where} ORDER BY ${key.join(", ")} LIMIT ${PAGE};`;
 }
 
 /** Reads all tables once. `whole`: it was one batch, and so one moment. */
@@ -36,10 +36,10 @@ async function pass(query: Query, tables: readonly Table[]): Promise<{ rows: Map
     const asked = [...left];
     const answers = await query(asked.map(([table, after]) => page(table, after)).join("\n"));
     for (const [index, [table]] of asked.entries()) {
-      const found = (answers[index] ?? []) as { place: string; row: string }[];
+      const found = (answers[index] ?? []) as { position: string; row: string }[];
       rows.get(table)?.push(...found.map(({ row }) => row));
       if (found.length < PAGE) left.delete(table);
-      else left.set(table, found.at(-1)?.place);
+      else left.set(table, found.at(-1)?.position);
     }
     if (left.size === 0) return { rows, whole: batches === 1 };
   }

@@ -5,7 +5,7 @@ import { payEscrow } from "../../tests/buyer/escrow/escrow.ts";
 import { seedHex } from "../../tests/wallets/keys.ts";
 import { connect } from "../../tests/wallets/ledger.ts";
 import type { Wallet } from "../../tests/wallets/wallet.ts";
-import { act, escrowIn, type Place } from "../act.ts";
+import { act, escrowIn, type RunningStack } from "../act.ts";
 import type { Stack } from "../stack.ts";
 import { type Account, lockUnserved } from "./account.ts";
 import { contentOf, decode, expectStatus, type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";
@@ -16,11 +16,11 @@ const PATIENCE_MS = 60_000;
 
 export class Protected {
   readonly #stack: Stack;
-  readonly #place: Place;
+  readonly #running: RunningStack;
 
   constructor(stack: Stack, state: string) {
     this.#stack = stack;
-    this.#place = { state, ledger: stack.ledger };
+    this.#running = { state, ledger: stack.ledger };
   }
 
   /** Locks the price with the buyer's own wallet. */
@@ -107,7 +107,7 @@ export class Protected {
       "A wrong result: a thief with the seller's key posts another hash; the watcher disputes, the arbiter decides",
     );
     const locked = await this.#unserved(() => lockUnserved(account, listing));
-    const tx = await act(this.#place, "post-result", await this.#escrowOf(locked), ["--result", "66".repeat(32)]);
+    const tx = await act(this.#running, "post-result", await this.#escrowOf(locked), ["--result", "66".repeat(32)]);
     say(`posted with the seller's key: result ${short("66".repeat(32))} in ${short(tx)}`);
     await this.#until(locked.id, "Disputed");
     await this.#passTo(locked, "externalDisputeUnlock");
@@ -124,7 +124,7 @@ export class Protected {
     const locked = await this.#lock(listing, buyer);
     const delivered = await this.#until(locked.id, "ResultSubmitted");
     const seed = seedHex(buyer.keys.payment);
-    const tx = await act(this.#place, "request-refund", await this.#escrowOf(delivered), [], seed);
+    const tx = await act(this.#running, "request-refund", await this.#escrowOf(delivered), [], seed);
     const disputed = await this.#until(locked.id, "Disputed");
     say(`the buyer disputes with the own wallet in ${short(tx)}, and shows the arbiter something else:`);
     await this.#lie(listing, await this.#escrowOf(disputed));

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Configured, NOT_DEPLOYED, type Target, WORKERS, type WorkerOf } from "./target.ts";
 
-/** Something that is missing, and the command or the place that mends it. */
+/** Something that is missing, and the command or the setting that mends it. */
 export interface Missing {
   readonly what: string;
   readonly mend: string;
@@ -161,7 +161,7 @@ function makeIt(target: Target, name: string): string {
 }
 
 /**
- * The escrow's record, from the first place that has it: the three wrangler.toml, this environment's own file, the API as it
+ * The escrow's record, from the first source that has it: the three wrangler.toml, this environment's own file, the API as it
  * is deployed. None of them: there is no escrow yet.
  */
 async function recordOf(target: Target, offline: boolean): Promise<string | Missing | undefined> {

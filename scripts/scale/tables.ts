@@ -200,9 +200,9 @@ export function report(measured: Measured): string {
 const BEGIN = "<!-- printed by scripts/scale.ts: begin -->";
 const END = "<!-- printed by scripts/scale.ts: end -->";
 
-/** The document with the tables in their place. */
+/** The document with the tables between their marks. */
 export function withReport(document: string, printed: string): string {
   const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (from < 0 || to < from) throw new Error("the document has no place for the tables");
+  if (from < 0 || to < from) throw new Error("the document has no marks for the tables");
   return `${document.slice(0, from + BEGIN.length)}\n\n${printed}\n\n${document.slice(to)}`;
 }

@@ -61,7 +61,7 @@ export async function settingsOf({ config }: Worker) {
   return { name, main, own: vars, databases };
 }
 
-/** In the place of a bound worker that does not run. */
+/** Instead of a bound worker that does not run. */
 const absent = () => new Response("this worker does not run", { status: 503 });
 
 /** A worker that hands batches to a database: calls of Miniflare's own for it cross into the runtime for each statement. */

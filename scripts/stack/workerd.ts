@@ -1,5 +1,5 @@
-// The workers of a local stack in one workerd, as a program that takes orders: the stack tells it what to run (`Run`), and may
-// kill it at any time. It says when all of them serve.
+// The workers of a local stack in one workerd, as a program that takes orders. The stack sends it `Run`, and may kill
+// it at any time. It says when all of them serve.
 
 import { dirname, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
@@ -13,7 +13,7 @@ export interface Run {
   readonly storage: string;
 }
 
-/** From the stack: what to run, and then that the clock strikes for a worker, by its name. */
+/** From the stack: what to run, and then the scheduled event of a worker, by its name. */
 export type Order = { readonly run: Run } | { readonly strike: string };
 /** To the stack, in answer to each order: the port of each worker, in their order. */
 export type Ports = readonly number[];

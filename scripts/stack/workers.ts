@@ -49,7 +49,7 @@ export class Workers {
     return worker && `http://127.0.0.1:${worker.port}`;
   }
 
-  /** The runtime's clock strikes for the worker with this name. */
+  /** The runtime's scheduled event for the worker with this name. */
   async strike(name: string): Promise<void> {
     await this.#tell({ order: { strike: name } });
   }

@@ -81,7 +81,7 @@ impl Shop for OwnerShop<'_> {
         match checkout::order(app, request, &self.caller.account, id.as_str(), mode).await.map_err(told)? {
             Ordered::UnknownListing => Err(ShopError::NoListing),
             Ordered::Bought(terms, bought) => Ok(Answer::Bought(delivered(&terms, *bought))),
-            // It is on its way, or its result is.
+            // It is unconfirmed, or its result is.
             Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
                 Ok(Answer::Bought(BoughtListing {
                     tx,

@@ -45,7 +45,7 @@ pub enum Outcome {
         /// The purchase, where it was made before.
         purchase: Option<TxHash>,
     },
-    /// Not paid, or not settled: why, and the entry under which a payment is on its way, the only one to show meanwhile. Of
+    /// Not paid, or not settled: why, and the entry under which a payment is unconfirmed, the only one to show meanwhile. Of
     /// [`PayError::Unavailable`] only that protected sales are paused.
     PaymentRequired(PayError, Option<PaymentRequirements>),
     /// No listing is for sale under this id.

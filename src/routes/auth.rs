@@ -61,7 +61,7 @@ pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiE
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-/// Who signs in with a wallet that has these addresses: wallets list them in any order.
+/// The owner among a wallet's addresses, which wallets list in any order.
 pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
         return Err(SignInError::TooManyOthers.into());

@@ -40,7 +40,7 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
     }
     let authority = app.authority(&request)?;
     let bearer = Bearer::of(&request)?;
-    // First, by what the token says of itself: who is refused its own takes none of what all of its network have.
+    // First, by what the token says of itself: an agent beyond its own limit uses nothing of its network's.
     if let Bearer::Token(token) = &bearer
         && let Some(grant) = grant::named_by(&authority, token, app.now_ms())
     {
@@ -76,7 +76,7 @@ enum Visitor {
     Anyone,
 }
 
-/// A message on its way to its answer.
+/// A message that is being answered.
 struct McpExchange {
     app: App,
     request: Request,

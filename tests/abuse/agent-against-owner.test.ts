@@ -74,8 +74,8 @@ describe("an agent", { timeout: 120_000 }, () => {
       my_purchases: () => asOwner(account, "/me/agent-limits", { method: "PUT", body: lowered, headers }),
       withdraw_to_owner: () => asOwner(account, "/me/wallet/withdraw", { method: "POST" }),
     };
-    for (const [place, [name, ask]] of Object.entries(doors).entries()) {
-      const from = { "cf-connecting-ip": `203.0.113.${100 + place}` };
+    for (const [index, [name, ask]] of Object.entries(doors).entries()) {
+      const from = { "cf-connecting-ip": `203.0.113.${100 + index}` };
       await Promise.all(Array.from({ length: 2 * LOOKS }, () => tool(token, name, {}, from)));
       assert.notEqual((await ask()).status, 429, name);
     }

@@ -43,16 +43,16 @@ describe("results of many sales", { timeout: 720_000 }, () => {
     const [first] = sorted;
     assert.ok(first);
     const { address } = first.escrow as { address: string };
-    const place = { state: world.state, ledger: world.ledger.url };
+    const stack = { state: world.state, ledger: world.ledger.url };
     await world.ledger.nextBlock();
     // In order: one of each of the seller's first transactions, in the mempool when the tick comes.
-    const poison = sorted.filter((_, place) => place % TOGETHER === 0).slice(0, 3);
+    const poison = sorted.filter((_, index) => index % TOGETHER === 0).slice(0, 3);
     await Promise.all(
       poison.map(async ({ id }) =>
         act(
-          place,
+          stack,
           "request-refund",
-          await escrowIn(place.ledger, address, id),
+          await escrowIn(stack.ledger, address, id),
           [],
           seedHex((bought.get(id) as Wallet).keys.payment),
         ),

@@ -71,9 +71,9 @@ function listed(world: World, { id }: Listed, count: number): void {
 const READ_WHOLE = 8;
 
 /** One network asks for the newest listings again and again at once, after something was written: how often all were read. */
-async function readWhole(world: World, place: number): Promise<number> {
+async function readWhole(world: World, index: number): Promise<number> {
   // What an isolate writes makes it ask again whether what it keeps is so still.
-  json(await post(`${world.api}/oauth/register`, { redirect_uris: [`http://127.0.0.1/${place}`] }), 201);
+  json(await post(`${world.api}/oauth/register`, { redirect_uris: [`http://127.0.0.1/${index}`] }), 201);
   const ask = () => send(`${world.api}/listings`, { headers: { "cf-connecting-ip": "203.0.113.1" } });
   const answers = await Promise.all(Array.from({ length: ASKED }, ask));
   const whole = ({ status, bytes }: Answer) => status === 200 && bytes.length > 1_000_000;

@@ -161,7 +161,7 @@ describe("drafts for a wallet full of made-up tokens", { timeout: 240_000 }, () 
       const answers = await drafts;
       clearInterval(watching);
       await world.ledger.clearFaults();
-      // Who found no place for ten seconds is told to come back.
+      // A request that waited ten seconds for memory is told to retry.
       for (const { status, text } of answers) assert.ok(status === 403 || status === 429, text);
       assert.ok(most - before < MOST_OF_DRAFTS_MB, `${DRAFTS} drafts took ${Math.round(most - before)} MB`);
     });

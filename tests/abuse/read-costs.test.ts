@@ -82,13 +82,13 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
 
   it("are limited for conditional requests, too", async () => {
     const listing = await list(world.api, world.person("seller"));
-    for (const [place, path] of ["/listings", `/listings/${listing.id}`, "/listings?q=hero"].entries()) {
-      const ask = () => send(`${world.api}${path}`, { headers: { "cf-connecting-ip": `203.0.113.${place}` } });
+    for (const [index, path] of ["/listings", `/listings/${listing.id}`, "/listings?q=hero"].entries()) {
+      const ask = () => send(`${world.api}${path}`, { headers: { "cf-connecting-ip": `203.0.113.${index}` } });
       json(await ask(), 200);
       let asked = 0;
       for (let n = 0; n < 3 * LIMIT; n++) {
         // Whatever an isolate writes makes it ask again.
-        const redirect_uris = [`http://127.0.0.1/${place}/${n}`];
+        const redirect_uris = [`http://127.0.0.1/${index}/${n}`];
         json(await post(`${world.api}/oauth/register`, { redirect_uris }), 201);
         asked += usage(await ask()).statements > 0 ? 1 : 0;
       }

@@ -1,5 +1,5 @@
-// Who copies a payment from the chain and makes the header again that a stock client sent with it gets nothing. Real workers,
-// local ledger, the stock client.
+// A thief who copies a payment from the chain and rebuilds the header that a stock client sent with it gets nothing. Real
+// workers, local ledger, the stock client.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Data } from "@evolution-sdk/evolution";
@@ -24,8 +24,8 @@ describe("a payment that a thief copies from the chain", { timeout: 360_000 }, (
   /** The entry that was accepted, from a thief's own and from what the lock's datum says. */
   function entryOf(own: PaymentRequirements, datum: string): PaymentRequirements {
     const { fields } = Data.fromCBORHex(datum) as { fields: readonly unknown[] };
-    const hex = (place: number) => Buffer.from(fields[place] as Uint8Array).toString("hex");
-    const time = (place: number) => String(fields[place]);
+    const hex = (index: number) => Buffer.from(fields[index] as Uint8Array).toString("hex");
+    const time = (index: number) => String(fields[index]);
     const extra = own.extra as unknown as EscrowExtra;
     const terms = {
       ...extra.terms,

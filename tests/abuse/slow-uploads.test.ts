@@ -12,7 +12,7 @@ const LONG = 6_300_000;
 /** Of which a network's share of the memory holds so many. */
 const SHARE = 3;
 
-/** A message that is longer than most, and several times as many of them as a network may have under way. */
+/** A message that is longer than most, and several times as many of them as a network may have in progress. */
 const MESSAGE = 16_000;
 const MESSAGES = 2_000;
 

@@ -108,11 +108,11 @@ describe("protected content", { timeout: 600_000 }, () => {
       address: string;
       deadlines: { submitResult: string };
     };
-    const place = { state: world.state, ledger: world.ledger.url };
-    const escrow = await escrowIn(place.ledger, address, id);
+    const stack = { state: world.state, ledger: world.ledger.url };
+    const escrow = await escrowIn(stack.ledger, address, id);
     /** Valid in the slot after the newest block alone, which is over: a node takes it, and no block does. */
     const hold = (): Promise<string> =>
-      act(place, "request-refund", escrow, ["--no-wait", "--slots", "1"], seedHex(buyer.keys.payment));
+      act(stack, "request-refund", escrow, ["--no-wait", "--slots", "1"], seedHex(buyer.keys.payment));
     const before = failures(id);
     for (let blocks = 0; blocks < 3; blocks++) {
       await world.ledger.advance(40);

@@ -116,7 +116,7 @@ describe("a request that waits for a block", { timeout: 720_000 }, () => {
   after(() => world?.stop());
 
   const memory = async () => programMemory(await send(`${world.api}/health`));
-  /** Asks until so many payments are on their way, and then for a block; what they took of the program's memory. */
+  /** Asks until so many payments are unconfirmed, and then for a block; what they took of the program's memory. */
   async function taken(count: number, ask: (n: number) => Promise<Answer>): Promise<number> {
     const before = await memory();
     const asked = Array.from({ length: count }, (_, n) => untilAnswered(() => ask(n)));

@@ -103,10 +103,10 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     assert.ok(bytes.length > 64 << 10, `the provider's answer has ${bytes.length} bytes`);
     await world.ledger.faucet(buyer.address, 50_000_000n);
     await until(world, id, "ResultSubmitted");
-    const place = { state: world.state, ledger: world.ledger.url };
+    const stack = { state: world.state, ledger: world.ledger.url };
     const shown = await purchase(world, id);
     const posted = shown.events.at(-1)?.txHash as string;
-    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
+    await act(stack, "request-refund", await escrowIn(stack.ledger, escrow, posted), [], buyer.secret);
     await passTo(world, id, "externalDisputeUnlock");
     await until(world, id, "withdrawn");
     assert.deepEqual((await told(world, id)).slice(0, 3), ["FundsLocked", "ResultSubmitted", "Disputed"]);
@@ -217,8 +217,8 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const id = await lockByHand(buyer, listing, { laden: [] }, 30_000_000n);
     await world.ledger.faucet(buyer.address, 50_000_000n);
     const posted = (await until(world, id, "ResultSubmitted")).events.at(-1)?.txHash as string;
-    const place = { state: world.state, ledger: world.ledger.url };
-    await act(place, "request-refund", await escrowIn(place.ledger, escrow, posted), [], buyer.secret);
+    const stack = { state: world.state, ledger: world.ledger.url };
+    await act(stack, "request-refund", await escrowIn(stack.ledger, escrow, posted), [], buyer.secret);
     await passTo(world, id, "externalDisputeUnlock");
     await until(world, id, "withdrawn");
     while (!(await told(world, id)).includes("creator_paid")) {

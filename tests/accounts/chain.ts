@@ -9,24 +9,24 @@ interface Amount {
   readonly unit: string;
   readonly quantity: string;
 }
-interface Place {
+interface Output {
   readonly address: string;
   readonly amount: readonly Amount[];
 }
 interface TxUtxos {
   readonly hash: string;
-  readonly inputs: readonly (Place & {
+  readonly inputs: readonly (Output & {
     tx_hash: string;
     output_index: number;
     collateral: boolean;
     reference: boolean;
   })[];
-  readonly outputs: readonly (Place & { output_index: number })[];
+  readonly outputs: readonly (Output & { output_index: number })[];
 }
 
-const lovelaceOf = ({ amount }: Place): bigint =>
+const lovelaceOf = ({ amount }: Output): bigint =>
   amount.filter(({ unit }) => unit === "lovelace").reduce((sum, { quantity }) => sum + BigInt(quantity), 0n);
-const sum = (places: readonly Place[]): bigint => places.reduce((total, place) => total + lovelaceOf(place), 0n);
+const sum = (outputs: readonly Output[]): bigint => outputs.reduce((total, output) => total + lovelaceOf(output), 0n);
 
 async function pages<Row>(url: string): Promise<Row[]> {
   const all: Row[] = [];
@@ -42,7 +42,7 @@ async function pages<Row>(url: string): Promise<Row[]> {
 /** Every unit that an address holds. */
 export async function holdings(ledger: LedgerControl, address: string): Promise<Record<string, bigint>> {
   const held: Record<string, bigint> = {};
-  for (const { amount } of await pages<Place>(`${ledger.blockfrost}/addresses/${address}/utxos`))
+  for (const { amount } of await pages<Output>(`${ledger.blockfrost}/addresses/${address}/utxos`))
     for (const { unit, quantity } of amount) held[unit] = (held[unit] ?? 0n) + BigInt(quantity);
   return held;
 }

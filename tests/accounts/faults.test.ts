@@ -1,4 +1,4 @@
-// The chain provider on bad days, at each step of a purchase and of a withdrawal. After any fault there is a purchase
+// Faults of the chain provider, at each step of a purchase and of a withdrawal. After any fault there is a purchase
 // and its spend counts, or there is neither. The same request again gets the content; nothing is paid twice and no
 // lovelace is lost.
 import assert from "node:assert/strict";

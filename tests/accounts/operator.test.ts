@@ -181,7 +181,7 @@ describe("for an operator", { concurrency: 3 }, () => {
     it("between claim and submission, or after it, leaves a payment that a retry finishes once", async () => {
       const [before, afterwards] = [await funded(), await funded()];
       const [one, two] = [await world.list(), await world.list()];
-      // The second is sent and in no block; the first hangs on its way to the provider.
+      // The second is sent and in no block; the first has not reached the provider.
       const sent = afterwards.tryBuy(two.id).catch(() => undefined);
       await eventually("submitted", () => states(afterwards)[0] === "submitted");
       await world.ledger.fault({ endpoint: "/tx/submit", latencyMs: 60_000 });

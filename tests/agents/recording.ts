@@ -37,7 +37,7 @@ export function learn(answer: string, values: Values): void {
   }
 }
 
-/** Names in place of values, also where a form or an address spells them otherwise. */
+/** Names instead of values, also where a form or an address spells them otherwise. */
 export function named(text: string, values: Values): string {
   let result = text;
   for (const [name, value] of values) {

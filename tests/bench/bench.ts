@@ -3,7 +3,7 @@
 //
 //   node tests/bench/bench.ts [--rounds N] [--ms N] [--only words] [--note "what changed"]
 //
-// In each round all are asked in turn, so that whatever else the machine does meanwhile strikes all alike; shown is the
+// In each round all are asked in turn, so that whatever else the machine does meanwhile affects all alike; shown is the
 // median of the rounds. A note keeps the run in history.jsonl.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";

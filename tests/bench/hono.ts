@@ -79,8 +79,8 @@ const whole = async (c: Context<Env>) => `[${(await rows(c, `${NEWEST} ORDER BY 
 
 async function text({ env }: Context<Env>): Promise<string> {
   const sql = `SELECT group_concat(json, ',') AS json FROM
-    (SELECT seq, json, row_number() OVER (ORDER BY seq DESC) AS place FROM (${NEWEST.replace("SELECT", "SELECT seq,")}
-     ORDER BY seq DESC LIMIT ${WHOLE})) GROUP BY (place - 1) / 100 ORDER BY min(seq) DESC`;
+    (SELECT seq, json, row_number() OVER (ORDER BY seq DESC) AS number FROM (${NEWEST.replace("SELECT", "SELECT seq,")}
+     ORDER BY seq DESC LIMIT ${WHOLE})) GROUP BY (number - 1) / 100 ORDER BY min(seq) DESC`;
   const { results } = await env.DB.prepare(sql).all<Row>();
   return `[${results.map(({ json }) => json).join()}]`;
 }

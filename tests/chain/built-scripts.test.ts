@@ -100,9 +100,9 @@ for (const padding of PADDING) {
     const half = { mem: MOST.mem / 2, steps: MOST.steps / 2 };
     const draft = buildOne(spend([half, half]));
     const budgets = world.budgets(bytes(draft.cbor)).toSorted((a, b) => a.index - b.index);
-    const places = locked.map(({ reference }) => draft.inputs.indexOf(reference));
-    const units = places.map((place) => {
-      const budget = budgets.find(({ index }) => index === place);
+    const indexes = locked.map(({ reference }) => draft.inputs.indexOf(reference));
+    const units = indexes.map((position) => {
+      const budget = budgets.find(({ index }) => index === position);
       return { mem: Number(budget?.memory), steps: Number(budget?.steps) };
     });
     const built = buildOne(spend(units));

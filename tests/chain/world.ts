@@ -52,7 +52,7 @@ export class World {
     return { tx, minimumFee: least };
   }
 
-  /** What each redeemer needs, by the place of its input. */
+  /** What each redeemer needs, by the index of its input. */
   budgets(cbor: Uint8Array): { index: number; memory: bigint; steps: bigint }[] {
     const evaluation = evaluate(cbor, this.known());
     if ("failure" in evaluation) throw new Error(evaluation.failure);

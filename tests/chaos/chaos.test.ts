@@ -112,7 +112,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
     const shown = await shownOf(drive, drive.bought);
     for (const [index, purchase] of drive.bought.entries()) {
-      // A lock that a rollback took for good is no purchase.
+      // A lock that a rollback removed permanently is no purchase.
       const end = sold.find((one) => one.purchase === purchase)?.end;
       assert.equal(shown[index]?.status, end, `${purchase.behaviour.name} ${purchase.id}`);
     }

@@ -1,5 +1,5 @@
-// What happens in which order: two groups of purchases while the watcher runs, one while it is gone, and then time until
-// the last dispute can be settled.
+// The order of events: two groups of purchases while the watcher runs, one while it is down, then time until the last
+// dispute can be decided.
 import assert from "node:assert/strict";
 import { rowsOf } from "../helpers/database.ts";
 import type { Purchase as Shown } from "../helpers/payments.ts";

@@ -21,7 +21,7 @@ const HANDS = 3;
 /** Purchases at once. */
 const BUYERS = 8;
 
-/** Whether the arbiter settled it since then. A payout may spend what a settlement made. Where that is gone for good, the next
+/** Whether the arbiter settled it since then. A payout may spend what a settlement made. Where that is gone permanently, the next
  * payout waits until no provider can be behind any more, which is longer than this test. */
 const settledSince = (story: Story | undefined, since: number): boolean =>
   story?.steps.at(-1)?.state === "Disputed" && (story.end?.at ?? 0) >= since;
@@ -90,7 +90,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     return tick.acted;
   }
 
-  /** All these people buy, while the provider has bad days and blocks come and go. `unposted`: no result can be made. */
+  /** All these people buy, while the provider has faults and blocks come and go. `unposted`: no result can be made. */
   async buy(purchases: readonly Purchase[], { kill = false, unposted = false } = {}): Promise<void> {
     const { ledger } = this.world;
     const fault = unposted ? await ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 }) : undefined;

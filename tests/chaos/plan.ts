@@ -112,10 +112,10 @@ export async function actByHand(
   const id = purchase.id as string;
   const result = hand.posts === "right" ? rightResult(id, purchase.listing) : wrongResult(id);
   const more = ["--no-wait", ...(hand.posts ? ["--result", result] : [])];
-  const place = { state: world.state, ledger: world.ledger.url };
+  const stack = { state: world.state, ledger: world.ledger.url };
   const party = hand.who === "buyer" ? purchase.secret : undefined;
   const payer = hand.who === "seller" && helper ? seedHex(helper.keys.payment) : undefined;
-  return act(place, hand.action, escrow, more, party, payer).then(
+  return act(stack, hand.action, escrow, more, party, payer).then(
     (tx) => ({ tx }),
     (error: Error & { stderr?: string }) => ({ failed: error.stderr?.trim() ?? error.message }),
   );

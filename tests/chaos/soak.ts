@@ -86,7 +86,7 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     await crowd.unresolved();
     say(`${crowd.sales.length} sales; ${crowd.attempts} attempts to steal; waiting for the escrows' ends`);
     await it.end();
-    // What was on its way when the traffic ended is in a block by now, or never will be.
+    // What was unconfirmed when the traffic ended is in a block by now, or never will be.
     await crowd.unresolved();
     await miner.stop();
     await reckon(world, crowd, figures);
@@ -153,7 +153,7 @@ class Soak extends Conditions<Figures> {
         await this.killWorkers();
       }
       await this.#tick();
-      // No request waits for a provider for ever.
+      // No request waits for a provider without end.
       await Promise.race([Promise.all(work), pause(4_000)]);
       await faults.end();
       // A lock that a node refused at first gives its content with its result: ticks go on while its buyer waits.

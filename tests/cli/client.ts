@@ -108,7 +108,7 @@ export interface Between {
   readonly passed: Passed[];
   /** What is answered instead of passing it on. */
   instead: (asked: Passed) => { status: number; error: string } | undefined;
-  /** What becomes of an answer: another body, nothing at all, or what it is. */
+  /** What replaces an answer: another body, nothing at all, or the answer itself. */
   meddle: (asked: Passed, body: string) => string | "lost" | undefined;
   /** Meddles no more, and forgets what came. */
   behave(): void;

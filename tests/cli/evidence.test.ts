@@ -5,11 +5,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { passTo } from "../escrow/sale.ts";
+import { send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { purchaseOf } from "../helpers/payments.ts";
 import { randomOf } from "../helpers/random.ts";
 import { eventually } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { saleProof } from "../wallets/proof.ts";
 import { type Client, clientOf } from "./client.ts";
 
 interface Step {
@@ -122,6 +124,38 @@ describe("evidence", () => {
     }
   });
 
+  test("of a listing that was taken off sale is collected from what the buyer kept, and decides the dispute", async () => {
+    const [seller, content] = [world.person("seller"), "A dune that moves by itself.\n"];
+    const listing = await list(world.api, seller, { modes: ["protected"], priceLovelace: "6000000", content });
+    const { purchase } = await client.json<{ purchase: string }>("buy", listing.id, "--protected");
+    const headers = { "x-service-proof": await saleProof(seller, "take-off", listing.id) };
+    const gone = await send(`${world.api}/listings/${listing.id}`, { method: "DELETE", headers });
+    assert.equal(gone.status, 204);
+    assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 404);
+    const becomes = (status: string) =>
+      eventually(status, async () => {
+        await world.tick();
+        return (await purchaseOf(world, purchase)).status === status;
+      });
+    await becomes("ResultSubmitted");
+    await client.done("request-refund", purchase);
+    await becomes("Disputed");
+    await passTo(world, purchase, "externalDisputeUnlock");
+    await becomes("withdrawn");
+    const path = inFolder("taken-off.json", JSON.stringify(await evidence(purchase, listing)));
+    const told = await verify(path, "--content", inFolder("dune.txt", content), ...ledger());
+    assert.deepEqual([told.status, told.decision?.winner, told.onChain], ["withdrawn", "seller", true]);
+    assert.deepEqual(Object.values(told.checks), [true, true, true]);
+    // Others have no terms of their own, and the service shows none.
+    const other = clientOf(world.api, world.ledger.blockfrost);
+    try {
+      const { status, err } = await other.surety("evidence", purchase);
+      assert.deepEqual([status, /no listing lst_/.test(err)], [1, true], err);
+    } finally {
+      other.stop();
+    }
+  });
+
   test("of a settled dispute names each part that was changed", async (t) => {
     const content = "A ledger that draws itself.\n";
     const offer = { modes: ["protected"], priceLovelace: "6000000", content };
@@ -188,13 +222,13 @@ describe("evidence", () => {
       [/decision: /, ({ decision }) => decision && Object.assign(decision, { arbiters: ["ab".repeat(28)] })],
       [/receipt: /, (it) => it.receipt && Object.assign(it.receipt, { publicKey: "A".repeat(43) })],
     ];
-    for (const place of file.steps.keys()) {
+    for (const index of file.steps.keys()) {
       const of = (change: (step: Step) => object) => (it: Evidence) => {
-        const step = it.steps[place];
+        const step = it.steps[index];
         assert.ok(step);
         Object.assign(step, change(step));
       };
-      const named = (field: string) => new RegExp(`steps\\[${place}\\]\\.${field}: `);
+      const named = (field: string) => new RegExp(`steps\\[${index}\\]\\.${field}: `);
       const resealed = (cbor: string) => ({
         cbor,
         sha256: createHash("sha256").update(Buffer.from(cbor, "hex")).digest("hex"),
@@ -202,15 +236,15 @@ describe("evidence", () => {
       parts.push(
         [named("cbor"), of(({ cbor }) => ({ cbor: flipped(cbor, 40) }))],
         [named("cbor"), of(({ sha256 }) => ({ sha256: flipped(sha256, 0) }))],
-        // Who makes the digest anew does not make the signatures anew.
+        // A new digest does not bring new signatures.
         [named("txHash"), of(({ cbor }) => resealed(flipped(cbor, 40)))],
         [named("status"), of(() => ({ status: "closed" }))],
         [named("datum"), of(({ datum }) => ({ datum: datum ? flipped(datum, 60) : "d87980" }))],
       );
       for (const field of ["height", "at"] as const) {
         const changed = structuredClone(file);
-        of((step) => ({ [field]: step[field] + (place === 3 ? 1 : 0) - (place === 0 ? 1 : 0) }))(changed);
-        if (place === 0 || place === 3) assert.match(await flawOf(changed, ...ledger()), named(field));
+        of((step) => ({ [field]: step[field] + (index === 3 ? 1 : 0) - (index === 0 ? 1 : 0) }))(changed);
+        if (index === 0 || index === 3) assert.match(await flawOf(changed, ...ledger()), named(field));
       }
     }
     for (const [part, change] of parts) {

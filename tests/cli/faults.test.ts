@@ -1,4 +1,4 @@
-// A client on a bad day: answers get lost, money lacks, the service is down. It says what to do, and never pays twice.
+// A client under faults: answers get lost, money lacks, the service is down. It says what to do, and never pays twice.
 import assert from "node:assert/strict";
 import { chmodSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";

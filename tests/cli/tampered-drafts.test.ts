@@ -1,4 +1,4 @@
-// The service's address may answer with malice: each draft here is changed on its way, in one thing. The client
+// The service's address may answer with malice: each draft here is changed in transit, in one thing. The client
 // signs none of them.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -84,9 +84,9 @@ function replaced(text: string, from: string, to: string): string {
   return text.replaceAll(from, to);
 }
 
-/** Gives the output at this place more, or less. */
-function paying(transaction: string, place: number, more: bigint): string {
-  const output = read(transaction).body.outputs[place];
+/** Gives the output at this index more, or less. */
+function paying(transaction: string, index: number, more: bigint): string {
+  const output = read(transaction).body.outputs[index];
   assert.ok(output);
   const before = hex(output.raw);
   const { lovelace } = output.value;

@@ -173,9 +173,9 @@ export async function passTo(world: World, id: string, deadline: string, after =
 /** A buyer's own request, made without the service, of the escrow after its lock or after this step. */
 export async function requestRefund(world: World, id: string, buyer: Wallet, step = id): Promise<void> {
   const { address } = (await purchase(world, id)).escrow as { address: string };
-  const place = { state: world.state, ledger: world.ledger.url };
-  const escrow = await escrowIn(place.ledger, address, step);
-  await act(place, "request-refund", escrow, [], seedHex(buyer.keys.payment));
+  const stack = { state: world.state, ledger: world.ledger.url };
+  const escrow = await escrowIn(stack.ledger, address, step);
+  await act(stack, "request-refund", escrow, [], seedHex(buyer.keys.payment));
   // It is told of as before.
   await purchase(world, id);
 }
@@ -184,6 +184,6 @@ export async function requestRefund(world: World, id: string, buyer: Wallet, ste
 export async function sellerDoes(world: World, id: string, action: string, ...more: string[]): Promise<string> {
   const { escrow, events } = await purchase(world, id);
   const { address } = escrow as { address: string };
-  const place = { state: world.state, ledger: world.ledger.url };
-  return act(place, action, await escrowIn(place.ledger, address, events.at(-1)?.txHash ?? id), more);
+  const stack = { state: world.state, ledger: world.ledger.url };
+  return act(stack, action, await escrowIn(stack.ledger, address, events.at(-1)?.txHash ?? id), more);
 }

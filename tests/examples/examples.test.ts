@@ -43,15 +43,15 @@ const dependencies = (of: string): Record<string, string> =>
 
 /** As npm would: a folder is copied whole, another package is the one that is installed for the tests. */
 function install(name: string, version: string): void {
-  const place = join(folder, "node_modules", name);
-  mkdirSync(dirname(place), { recursive: true });
+  const target = join(folder, "node_modules", name);
+  mkdirSync(dirname(target), { recursive: true });
   if (version.startsWith("file:")) {
-    cpSync(join(EXAMPLES, version.slice(5)), place, { recursive: true });
+    cpSync(join(EXAMPLES, version.slice(5)), target, { recursive: true });
     return;
   }
   const home = [root, join(root, "tests/outsiders")].find((at) => dependencies(at)[name] === version);
   assert.ok(home, `${name} ${version} is not what the tests install`);
-  symlinkSync(join(home, "node_modules", name), place);
+  symlinkSync(join(home, "node_modules", name), target);
 }
 
 const example = (name: string, args: string[], env: Record<string, string> = {}): Promise<Ran> =>

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { root } from "../../scripts/stack.ts";
 
-const PLACES = [
+const PATHS = [
   process.env.CHROMIUM,
   "/usr/bin/chromium",
   "/usr/bin/chromium-browser",
@@ -15,7 +15,7 @@ const PLACES = [
 const ALONE = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export function startBrowser(): Promise<Browser> {
-  const executablePath = PLACES.find((place) => place && existsSync(place));
+  const executablePath = PATHS.find((path) => path && existsSync(path));
   if (!executablePath) throw new Error("no Chromium: scripts/setup.sh browser installs it, or name one in CHROMIUM");
   const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...ALONE];
   return chromium.launch({ executablePath, args });

@@ -63,7 +63,7 @@ export const post = (
 /** How long a request is made again whose answer was not read. */
 const READING_MS = 30_000;
 
-/** The answer to a request that is refused before it was read whole: who is still sending seldom gets to read it. */
+/** The answer to a request that is refused before it was read whole: a client that is still sending seldom reads it. */
 export async function untilRead(request: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = Date.now() + READING_MS; ; ) {
     try {
@@ -78,8 +78,8 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
 const ANSWERING_MS = 180_000;
 
 /**
- * The answer to a request that is made again as long as it is 503: when each such answer says, later each time, and not all
- * at once. On a busy machine the local ledger may take longer than the service waits for any provider.
+ * The answer to a request that is repeated while it is 503, when each such answer says. Repeats slow down and spread. On a
+ * busy machine the local ledger may take longer than the service waits for any provider.
  */
 export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
   const deadline = Date.now() + ANSWERING_MS;

@@ -131,7 +131,7 @@ export async function makeOut(
   return { header: encodePaymentSignatureHeader(payload), payload, tx: txHash, cbor };
 }
 
-/** Sends a payment and waits for what becomes of it. */
+/** Sends a payment and waits for the answer. */
 export const present = (
   world: Pick<World, "api">,
   listing: { id: string },

@@ -1,4 +1,4 @@
-// What becomes of payments whose block is late, whose buyer hangs up, whose submission is lost, or whose block is rolled
+// Payments whose block is late, whose buyer hangs up, whose submission is lost, or whose block is rolled
 // back. Blocks are made only when a test asks for one, so that all these payments wait through the same 45 seconds.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { type Query, readContents, readRows } from "../../scripts/backup/reading.ts";
 import { migrated, tablesOf } from "../../scripts/backup/schema.ts";
 import { contentInserts, inserts } from "../../scripts/backup/sql.ts";
-import { backup, KEPT, type Place, restore } from "../../scripts/backup.ts";
+import { backup, KEPT, type KeptDatabase, restore } from "../../scripts/backup.ts";
 import { Target } from "../../scripts/deploy/target.ts";
 import { root } from "../../scripts/stack.ts";
 import { type Bought, open as signedIn } from "../accounts/account.ts";
@@ -27,9 +27,9 @@ const LONG = "it's a «prompt» — ✨🎨 \u{10ffff}; --\r\n".repeat(9_000);
 
 describe("the databases of a used service", { timeout: 1_500_000 }, () => {
   let world: World;
-  let places: Place[];
+  let databases: KeptDatabase[];
   const folder = mkdtempSync(join(tmpdir(), "surety-backup-"));
-  const file = ({ worker }: Place) => join(folder, `${worker.role}.sql`);
+  const file = ({ worker }: KeptDatabase) => join(folder, `${worker.role}.sql`);
   let [seller, payer]: Wallet[] = [];
   let paid: Listing & { content: string };
   let safe: Listing;
@@ -38,7 +38,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
 
   before(async () => {
     world = await startWorld({ escrow: true, watcher: {}, arbiter: true });
-    places = KEPT.map((worker) => ({ target: new Target("production"), worker, local: world.state }));
+    databases = KEPT.map((worker) => ({ target: new Target("production"), worker, local: world.state }));
     seller = world.person("creator");
     payer = await world.buyer();
     paid = await list(world.api, seller, { content: LONG, title: "Aurora's «hero»" });
@@ -82,12 +82,12 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
   });
 
   const backUp = async () => {
-    for (const place of places) await backup(place, file(place));
+    for (const kept of databases) await backup(kept, file(kept));
   };
   const loseAndRestore = async () => {
     await world.stack.killWorkers();
     rmSync(join(world.state, "workers/v3/d1"), { recursive: true });
-    for (const place of places) await restore(place, file(place));
+    for (const kept of databases) await restore(kept, file(kept));
     await world.stack.startWorkers();
   };
 
@@ -95,7 +95,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     const before = await shown();
     const etag = (await send(`${world.api}/listings`)).headers.get("etag");
     await backUp();
-    const text = readFileSync(file(places[1] as Place), "utf8");
+    const text = readFileSync(file(databases[1] as KeptDatabase), "utf8");
     assert.ok(
       text.split("\n").every((line) => line.length < 100_000),
       "no statement is longer than D1 takes",
@@ -147,7 +147,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
   });
 
   it("are not restored over existing ones", async () => {
-    for (const place of places.slice(1)) await assert.rejects(restore(place, file(place)), /is not empty/);
+    for (const kept of databases.slice(1)) await assert.rejects(restore(kept, file(kept)), /is not empty/);
   });
 });
 

@@ -186,7 +186,7 @@ describe("the paywall's page", () => {
     await pay(page).click();
     const stages = page.locator(".stages > li");
     await stages.and(page.locator("[aria-current=step]")).filter({ hasText: "Confirming on the network" }).waitFor();
-    assert.equal(await page.locator("#choose").isVisible(), false, "the steps stand in place of the form");
+    assert.equal(await page.locator("#choose").isVisible(), false, "the steps replace the form");
     assert.match((await stages.first().getAttribute("class")) ?? "", /done/);
     await page.getByText(/Elapsed: [1-9]\d* s/).waitFor();
     await page.getByText("You may close this page").waitFor();

@@ -1,5 +1,5 @@
-// A purchase's page as its buyer meets it: in Chromium, with a wallet that a real key and the local ledger are behind, on a
-// ledger whose time is moved. The seller acts by hand.
+// A purchase's page as its buyer sees it, in Chromium. The wallet has a real key, and the local ledger's time can be
+// moved. The seller acts by hand.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
@@ -50,9 +50,9 @@ async function bought(title: string): Promise<{ buyer: Wallet; id: string }> {
 /** The seller posts the hash of something else than what was delivered. */
 async function deliverWrong(id: string): Promise<void> {
   const { events, escrow } = await purchaseOf(id);
-  const place = { state: world.state, ledger: world.ledger.url };
+  const stack = { state: world.state, ledger: world.ledger.url };
   const output = await escrowIn(world.ledger.url, escrow.address, events.at(-1)?.txHash ?? id);
-  await act(place, "post-result", output, ["--result", "66".repeat(32)]);
+  await act(stack, "post-result", output, ["--result", "66".repeat(32)]);
 }
 
 /** Moves the ledger's time to just after a deadline. */

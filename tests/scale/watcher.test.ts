@@ -90,13 +90,13 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     sales.books.submitted(unseen);
     sales.database.exec("UPDATE chain_reading SET height = 0, position = -1");
 
-    const place = () => sales.books.count("SELECT height * 100000 + position FROM chain_reading");
+    const position = () => sales.books.count("SELECT height * 100000 + position FROM chain_reading");
     const ticks: Tick[] = [];
-    for (let at = place(); ; at = place()) {
+    for (let at = position(); ; at = position()) {
       const report = await tick();
       ticks.push(report);
       if (report.read === 0) break;
-      assert.ok(place() > at, "each tick reads on");
+      assert.ok(position() > at, "each tick reads on");
       await world.ledger.block();
     }
     await sales.untilQuiet(tick);

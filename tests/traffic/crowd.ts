@@ -181,7 +181,7 @@ export class Crowd {
     console.error(`stolen: ${answer.url} ${settlementOf(answer).transaction}: ${new Error("by").stack}`);
   }
 
-  /** A payment seen on its way, presented by a thief, who knows the transaction and not the header that came with it. */
+  /** An unconfirmed payment, presented by a thief, who knows the transaction and not the header that came with it. */
   async #copies(): Promise<void> {
     const seen = this.#public.at(-1 - this.#random.below(Math.max(1, Math.min(5, this.#public.length))));
     if (!seen) return;
@@ -303,10 +303,10 @@ export class Crowd {
   /** Has the content, and wants the money back, too: asks for it before there is a result. */
   async #asksBack(): Promise<void> {
     const { id, wallet } = await this.#bought("protected");
-    const place = { state: this.#world.state, ledger: this.#world.ledger.url };
-    const escrow = await escrowIn(place.ledger, this.escrow, id);
+    const stack = { state: this.#world.state, ledger: this.#world.ledger.url };
+    const escrow = await escrowIn(stack.ledger, this.escrow, id);
     this.#figures["hostile transactions"] += 1;
-    await act(place, "request-refund", escrow, ["--no-wait"], seedHex(wallet.keys.payment));
+    await act(stack, "request-refund", escrow, ["--no-wait"], seedHex(wallet.keys.payment));
   }
 
   /** One verdict again and again, by a buyer without a service wallet. */

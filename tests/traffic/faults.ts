@@ -1,4 +1,4 @@
-// The chain provider's bad days, chosen at random, and how many requests met them.
+// The chain provider's faults, chosen at random, and how many requests met them.
 import { json, send } from "../helpers/http.ts";
 import type { Fault } from "../helpers/ledger.ts";
 import type { Random } from "../helpers/random.ts";

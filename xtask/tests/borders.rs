@@ -1,4 +1,4 @@
-//! Which crate may know what, held against what Cargo says: the runtime, the network, clocks and randomness come to
+//! Which crate may know what, checked by Cargo's metadata. The runtime, the network, clocks and randomness come to
 //! domain crates as parameters and ports, never as dependencies. What `std` offers of them, clippy.toml refuses.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]

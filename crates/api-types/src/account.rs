@@ -271,7 +271,7 @@ pub struct PurchaseRequest {
     /// Until when the request, or its approval, is good: POSIX ms.
     #[serde(with = "Millis")]
     pub expires_at: u64,
-    /// The payment, where the approval is used.
+    /// The purchase for which the approval was used, once a block has its payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx: Option<TxHash>,
 }

@@ -4,7 +4,7 @@
 //! request ──> the output on the chain ──walk back──> its lock         (walk.rs)
 //!               │ evidence, kept if it is what the seller posted       (weigh.rs)
 //!               v
-//!   no verdict <── verdict ──fixed for good──> award ──> signed, until the window opens
+//!   no verdict <── verdict ──made permanent──> award ──> signed, until the window opens
 //!                                                └──> split signed, written to the outbox, submitted   (payout.rs)
 //! ```
 //!
@@ -104,7 +104,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         self.carry_out(&disputed, award, None).await
     }
 
-    /// Fixes an award for good; where another request was faster, its award.
+    /// Fixes an award permanently; where another request was faster, its award.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
         let batch = vec![statements::fix_award(own, award, self.now)?, statements::award(own)];
         let [_, fixed] = exactly(self.database.batch(batch).await?)?;

@@ -116,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_is_sent() {
+    fn a_request_reads_back_as_sent() {
         assert_eq!(fields::<RequestBody>(), fields::<ResolveRequest>());
         assert_eq!(fields::<ListingNamed>(), fields::<DisputedListing>());
     }
 
     #[test]
-    fn what_is_missing_or_of_another_type_is_named() {
+    fn a_missing_field_or_one_of_another_type_is_named() {
         for field in ["ref", "listing", "output"] {
             let mut missing = whole();
             missing.as_object_mut().unwrap().remove(field);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn a_body_that_is_no_object_is_refused() {
         for body in ["", "[]", "null", "\"x\"", "{", "{}x"] {
             assert_eq!(parse(body.as_bytes()).unwrap_err().to_string(), "the body must be a JSON object");
         }

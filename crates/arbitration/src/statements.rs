@@ -61,7 +61,7 @@ pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Statement {
     )
 }
 
-/// Fixes an award for good, unless one is fixed.
+/// Fixes an award permanently, unless one is fixed.
 pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Statement, DatabaseError> {
     let json = serde_json::to_string(award).map_err(|error| DatabaseError(format!("an award: {error}")))?;
     let sql = "INSERT INTO awards (escrow, award, decided_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides on what was sent. The hash of an output that is what the seller posted is kept for good; where another is sent
+    /// Decides on what was sent. The hash of an output that is what the seller posted is kept permanently; where another is sent
     /// later, the kept one counts.
     pub(crate) async fn weigh(
         &self,

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_however_they_are_nested() {
+    fn nested_values_are_counted() {
         for unit in ["0,", "[],", "[0],", r#""","#, r#"{"":0},"#, r#"{"a":[{"b":[]}]},"#] {
             let list = |count: usize| format!("[{}0]", unit.repeat(count));
             assert!(!has_more_values(list(100).as_bytes(), 1_000), "{unit}");

@@ -5,8 +5,8 @@
 //!                               (this crate)      (WebCrypto in the workers, `Native` elsewhere)
 //! ```
 //!
-//! Verifiers agree on honest signatures and differ on crafted ones. With the encodings that [`strict`] refuses out of
-//! the way, every verifier that checks `[S]B = R + [h]A` without multiplying by the cofactor gives the answer of
+//! Verifiers agree on honest signatures and differ on crafted ones. [`strict`] first refuses some encodings. Of the
+//! rest, every verifier that checks `[S]B = R + [h]A` without multiplying by the cofactor gives the answer of
 //! libsodium, which is the Cardano ledger's. WebCrypto (BoringSSL) and [`Native`] are such verifiers.
 
 use std::fmt;

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_over_the_supply_is_refused_however_long() {
+    fn an_amount_over_the_supply_is_refused_at_any_length() {
         assert_eq!("45000000000000001".parse::<Lovelace>(), Err(LovelaceError::TooLarge));
         assert_eq!("9".repeat(400).parse::<Lovelace>(), Err(LovelaceError::TooLarge));
         assert_eq!("45000000000000000".parse(), Ok(Lovelace::MAX));

@@ -102,7 +102,7 @@ mod tests {
     /// `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and `SlotConfigs` of cardano-client-lib
     /// (bloxbean) write it.
     #[test]
-    fn each_network_has_the_figures_that_its_genesis_and_the_standards_name() {
+    fn each_network_has_the_constants_of_its_genesis_and_the_standards() {
         type Figures = (&'static str, &'static str, u8, u32, &'static str, u64, u64);
         const FIGURES: [Figures; 3] = [
             ("cardano:mainnet", "cip34:1-764824073", 1, 764_824_073, "addr", 4_492_800, 1_596_059_091_000),

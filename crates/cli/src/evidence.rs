@@ -3,7 +3,7 @@
 //! ```text
 //! service (public routes) ──> purchase, listing, contract ┐
 //! chain ──> each transaction's bytes                      ├─> evidence, checked before it is written
-//! this wallet's folder ──> the receipt, where it has one  ┘
+//! this wallet's folder ──> terms and receipt, if it has   ┘
 //! ```
 //!
 //! Nothing of what was bought is in it.
@@ -30,7 +30,7 @@ use crate::{
     failure::Failure,
     redelivery::unlock,
     service::{Ask, Listing},
-    settling::Purchased,
+    settling::{Purchased, Terms},
     verify::evidence::{Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, shown},
 };
 
@@ -84,13 +84,24 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     let purchase: Purchase = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
     let listing: ListingId =
         purchase.listing_id.parse().map_err(|_| Failure::Refused("the service names no listing".into()))?;
-    let (listed, _) = shop.service.listing(&listing)?;
-    let mut evidence = evidence(shop, &purchase, &listed)?;
-    if purchase.mode == DeliveryMode::Protected {
-        evidence.quote = Some(quote(shop, &listing, &evidence)?);
+    let (receipt, terms) = kept(shop, &purchase)?;
+    let instant = purchase.mode == DeliveryMode::Instant;
+    let facts = match &terms {
+        Some(Terms { content_hash, price, accepted }) => ListingFacts {
+            id: listing.to_string(),
+            content_hash: *content_hash,
+            price_lovelace: *price,
+            seller_address: accepted.pay_to.parse().ok().filter(|_| instant),
+        },
+        None => facts_of(shop.service.listing(&listing)?.0, instant),
+    };
+    let mut evidence = evidence(shop, &purchase, facts)?;
+    if !instant {
+        let offered = terms.map_or_else(|| offered(shop, &listing), |terms| Ok(terms.accepted))?;
+        evidence.quote = Some(quote(offered, &evidence)?);
     }
     complete(&mut evidence, &blueprint)?;
-    evidence.receipt = receipt(shop, &id)?;
+    evidence.receipt = receipt;
     check(&evidence, &blueprint, None)?;
     let file = json!(evidence);
     if let Some(path) = &arguments.out {
@@ -102,23 +113,38 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     shop.tell.result(&file, &format!("{file:#}"))
 }
 
+/// The receipt and the terms of a purchase, if this wallet made it and kept them.
+fn kept(shop: &Shop, purchase: &Purchase) -> Result<(Option<Receipt>, Option<Terms>), Failure> {
+    let kept = Purchased::kept(shop, &purchase.id)?.filter(|kept| kept.api == shop.service.base());
+    let Some(Purchased { receipt, terms, .. }) = kept else { return Ok((None, None)) };
+    // A wallet that owned the listing already may have accepted another mode than it bought by.
+    let is_protected = purchase.mode == DeliveryMode::Protected;
+    let terms = terms.filter(|terms| terms.accepted.extra.escrow().is_some() == is_protected);
+    let Some(jws) = receipt else { return Ok((None, terms)) };
+    let did: Value = shop.service.json("GET", "/.well-known/did.json", Ask::default())?;
+    Ok((Receipt::of(jws, &did), terms))
+}
+
+fn facts_of(listed: Listing, instant: bool) -> ListingFacts {
+    ListingFacts {
+        id: listed.id,
+        content_hash: listed.content_hash,
+        price_lovelace: listed.price_lovelace,
+        seller_address: instant.then_some(listed.seller_address),
+    }
+}
+
 /// What service and chain say of a purchase; its steps say nothing yet beside their transactions.
-fn evidence(shop: &Shop, purchase: &Purchase, listed: &Listing) -> Result<Evidence, Failure> {
+fn evidence(shop: &Shop, purchase: &Purchase, listing: ListingFacts) -> Result<Evidence, Failure> {
     let mut txs: Vec<TxHash> = vec![];
     for event in purchase.events.iter().filter(|event| event.status != CREATOR_PAID) {
         if !txs.contains(&event.tx_hash) {
             txs.push(event.tx_hash);
         }
     }
-    let instant = purchase.mode == DeliveryMode::Instant;
     Ok(Evidence {
         version: VERSION,
-        listing: ListingFacts {
-            id: listed.id.clone(),
-            content_hash: listed.content_hash,
-            price_lovelace: listed.price_lovelace,
-            seller_address: instant.then_some(listed.seller_address),
-        },
+        listing,
         purchase: PurchaseFacts {
             id: purchase.id,
             mode: purchase.mode,
@@ -146,14 +172,21 @@ fn step(shop: &Shop, tx: &TxHash) -> Result<Step, Failure> {
     })
 }
 
-/// The quote that the lock was made under: the offer of now, with the terms and the signature in the lock's datum.
-fn quote(shop: &Shop, listing: &ListingId, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
-    let refused = |why: String| Failure::Refused(format!("the quote cannot be collected: {why}"));
+fn refused(why: String) -> Failure {
+    Failure::Refused(format!("the quote cannot be collected: {why}"))
+}
+
+/// The protected offer of a listing that is for sale.
+fn offered(shop: &Shop, listing: &ListingId) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
     let header = answer.header("payment-required").ok_or_else(|| answer.failure())?;
     let required: PaymentRequired = decode_header(header).map_err(|error| refused(error.to_string()))?;
     let offered = required.accepts.into_iter().find(|entry| entry.extra.escrow().is_some());
-    let offered = offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))?;
+    offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))
+}
+
+/// The quote that the lock was made under: any offer of the listing, with the terms and the signature in the lock's datum.
+fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
     let datum = locked(evidence, &offered.pay_to, extra).ok_or_else(|| refused("nothing is locked under it".into()))?;
     let nonce = datum.seller_nonce.as_slice().try_into().ok();
@@ -203,14 +236,6 @@ fn complete(evidence: &mut Evidence, blueprint: &Blueprint) -> Result<(), Failur
     }
     evidence.decision = decision;
     Ok(())
-}
-
-/// The receipt of a purchase that this wallet made, where it kept one and the service still publishes its key.
-fn receipt(shop: &Shop, id: &TxHash) -> Result<Option<Receipt>, Failure> {
-    let kept = Purchased::kept(shop, id)?.filter(|kept| kept.api == shop.service.base());
-    let Some(jws) = kept.and_then(|kept| kept.receipt) else { return Ok(None) };
-    let did: Value = shop.service.json("GET", "/.well-known/did.json", Ask::default())?;
-    Ok(Receipt::of(jws, &did))
 }
 
 /// Checks evidence, and says what it shows.

@@ -1,4 +1,4 @@
-//! A signed payment on its way: kept, sent, and forgotten when its end is known.
+//! A signed payment without a known outcome: kept, sent, and forgotten when its end is known.
 
 use std::{
     path::PathBuf,
@@ -11,6 +11,7 @@ use cardano::{ContentHash, Lovelace, TxHash, TxRef, keys::SigningKey, slots::Mil
 use market::{DeliveryMode, ListingId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use x402_cardano::wire::{PaymentRequirements, decode_header};
 
 use crate::{
     Shop,
@@ -66,6 +67,12 @@ impl Pending {
         shop.home.remove(&Self::name(&self.listing))
     }
 
+    fn terms(&self) -> Option<Terms> {
+        let payload: Value = decode_header(&self.header).ok()?;
+        let accepted = serde_json::from_value(payload.get("accepted")?.clone()).ok()?;
+        Some(Terms { content_hash: self.content_hash, price: self.price, accepted })
+    }
+
     fn name(listing: &ListingId) -> String {
         format!("pending/{listing}.json")
     }
@@ -79,6 +86,18 @@ pub struct Purchased {
     /// The receipt that the service signed: a compact JWS.
     #[serde(default)]
     pub receipt: Option<String>,
+    /// What it was bought under: a listing that is taken off sale no longer shows it.
+    #[serde(default)]
+    pub terms: Option<Terms>,
+}
+
+/// What a purchase was bought under.
+#[derive(Deserialize, Serialize)]
+pub struct Terms {
+    pub content_hash: ContentHash,
+    pub price: Lovelace,
+    /// The entry of `accepts` that was paid.
+    pub accepted: PaymentRequirements,
 }
 
 impl Purchased {
@@ -226,7 +245,8 @@ fn deliver(shop: &Shop, pending: &Pending, answer: &Answer, out: Option<&PathBuf
         "alreadyOwned": false, "contentHash": pending.content_hash, "asListed": as_listed,
     });
     hand_over(shop, told, &answer.body, out)?;
-    let purchased = Purchased { api: pending.api.clone(), listing: listing.clone(), receipt: receipt_in(answer) };
+    let (api, receipt, terms) = (pending.api.clone(), receipt_in(answer), pending.terms());
+    let purchased = Purchased { api, listing: listing.clone(), receipt, terms };
     shop.home.write(&Purchased::name(&tx), &purchased)?;
     // Who delivers something else may not have handed the payment in: it is kept while it could still be used.
     if as_listed || !matches!(fate(shop, pending)?, Fate::Open) {

@@ -54,7 +54,7 @@ impl ErrorAnswer {
         Self::with(400, text)
     }
 
-    /// 401 with `WWW-Authenticate`: who asks is not known.
+    /// 401 with `WWW-Authenticate`: the client is not known.
     pub fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
         Self { header: Some(("www-authenticate", "Bearer".into())), ..Self::with(401, text) }
     }

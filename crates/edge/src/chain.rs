@@ -71,7 +71,7 @@ const BYTES_PER_CALL: usize = 128 << 10;
 enum Length {
     /// The maker of a transaction, for a fee.
     AsMade,
-    /// A sender of outputs to a wallet, who gives them away for good.
+    /// A sender of outputs to a wallet, who gives them away.
     AsGiven,
 }
 
@@ -94,7 +94,7 @@ pub struct Blockfrost {
 }
 
 thread_local! {
-    /// What this isolate was told lately, by each provider.
+    /// What each provider told this isolate recently.
     static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
 }
 

@@ -1,7 +1,8 @@
 //! The store of challenges in Workers KV.
 //!
 //! KV shows a new key at once where it was written, and within a minute elsewhere
-//! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>): who answers from another place asks for a new challenge.
+//! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>). A client that answers from another location asks
+//! for a new challenge.
 
 use std::{pin::pin, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Who may call the chain's provider next, before anything is paid: the client that called it least lately.
+//! Who may call the chain's provider next, before anything is paid: the client that called it least recently.
 //!
 //! An isolate makes so many such calls in ten seconds. A client alone has all of them. Where several wait, the one that asks
 //! for least goes first. Payments that are claimed do not wait here.

@@ -1,5 +1,5 @@
-//! Requests and answers as they cross into the runtime and back: an answer in one crossing, headers and all, where the
-//! `worker` crate's types take one for each of them.
+//! Requests and answers as they cross into the runtime and back. An answer crosses once, headers and all, where the
+//! `worker` crate's types cross for each of them.
 //!
 //! ```text
 //! entry.js ── request, method, url ──> serve ──> the worker's future, polled once
@@ -208,7 +208,7 @@ impl KeptText {
     }
 }
 
-/// An answer on its way out.
+/// An answer that is being sent.
 #[derive(Clone, Debug)]
 pub struct Response {
     status: u16,

@@ -30,8 +30,8 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
-    /// Counts with a budget of so many outside calls; with `reads`, they also say which statements were run and how many
-    /// rows each read, for those who look for scans.
+    /// Counts with a budget of so many outside calls. With `reads`, they also list the statements and the rows that
+    /// each read, to find scans.
     #[must_use]
     pub fn new(calls: u32, reads: bool) -> Self {
         Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))

@@ -39,8 +39,8 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Whether the contract refuses every award with this among its signatures: for its headers' length, or because
-    /// an arbiter's signature of another size than Ed25519's ends the script.
+    /// Whether the contract refuses every award with this among its signatures. Its headers are too long, or an
+    /// arbiter's signature of another size than Ed25519's ends the script.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))

@@ -1,5 +1,5 @@
-//! The buyer's collateral: lovelace locked beyond the price so that the output can still be carried forward when the
-//! datum has grown by a result and cooldowns (scheme document, "Collateral").
+//! The buyer's collateral (scheme document, "Collateral"). It is lovelace locked beyond the price, so that the output
+//! can be continued when a result and cooldowns have grown its datum.
 
 use cardano::{Lovelace, params::ProtocolParameters};
 
@@ -18,7 +18,7 @@ const SOME_TIME: u64 = u64::MAX >> 11;
 /// Growing collateral grows the datum by some bytes, at most once per width of an integer.
 const ROUNDS: usize = 5;
 
-/// The least lovelace with which this escrow can be carried forward once it holds a result and both cooldowns: the
+/// The least lovelace with which this escrow can be continued once it holds a result and both cooldowns. It is the
 /// ledger's minimum for that output at a script address. `None` out of range.
 #[must_use]
 pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {

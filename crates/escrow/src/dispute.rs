@@ -80,8 +80,8 @@ pub fn output_reference(reference: &TxRef) -> PlutusData {
     constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
 }
 
-/// The output that this datum names, in whichever encoding: the contract compares data, not bytes, and the sender of what
-/// the arbiters signed chooses how payouts are tagged.
+/// The output that this datum names, in any encoding. The contract compares data, not bytes, and the submitter of an
+/// award chooses how payouts are tagged.
 pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, InvalidDatum> {
     const TAG: &str = "output reference";
     let mut reader = DataReader::new(cbor)?;

@@ -82,7 +82,7 @@ pub enum Step {
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The contract would refuse it, now or for ever.
+    /// The contract would refuse it, now or permanently.
     #[error(transparent)]
     Refused(#[from] ContractRefusal),
     /// Possible from this time on, or from the first block after it.

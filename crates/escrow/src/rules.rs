@@ -1,4 +1,4 @@
-//! The contract's rules as one table: who may do what, from which state, when, and what becomes of the escrow.
+//! The contract's rules as one table: who may do what, from which state, when, and the escrow afterwards.
 //!
 //! The planner builds transactions from it, and the tests hold every compiled contract against it. When an
 //! action is possible is a [`Window`].
@@ -53,7 +53,7 @@ pub enum ResultIs {
     Any,
 }
 
-/// What becomes of the escrow.
+/// The escrow afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// It goes on, with at least its value: the actor's cooldown starts anew, the other's is lifted.

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn an_award_counts_for_who_got_more_in_tagged_outputs() {
+    fn an_award_counts_for_the_party_with_more_in_tagged_outputs() {
         let disputed = escrow(State::Disputed);
         let tag = || Some(to_cbor(&output_reference(&disputed.utxo.reference)));
         let other_tag = Some(to_cbor(&output_reference(&TxRef { index: 9, ..disputed.utxo.reference })));

@@ -1,5 +1,5 @@
-//! `LZString.compressToUint8Array`, as `lz_str` has it, in a tenth of its time: each quote is compressed once, and a map of
-//! phrases was what most of that went into.
+//! `LZString.compressToUint8Array`, as `lz_str` has it, in a tenth of its time. Each quote is compressed once, and most
+//! of the time went into a map of phrases.
 //!
 //! Phrases are nodes of a tree, numbered as they come up; a code is its node's number. What follows one is a chain of
 //! siblings, few in texts of few characters.

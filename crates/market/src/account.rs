@@ -325,7 +325,7 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of a live session's account, and when its agents ask, unless that stays as it is; the account then, if
+/// Sets the limits of a live session's account, and its approval price, if one is given. Returns the account then, if
 /// there is such a session.
 ///
 /// # Errors

@@ -203,8 +203,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         tip: &Tip,
         parameters: &ProtocolParameters,
     ) -> Option<Lovelace> {
-        /// What our contract takes for an action after which the escrow goes on, and for one that ends it: measured on the
-        /// local ledger, margin included, rounded up. Another contract may take more.
+        /// The execution units of an action that continues the escrow, and of one that ends it. They were measured on
+        /// the local ledger and rounded up with a margin. Another contract may take more.
         const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
         const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);

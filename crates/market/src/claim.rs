@@ -103,7 +103,7 @@ pub enum Blocked {
     Paying { tx: TxHash },
     /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
     Restoring,
-    /// A payment of the buyer's for the listing failed, and may be in a block all the same: the chain must be asked first.
+    /// A payment of the buyer's for the listing failed, and may still be in a block: the chain must be asked first.
     Unresolved,
     /// Another recent payment of the service wallet for the listing failed since this one was built.
     Superseded,

@@ -257,7 +257,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 let ours = self.seller.is_some() && datum.seller.key_address() == self.seller;
                 if ending == Ending::Refunded && unanswered && ours {
                     recorded.alarms.push(format!(
-                        "{} was refunded because no result was posted in time: its creator's reputation fell",
+                        "{} was refunded because no result was posted in time: its seller's reputation fell",
                         watched.purchase
                     ));
                 }

@@ -40,11 +40,11 @@ pub enum SpendRefused {
     #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
     SignedOut,
     /// Over the limit per purchase.
-    #[error("over the limit of {} per purchase: raise it on the account's page (PUT /me/agent-limits)", limit.display_tada())]
+    #[error("over the limit of {} per purchase: raise it on your account page, under Spending limits", limit.display_tada())]
     PerPayment { limit: Lovelace },
     /// Over the daily budget.
     #[error(
-        "over the daily limit: {} of {} are spent today (UTC); raise it on the account's page (PUT /me/agent-limits) or try again tomorrow",
+        "over the daily limit: {} of {} are spent today (UTC); raise it on your account page, under Spending limits, or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
     Daily {

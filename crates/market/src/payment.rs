@@ -135,7 +135,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// The statement that reads the buyer's failed payments for a listing that may be in a block all the same, oldest and
+/// The statement that reads the buyer's failed payments for a listing that may still be in a block, oldest and
 /// newest first, as [`PaymentRecord`]s. Others may have submitted them, or the provider lagged. Not those that this
 /// wallet made within the last hour, which the next payment excludes by spending what they spend
 /// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.
@@ -177,8 +177,8 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 
-/// The statement that notes that content was delivered for a payment, where the database has it and it is short enough to
-/// be read in the same batch ([`crate::contents::MOST_HELD`]).
+/// The statement that marks a payment's content as delivered, if the database has it and it is short enough to be read
+/// in the same batch ([`crate::contents::MOST_HELD`]).
 #[must_use]
 pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
     statement!(

@@ -59,8 +59,9 @@ fn requests(which: &str) -> String {
            'priceLovelace', CAST(r.price AS TEXT), 'clientName', g.client_name, \
            'status', CASE WHEN NOT {UNUSED} THEN 'used' WHEN r.approved IS NULL THEN 'waiting' \
              WHEN r.approved THEN 'approved' ELSE 'declined' END, \
-           'expiresAt', CAST(r.expires_at_ms AS TEXT), 'tx', iif({UNUSED}, NULL, r.tx_id)) \
+           'expiresAt', CAST(r.expires_at_ms AS TEXT), 'tx', p.id) \
          FROM purchase_requests r JOIN oauth_grants g ON g.id = r.grant_id JOIN listings l ON l.id = r.listing_id \
+         LEFT JOIN purchases p ON p.id = r.tx_id \
          WHERE g.revoked_at_ms IS NULL AND {which}"
     )
 }

@@ -6,8 +6,8 @@
 //!                        └── not yet          └── not yet
 //! ```
 //!
-//! Before its result is in a block the buyer of a protected sale could take the money back: so no content is out before
-//! the seller is safe.
+//! Before the result is in a block the buyer of a protected sale could take the money back. So no content is released
+//! before the seller is safe.
 
 use api_types::PurchaseStatus as Status;
 use cardano::slots::{Millis, SlotConfig};

@@ -87,7 +87,7 @@ pub struct ResultPoster<'a, D, C> {
 struct Posting {
     /// The output that it is now, as far as is recorded.
     output: Option<TxRef>,
-    /// The result that is under way, or in a block.
+    /// The result that is pending, or in a block.
     result: Option<Entry>,
 }
 
@@ -103,15 +103,15 @@ struct Funds {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
-    /// Posts this result of an accepted lock, unless one is under way. The entry that carries it.
+    /// Posts this result of an accepted lock, unless one is pending. The entry that carries it.
     ///
     /// # Errors
     /// Why not now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let mut follows = true;
         for attempt in 0..MAX_TRIES {
-            let (escrow, under_way) = self.escrow(lock).await?;
-            if let Some(entry) = under_way {
+            let (escrow, pending) = self.escrow(lock).await?;
+            if let Some(entry) = pending {
                 return Ok(entry);
             }
             let funds = self.funds().await?;
@@ -141,7 +141,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Err(PostError::Busy)
     }
 
-    /// The escrow as it is now, as far as is recorded, and the result that is under way for it.
+    /// The escrow as it is now, as far as is recorded, and the pending result for it.
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
         let read = statement!(
             format!(

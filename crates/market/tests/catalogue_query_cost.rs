@@ -199,7 +199,7 @@ fn an_offer_costs_the_same_beside_any_number_of_listings_of_the_same_content() {
 }
 
 #[test]
-fn an_offer_costs_the_same_however_often_its_seller_signed_it() {
+fn an_offer_costs_the_same_after_any_number_of_signatures() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     assert!((0..300).all(|number| offer(&db, number, "card", "content", Some(&number.to_string())).0));
     // A day later it is no more the same; until then it is the first of them.

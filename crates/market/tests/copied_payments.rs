@@ -447,7 +447,7 @@ fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
     }
 }
 
-/// The watcher looks while the payer's submission is on its way to the node.
+/// The watcher looks while the payer's submission has not reached the node.
 #[test]
 fn a_copy_that_claimed_first_opens_nothing_while_the_payers_submission_is_pending() {
     let world = World::new();

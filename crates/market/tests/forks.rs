@@ -154,8 +154,8 @@ fn a_sale_goes_on_as_it_is_while_another_deployment_takes_over() {
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
 }
 
-/// The buyer's step is in another node's fork, of this depth, from when the tick comes to this statement until it ends; the
-/// chain that stays never has it. What is told of the sale, in the tick and two hours later.
+/// The buyer's step is in another node's fork of this depth, from when the tick reaches this statement until it ends.
+/// The surviving chain never has it. What is told of the sale, in the tick and two hours later.
 fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash, Sales) {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));

@@ -1,4 +1,4 @@
-//! What rows that stay for ever cost clients and the watcher: steps of SQLite's machine, the same on any computer.
+//! What rows that are never deleted cost clients and the watcher: steps of SQLite's machine, the same on any computer.
 
 #![allow(
     clippy::unwrap_used,

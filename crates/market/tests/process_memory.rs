@@ -102,7 +102,7 @@ fn a_wallet_full_of_tokens_leaves_little_in_memory() {
     let _alone = alone();
     for (what, outputs) in [
         ("one heap", vec![laden(0, 60_000)]),
-        ("many heaps", (0..490).map(|index| laden(index, 110)).collect::<Vec<_>>()),
+        ("many objects", (0..490).map(|index| laden(index, 110)).collect::<Vec<_>>()),
     ] {
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();

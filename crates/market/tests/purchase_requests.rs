@@ -158,14 +158,15 @@ fn concurrent_claims_on_one_approval_grant_one() {
     let claims: Vec<Claim> = payments.iter().map(|payment| payment.claim(&world.db, NOON)).collect();
     assert_eq!(claims.iter().filter(|claim| is_new(claim)).count(), 1);
     let used = world.standing(&approved);
-    assert_eq!((used.status, used.tx), (RequestStatus::Used, Some(payments[0].tx())));
+    assert_eq!((used.status, used.tx), (RequestStatus::Used, None), "no purchase before its block");
     // What keeps others from it otherwise: that the listing is owned, or being paid for.
     step(&world.db, &payments[0].tx(), &Decision::Include(inclusion(1)));
+    assert_eq!(world.standing(&approved).tx, Some(payments[0].tx()));
     one(&world.db, "UPDATE purchases SET status = 'refunded' RETURNING id");
     for payment in &payments[1..] {
         assert_eq!(payment.claim(&world.db, NOON), UNAPPROVED, "the approval is used up");
     }
-    assert_eq!(world.answer(&approved, Answer::Approve, NOON).unwrap().status, RequestStatus::Used, "for good");
+    assert_eq!(world.answer(&approved, Answer::Approve, NOON).unwrap().status, RequestStatus::Used, "permanently");
     let again = world.ask(AGENT, 2, NOON).unwrap();
     assert_eq!(again.status, RequestStatus::Waiting);
     assert_ne!(again.id, approved.id);
@@ -184,6 +185,7 @@ fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
         let second = |coin| Paying { checked: 1, excluded: 1, ..world.paying(AGENT, coin) };
         assert_eq!(second(2).claim(&world.db, NOON + APPROVAL_MS), UNAPPROVED, "its hour is over");
         assert!(is_new(&second(2).claim(&world.db, NOON + 1)));
+        step(&world.db, &second(2).tx(), &Decision::Include(inclusion(1)));
         assert_eq!(world.standing(&approved).tx, Some(second(2).tx()));
     }
 }

@@ -496,7 +496,7 @@ fn a_creator_is_due_only_while_the_sale_is_won() {
     assert_eq!(due(&world), "1");
     let lock = world.payments[0].0;
     world.sends(Kind::Payout, &format!("payout:{lock}"), vec![lock]);
-    assert_eq!(due(&world), "1", "it is under way");
+    assert_eq!(due(&world), "1", "it is pending");
     world.settle();
     assert_eq!(due(&world), "0");
     world.forks(SETTLED_BLOCKS, 0);

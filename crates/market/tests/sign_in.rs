@@ -143,7 +143,7 @@ fn a_nearly_full_database_makes_no_new_account_and_short_sessions() {
 }
 
 #[test]
-fn a_sign_in_costs_the_same_however_many_sessions_are_over() {
+fn a_sign_in_costs_the_same_beside_any_number_of_expired_sessions() {
     let cost = |over: u32| {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         sign_up(&db, 1, NOON);

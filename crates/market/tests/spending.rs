@@ -263,7 +263,7 @@ fn a_purchase_by_the_owners_wallet_is_not_claimed_again() {
 }
 
 #[test]
-fn an_input_belongs_to_the_first_who_claims_it() {
+fn an_input_belongs_to_its_first_claim() {
     let (db, account, key) = market(5, 30);
     let [one_listing, other] = [list(&db, 1, 2 * ADA), list(&db, 2, 3 * ADA)];
     assert!(is_new(&paying(&account, &key, &one_listing, 1, 2 * ADA).claim(&db, NOON)));
@@ -330,7 +330,7 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
     let anew = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(Blocked::Superseded), "it may be in a block all the same");
+    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(Blocked::Superseded), "it may still be in a block");
     let anew = Paying { excluded: 1, ..anew };
     let second = Paying { terms_digest: terms, ..anew.clone() };
     assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::TermsTaken));
@@ -432,7 +432,7 @@ fn an_expired_payment_frees_its_input_and_promises_no_change() {
     assert_eq!(known(&db, &account, NOON).spendable(&shown), shown);
 }
 
-/// What becomes of a payment after it was claimed.
+/// The outcome of a claimed payment.
 #[derive(Clone, Copy, Debug)]
 enum SpendEnd {
     Open,

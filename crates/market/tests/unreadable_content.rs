@@ -1,4 +1,4 @@
-//! What becomes of who paid where the content cannot be read at the moment it is due.
+//! Payments whose content cannot be read when it is due.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 

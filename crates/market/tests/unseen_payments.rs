@@ -364,7 +364,7 @@ fn an_input_reserved_by_a_refused_payment_does_not_block_the_earlier_payment() {
 #[test]
 fn two_concurrent_purchases_pay_each_listing_once() {
     let world = one_expired();
-    // The node's refusal of the one is on its way while the other is built.
+    // The node's refusal of the one has not arrived while the other is built.
     world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut other = Box::pin(world.buying(1));
     assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
@@ -385,7 +385,7 @@ fn a_buyer_waiting_for_another_payment_does_not_pay_beside_an_equal_refused_one(
         let mut other = Box::pin(world.buying(1));
         assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
         world.provider.submit_outcome.set(SubmitOutcome::Denied);
-        assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))), "it is on its way all the same");
+        assert!(matches!(world.buy(0), Err(BuyError::Ledger(_))), "the node forwarded it");
         world.provider.submit_outcome.set(SubmitOutcome::Answered);
         assert!(matches!(block(other), Err(BuyError::Pending(_))));
     };
@@ -410,7 +410,7 @@ fn a_seemingly_refused_payment_of_the_owners_wallet_is_not_made_again_from_the_s
         let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         assert!(step(&world.db, &own.tx(), &end));
-        // Passed on all the same.
+        // Forwarded nevertheless.
         assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), until)));
         world.provider.shows_mempool.set(true);
         if in_block {

@@ -111,7 +111,7 @@ fn a_flood_at_the_escrows_address_hides_no_step_and_costs_no_deadline() {
     }
     sales.does(&lock, Action::SetRefundRequested);
     let reports = sales.ticks(4);
-    assert_eq!(sales.status(&lock), "Disputed", "the result was posted all the same: {reports:#?}");
+    assert_eq!(sales.status(&lock), "Disputed", "the result was still posted: {reports:#?}");
     let calls = sales.tick_calls.take();
     assert!(calls.iter().all(|calls| *calls <= 30), "{calls:?} {reports:#?}");
 }
@@ -323,8 +323,8 @@ fn a_step_that_precedes_our_action_is_recorded_and_the_action_given_up() {
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
 
-/// One of five whose results are posted together overtakes them, behind a flood at the escrow's address, and while so many
-/// locks wait for a block in vain.
+/// One of five buyers whose results are posted together overtakes them. That happens behind a flood at the escrow's
+/// address, while so many locks never confirm.
 fn overtakes(in_vain: u8) {
     let sales = Sales::new();
     let locks: Vec<TxHash> = (11..16).map(|number| sales.sell_another(&person(number))).collect();
@@ -495,8 +495,7 @@ fn the_most_results_that_may_wait_are_posted_in_time() {
     assert_eq!(late.count(), 0);
 }
 
-/// At each tick so many buyers whose escrows are due have a step of their own in the mempool, which who runs the scripts
-/// does not look at.
+/// At each tick so many buyers of due escrows have a step of their own in the mempool, which evaluation does not see.
 fn late_results(poison: usize, outputs: usize) -> usize {
     let sales = Sales::new();
     sales.ledger.evaluates_blocks.set(true);
@@ -640,7 +639,7 @@ fn two_won(coins: &[u32]) -> (Sales, [String; 2]) {
 }
 
 #[test]
-fn a_creator_is_paid_once_however_late_a_block_with_the_payout_is_shown() {
+fn a_creator_is_paid_once_though_the_payouts_block_is_shown_late() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);

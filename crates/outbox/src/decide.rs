@@ -60,7 +60,7 @@ pub enum Decision {
     Reanchor(Inclusion),
     /// No block has it any more, or its scripts failed there: open again.
     Unconfirm,
-    /// It failed for good, for this reason.
+    /// It failed permanently, for this reason.
     Refuse(String),
     /// Its validity interval ended.
     Expire,

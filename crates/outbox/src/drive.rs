@@ -83,7 +83,7 @@ pub enum TxStatus {
         /// Whether a node took it.
         submitted: bool,
     },
-    /// It is refused for good, for this reason.
+    /// It is refused permanently, for this reason.
     Refused(String),
     /// It was in no block before its validity ended.
     Expired,

@@ -14,8 +14,8 @@ pub enum EntryState {
     Submitted,
     /// In a block.
     Included,
-    /// Given up: the ledger refused it at its only attempt, its scripts failed, a block has another that spends the same, or its
-    /// payer must sign for it. A block may have it.
+    /// Given up. The ledger refused it at its only attempt, its scripts failed, a block has another that spends the
+    /// same, or its payer must sign for it. A block may have it.
     Refused,
     /// It was in no block before its validity ended.
     Expired,

@@ -88,7 +88,7 @@ pub fn live_for(purpose: &str) -> Statement {
     )
 }
 
-/// The statement that reads the entries for a purpose that were given up lately
+/// The statement that reads the entries for a purpose that were given up recently
 /// ([`crate::Earlier`]), oldest first.
 #[must_use]
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {

@@ -1,7 +1,7 @@
 //! What an own wallet may spend.
 //!
 //! ```text
-//! on the chain  +  change of what we sent lately  -  inputs of what we sent  =  what may be spent
+//! on the chain  +  change of what we sent recently  -  inputs of what we sent  =  what may be spent
 //! ```
 //!
 //! Only this service spends from these wallets, and every spend is written down with its inputs first, so this sum holds
@@ -32,7 +32,7 @@ pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
 /// older ones spend is reserved, and what they made is spent once it is shown.
 pub(crate) const MAX_SENT: usize = 32;
-/// Transactions given up lately that are read, the oldest first: what later ones spend is
+/// Transactions given up recently that are read, the oldest first: what later ones spend is
 /// refused for what one of these spent.
 const MAX_CONTESTED: usize = 32;
 /// Transactions that are sent again for one that depends on them.
@@ -48,8 +48,8 @@ pub struct WalletSnapshot {
     /// Change with few tokens of recent transactions that none of these spends, even if the provider does not show it
     /// yet. Tokens are bounded since many requests wait with such outputs in memory.
     pub change: Vec<Utxo>,
-    /// Of such change, what one spends that was given up and may still be in a block: the next one for the same purpose may
-    /// spend it, and nothing else.
+    /// Of such change, the inputs of one that was given up and may still be in a block. The next one for the same
+    /// purpose may spend it, and nothing else.
     pub(crate) contested: Vec<Utxo>,
     /// Whether an entry is claimed and no node has answered for it: its change will be spendable soon.
     pub in_flight: bool,
@@ -67,9 +67,9 @@ enum SnapshotRow {
     Reserved(TxRef),
 }
 
-/// The statement that reads a [`WalletSnapshot`]: what was sent, what was given up lately, and what is reserved. `tip_slot` is
-/// the newest known block's: change of what can be in no block any more is on the chain, where the provider shows it, or
-/// will never be.
+/// The statement that reads a [`WalletSnapshot`]: what was sent, what was given up recently, and what is reserved.
+/// `tip_slot` is the newest known block's. Change of transactions that can enter no block any more is shown by the
+/// provider, or will never exist.
 #[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
     statement!(
@@ -116,6 +116,10 @@ impl WalletSnapshot {
             }
             let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
             // One that was refused and is in a block all the same has no reservations any more.
+=======
+            let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
+            // One that was refused and is nevertheless in a block has no reservations any more.
+>>>>>>> main
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
             keep_most_valuable(&mut read.change);

@@ -1,4 +1,4 @@
-//! Stylesheet and scripts, in the program itself: named by their hash, so that a browser may keep each for ever.
+//! Stylesheet and scripts, in the program itself: named by their hash, so that a browser may cache each permanently.
 //!
 //! Scripts are modules that import from `./common.js`; what is served names the hashed file instead, and is made small
 //! (`build.rs`).

@@ -83,7 +83,7 @@ fn buy_box(listing: &Listing) -> Markup {
         aside.box.sticky.stack aria-label="Buy" {
             p.price { (tada(listing.price_lovelace)) }
             (buy(listing))
-            p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours for good." }
+            p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours to keep." }
             @if protected { (protection(listing)) }
             @if listing.offers(DeliveryMode::Instant) {
                 p.small.soft {

@@ -77,8 +77,8 @@ pub trait PaymentMethod {
     /// The network on which it is paid.
     fn network(&self) -> Network;
 
-    /// What it offers for a sale at this time on the escrow's clock (the later of the wall clock and the last block's
-    /// time, POSIX ms), under a random nonce.
+    /// The offer for a sale at this time, under a random nonce. The time is the escrow's clock: the later of the wall
+    /// clock and the last block's time, POSIX ms.
     ///
     /// # Errors
     /// See [`OfferError`].

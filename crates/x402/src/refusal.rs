@@ -91,7 +91,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The code that stands for this refusal on the wire, for ever.
+    /// The code that stands for this refusal on the wire; it never changes.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {

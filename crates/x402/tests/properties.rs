@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_into_a_header_is_read_back(seed in any::<u64>()) {
+    fn a_header_reads_back_as_written(seed in any::<u64>()) {
         let case = generator::case(&ProtocolParameters::preprod(), seed);
         let payload: PaymentPayload = decode_header(&case.payment.header()).unwrap();
         let again: PaymentPayload = decode_header(&encode_header(&payload).unwrap()).unwrap();

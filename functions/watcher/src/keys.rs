@@ -6,8 +6,8 @@ use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
 use market::watch::{Keys, ServiceWallet};
 
-/// The platform's keys, as far as they are set: without the seller's nothing is done, without a version's master secret
-/// nothing for the buyers whose wallets it made.
+/// The platform's keys, as far as they are set. Without the seller's there is no action; without a version's master
+/// secret, none for the buyers of its wallets.
 pub struct PlatformKeys(Rc<KeyStore>);
 
 impl PlatformKeys {

@@ -131,7 +131,7 @@ export function purchase(world: () => World): void {
       const payment = await makeOut(world(), payer, listing);
       const answers = Array.from({ length: 20 }, () => present(world(), listing, payment));
       await world().ledger.waitFor(payment.tx, "mempool");
-      // All of them are to be on their way when the first of them can be delivered.
+      // All of them must be sent when the first of them can be delivered.
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       await world().ledger.block();
       for (const answer of await Promise.all(answers)) {

@@ -42,7 +42,7 @@ pub enum ParametersRefused {
 /// The parameters that a command line names.
 ///
 /// # Errors
-/// Each way in which a deployment with them could lock funds for good.
+/// Each way in which a deployment with them could lock funds permanently.
 pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<Parameters, ParametersRefused> {
     let key_hash = |text: &String| text.parse().map_err(|_| ParametersRefused::MalformedAdmin(text.clone()));
     let admin_vkeys = admins.iter().map(key_hash).collect::<Result<Vec<KeyHash>, _>>()?;

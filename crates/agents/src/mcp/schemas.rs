@@ -119,7 +119,7 @@ fn definition(of: Tool) -> Value {
             "SPENDS the listing's price from the owner's Surety balance, within the owner's limits, and returns the content. \
              mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
              prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
-             Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or on its way is never paid \
+             Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or being paid for is never paid \
              twice. On status pending, do not buy elsewhere: follow get_purchase_status. On status awaiting_approval nothing is \
              paid: give the owner approval.page.",
             Some(schema::<Purchased>(false)),

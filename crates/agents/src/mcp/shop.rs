@@ -105,7 +105,7 @@ pub struct WalletState {
     pub is_demo: bool,
 }
 
-/// A withdrawal on its way.
+/// A withdrawal that waits for its block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithdrawalSent {
     /// Its transaction.

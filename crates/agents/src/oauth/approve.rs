@@ -295,7 +295,7 @@ const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND net
 /// SQL: this request was approved before.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
-/// One approval on its way to becoming a grant. Its statements are one batch.
+/// One approval that becomes a grant. Its statements are one batch.
 struct Writing<'a> {
     approval: &'a Approval,
     owner: String,
@@ -314,7 +314,7 @@ impl Writing<'_> {
         Statement { sql: sql.into(), params: all }
     }
 
-    /// Takes one of what the network may approve on this day; where it has none left, of what the owner may, who bought something.
+    /// Counts one approval against the network's daily quota; where that is used up, against the quota of an owner who bought.
     fn count(&self) -> Statement {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \

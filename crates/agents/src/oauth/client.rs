@@ -79,8 +79,8 @@ impl ClientMetadata {
 
     /// The metadata of a registration request's body.
     ///
-    /// Fields that we do not use are ignored, and methods of authentication that need a secret become `none`: the answer
-    /// says what was registered (RFC 7591 section 2).
+    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer says what
+    /// was registered (RFC 7591 section 2).
     ///
     /// # Errors
     /// `invalid_redirect_uri`, `invalid_client_metadata`.
@@ -218,7 +218,7 @@ const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
-/// an equal client was registered lately.
+/// an equal client was registered recently.
 ///
 /// # Errors
 /// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.

@@ -63,7 +63,7 @@ impl World {
         Self { database, ledger, arbiter, deployment: serde_json::from_value(deployment).unwrap(), buyer, seller }
     }
 
-    /// A sale that was delivered as promised and that the buyer disputes all the same: the seller wins.
+    /// A sale that was delivered as promised and that the buyer nevertheless disputes: the seller wins.
     pub fn dispute(&self, number: u8) -> ResolveRequest {
         self.dispute_with(number, 0)
     }

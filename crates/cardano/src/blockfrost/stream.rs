@@ -1,8 +1,8 @@
 //! Answers that hold one long list, read while they arrive.
 //!
-//! Strangers decide how long some answers are: Blockfrost tells every token of every output, and one transaction can name
-//! 450 outputs of 1,600 tokens each, 75 MB of JSON from 16 kB on the chain. Here one element of the list at a time is in
-//! memory; what is beside the list is passed over.
+//! Strangers decide how long some answers are: Blockfrost shows every token of every output. One transaction can name
+//! 450 outputs of 1,600 tokens each: 75 MB of JSON from 16 kB on the chain. Here one element of the list at a time is
+//! in memory; what is beside the list is passed over.
 
 use actson::{JsonEvent, JsonParser, feeder::JsonFeeder, options::JsonParserOptionsBuilder};
 
@@ -16,7 +16,7 @@ const MAX_ELEMENT: usize = 512 << 10;
 /// How deep the documented shapes nest, with room.
 const MAX_DEPTH: usize = 16;
 
-/// What becomes of the elements of an answer's list.
+/// What is done with the elements of an answer's list.
 pub trait Collect {
     /// What is made of them.
     type Out;

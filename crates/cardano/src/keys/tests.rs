@@ -186,7 +186,7 @@ fn a_master_secret_shorter_than_32_bytes_is_refused() {
 
 proptest! {
     #[test]
-    fn what_we_sign_verifies_and_any_flipped_bit_does_not(
+    fn a_signature_verifies_and_any_flipped_bit_does_not(
         seed in any::<[u8; 32]>().prop_filter("not zeros", |s| *s != [0; 32]),
         message in proptest::collection::vec(any::<u8>(), 0..80),
         bit in 0usize..512,

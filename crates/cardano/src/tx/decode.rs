@@ -9,8 +9,8 @@
 //!
 //! What a plain payment consists of is decoded into types. What else may be in a transaction is kept as bytes under its
 //! name ([`TxPart`]): a caller can refuse, or look into, what it did not expect. The reader is stricter than the
-//! ledger's: each difference is one where honest wallets do not tread (lengths longer than needed, duplicate keys in
-//! any map, nesting over [`MAX_CBOR_DEPTH`]).
+//! ledger's, but only where honest wallets write otherwise: lengths longer than needed, duplicate keys in any map,
+//! nesting over [`MAX_CBOR_DEPTH`].
 //!
 //! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`).
 

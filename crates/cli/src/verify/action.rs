@@ -1,4 +1,4 @@
-//! An action's draft: what becomes of the escrow, and what is put up for the script.
+//! An action's draft: the escrow after it, and the collateral for its script.
 
 use cardano::{
     Lovelace, TxRef,

@@ -1,4 +1,4 @@
-//! What a provider told lately, kept for an isolate's life so that it is not asked again in every request.
+//! What a provider told recently, kept for an isolate's life so that it is not asked again in every request.
 
 use cardano::{chain::Tip, params::ProtocolParameters, slots::Millis};
 
@@ -7,7 +7,7 @@ const RECENT_MS: Millis = 2_000;
 /// How long parameters are kept at most, ms. They change with an epoch only; this bounds how long a wrong value is kept.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 
-/// What a provider told lately.
+/// What a provider told recently.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     tip: Option<(Tip, Millis)>,

@@ -41,8 +41,8 @@ impl DraftError {
         matches!(self, Self::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
     }
 
-    /// Whether more of the wallet may help: it has too little that is free, or only in pieces that do not fit together, as
-    /// outputs full of tokens.
+    /// Whether more of the wallet may help. It has too little free money, or only in outputs that do not fit together,
+    /// such as those full of tokens.
     #[must_use]
     pub const fn wants_more_of_the_wallet(&self) -> bool {
         self.lacks_funds()

@@ -105,7 +105,7 @@ fn each_partys_windows_are_as_in_the_table() {
 #[test]
 fn a_window_is_early_open_or_over() {
     let until_100 = Window { opens: 50, closes: Some(100) };
-    let for_ever = Window { opens: 50, closes: None };
+    let unending = Window { opens: 50, closes: None };
     let never = Window { opens: 100, closes: Some(100) };
     for (window, now, margin, timing) in [
         (until_100, 49, 0, Timing::Early(50)),
@@ -116,8 +116,8 @@ fn a_window_is_early_open_or_over() {
         (until_100, 80, 20, Timing::Over),
         (until_100, 0, 49, Timing::Early(50)),
         (until_100, 0, 50, Timing::Over),
-        (for_ever, 49, 1_000, Timing::Early(50)),
-        (for_ever, Millis::MAX, 1_000, Timing::Open),
+        (unending, 49, 1_000, Timing::Early(50)),
+        (unending, Millis::MAX, 1_000, Timing::Open),
         (never, 0, 0, Timing::Over),
         (never, 100, 0, Timing::Over),
     ] {

@@ -99,7 +99,7 @@ pub enum StoreError {
     Contents(#[from] ContentsError),
 }
 
-/// One offer on its way to becoming a listing.
+/// One offer that becomes a listing.
 struct Offer<'a> {
     id: &'a ListingId,
     listing: &'a NewListing,

@@ -132,7 +132,7 @@ pub enum BuyError {
 }
 
 impl BuyError {
-    /// Whether the same call may succeed soon: a payment is on its way, or others are in its way.
+    /// Whether the same call may succeed soon: a payment is unconfirmed, or others block it.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         matches!(
@@ -256,7 +256,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     EarlierPayments::TooMany(tx) => return Err(BuyError::EarlierUnresolved(tx)),
                 }
             }
-            // A payment that is overdue, or failed lately, may give back what it holds of the budget.
+            // A payment that is overdue, or failed recently, may give back what it holds of the budget.
             Some(blocked) if over.rows.is_empty() && ended.rows.is_empty() => {
                 // No owner is asked to approve what cannot be bought.
                 self.method()?;

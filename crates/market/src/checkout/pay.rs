@@ -200,7 +200,7 @@ impl PayError {
         if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
     }
 
-    /// Whether a payment is on its way.
+    /// Whether a payment is unconfirmed.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
@@ -492,7 +492,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 None => Ok(None),
             },
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
-            // The payer signed this transaction, which no one else has seen: the payment on its way is theirs.
+            // The payer signed this transaction, which no one else has seen: the unconfirmed payment is theirs.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
                 let failed = payment::unresolved(new.listing_id, &[*new.payer.payment_key()], None, self.now);
@@ -536,7 +536,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Some(Paid { content: self.bought(&pay.terms.content_hash, purchase, None).await?, settlement }))
     }
 
-    /// The content of a payment of the payer's that is on its way; `None` where that failed meanwhile.
+    /// The content of the payer's unconfirmed payment; `None` where that failed meanwhile.
     async fn already_paying(
         &self,
         pay: &PayRequest<'_>,

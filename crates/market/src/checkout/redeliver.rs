@@ -117,8 +117,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
-    /// Content that was bought before. It needs as many confirmations as the first time, for a buyer who proves to have paid
-    /// a moment ago has no more to show than the payment.
+    /// Content that was bought before. It needs as many confirmations as the first time: a buyer who proves a payment
+    /// of a moment ago has no more to show than that payment.
     async fn content_again(&self, record: &PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         ensure_releasable(record, self.clock)?;
         if self.confirmations > 0 && self.confirmations_of(record).await?.1 < self.confirmations {

@@ -208,7 +208,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(None)
     }
 
-    /// Posts the result where none is under way and the lock may be spent. What fails is tried again at the next look, and
+    /// Posts the result where none is pending and the lock may be spent. What fails is tried again at the next look, and
     /// by the watcher.
     async fn post_result(&self, run: &mut LockRun<'_>) {
         let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);

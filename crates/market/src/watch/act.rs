@@ -172,11 +172,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.ports.now).await? {
             Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
-                self.report.note(&tx, &"the creator is paid by it, and its block is not shown");
+                self.report.note(&tx, &"it pays the seller, and the provider does not show its block");
                 return Ok(());
             }
             Earlier::Unresolved(tx) => {
-                self.report.note(&tx, &"the creator may be paid by it: nothing keeps it out of a block for now");
+                self.report.note(&tx, &"it may still pay the seller: nothing keeps it out of a block for now");
                 return Ok(());
             }
         };
@@ -195,7 +195,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 let draft = Draft { acts_on, guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
                 self.send(&draft, &built.facts.change, platform).await?;
             }
-            Err(error) => self.report.alarms.push(format!("the creator of {} cannot be paid: {error}", owed.purchase)),
+            Err(error) => self.report.alarms.push(format!("the seller of {} cannot be paid: {error}", owed.purchase)),
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::{Keys, Watch};
 
 /// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
 const RESOLVED_WITHIN_MS: Millis = 10 * 60_000;
-/// How far ahead a dispute may be put off that failed: it is not settled all the same.
+/// How far ahead a dispute may be put off that failed: it still counts as undecided.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Escrows that are looked at in a tick, those that are due first.
 const MAX_ESCROWS: u32 = 20;

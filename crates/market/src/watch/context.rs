@@ -40,7 +40,7 @@ impl View {
     }
 }
 
-/// One tick under way.
+/// One running tick.
 pub(super) struct Tick<'a, D, C, K, S, A> {
     pub ports: &'a Watch<'a, D, C, K, S, A>,
     pub view: View,

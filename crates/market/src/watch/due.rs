@@ -98,7 +98,7 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 
 /// The statement that reads due escrows without a pending transaction of the platform, except the first so many. They are
 /// ordered by the time until which the action must happen: results by the seller's deadline, then disputes by the
-/// buyer's. What can wait comes after, but not for ever.
+/// buyer's. What can wait comes after, within a bound.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(

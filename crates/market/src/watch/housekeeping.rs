@@ -10,8 +10,8 @@ use crate::limits::DAY_MS;
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
 const MAX_ROWS: u32 = 5_000;
-/// Claims that one statement removes at most; they leave after an hour. As many as a hundred networks make in a minute, for
-/// who has an account makes one with each sign-in.
+/// Claims that one statement removes at most; they leave after an hour. As many as a hundred networks make in a minute, as
+/// each sign-in of an account makes one.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// How long a client's name for a payment is remembered.

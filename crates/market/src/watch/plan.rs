@@ -185,7 +185,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             let purchase = due.purchase;
             self.report
                 .alarms
-                .push(format!("no result of {purchase} in time: its refund will lower its creator's score"));
+                .push(format!("no result of {purchase} in time: its refund will lower its seller's score"));
         }
         let steps = [true, false].map(|result_matches| decide(&EscrowFacts { result_matches, ..facts }));
         if let [step, other] = steps

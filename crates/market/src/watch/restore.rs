@@ -156,8 +156,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(any)
     }
 
-    /// The statements that record what a transaction paid for that this wallet signed; none where it made no payment here, or
-    /// its scripts failed, or it cannot be read.
+    /// The statements that record the payment of a transaction that this wallet signed. There are none where it made no
+    /// payment here, its scripts failed, or it cannot be read.
     async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, TickError> {
         let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,

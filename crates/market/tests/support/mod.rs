@@ -242,8 +242,8 @@ pub fn without_echoes(header: &str) -> String {
     STANDARD.encode(payload.to_string())
 }
 
-/// What the triggers must keep equal and did not: escrows and purchases to their newest steps, purchases to payments in
-/// blocks, own steps to their blocks, reservations to their entries, and figures to a recount. Empty where all is equal.
+/// What the triggers failed to keep equal. Escrows and purchases follow their newest steps, purchases the payments in
+/// blocks, own steps their blocks, and reservations their entries. Figures equal a recount. Empty where all is equal.
 pub fn out_of_step(db: &Sqlite) -> String {
     const SQL: &str = "
       SELECT 'escrow ' || e.purchase_id AS what FROM escrows e LEFT JOIN newest_steps n ON n.purchase_id = e.purchase_id

@@ -25,7 +25,7 @@ pub enum SubmitOutcome {
     Lost,
     /// The provider refuses what it forwarded.
     Denied,
-    /// The answer is on its way for as long as anyone waits.
+    /// The answer never arrives while anyone waits.
     Outstanding,
     /// The process ends before anything is sent.
     Unsent,

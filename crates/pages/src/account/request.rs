@@ -69,7 +69,12 @@ fn question(asked: &PurchaseRequest) -> Markup {
                     RequestStatus::Waiting => { "Nothing is paid yet. Answer by " (at(asked.expires_at)) "." }
                     RequestStatus::Approved => { "Approved: the agent may buy it once, until " (at(asked.expires_at)) "." }
                     RequestStatus::Declined => { "Declined: the agent may not buy it." }
-                    RequestStatus::Used => { "The agent has used your approval." }
+                    RequestStatus::Used => {
+                        "The agent has used your approval."
+                        @if asked.tx.is_none() {
+                            " Its payment waits for a block, seldom longer than a minute. Reload this page to see the purchase."
+                        }
+                    }
                 }
             }
             @if let Some(tx) = &asked.tx { p { a.button.quiet href={ "/purchases/" (tx) } { "See the purchase" } } }
@@ -83,5 +88,32 @@ fn question(asked: &PurchaseRequest) -> Markup {
             }
         }
         div #talk { (parts::progress()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::{Lovelace, TxHash};
+
+    use super::{DeliveryMode, PurchaseRequest, RequestStatus, page};
+
+    #[test]
+    fn a_used_approval_links_to_its_purchase_once_a_block_has_the_payment() {
+        let shown = |tx| {
+            page(Some(&PurchaseRequest {
+                id: "0".repeat(32),
+                listing_id: "lst_1".into(),
+                title: "A hero section".into(),
+                mode: DeliveryMode::Instant,
+                price_lovelace: Lovelace::from_ada(5),
+                client_name: "Test agent".into(),
+                status: RequestStatus::Used,
+                expires_at: 0,
+                tx,
+            }))
+        };
+        let (waiting, bought) = (shown(None), shown(Some(TxHash::new([7; 32]))));
+        assert!(waiting.contains("waits for a block") && !waiting.contains("/purchases/"));
+        assert!(bought.contains(&format!("/purchases/{}", "07".repeat(32))) && !bought.contains("waits for a block"));
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 enum Look {
     Done,
     Now,
-    /// Under way, and not as the seller would like it.
+    /// In progress, and not as the seller would like it.
     Off,
     Later,
 }

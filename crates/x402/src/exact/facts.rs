@@ -19,8 +19,8 @@ use super::Payment;
 /// submission and the watching after it, a request stays under 40 calls to the outside.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
-/// Native tokens of all outputs that a payment from outside spends. They are held until it is judged, beside those of other
-/// payments; the ledger lets an output have a few hundred of common names, and 1,600 of the shortest.
+/// Native tokens of all outputs that a payment from outside spends. They are held until the payment is verified, beside
+/// those of other payments. The ledger lets an output have a few hundred of common names, and 1,600 of the shortest.
 pub const MAX_INPUT_TOKENS: usize = 1_000;
 
 /// Transactions whose outputs are looked up at once: each may have made three outputs full of tokens.

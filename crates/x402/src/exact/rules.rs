@@ -1,5 +1,5 @@
-//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`VerificationContext`] to a refusal or nothing;
-//! each file has the error of its rules, with their stable codes.
+//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`VerificationContext`] to a
+//! refusal or nothing. Each file has the error of its rules, with their stable codes.
 
 pub(super) mod datum;
 pub(super) mod inputs;

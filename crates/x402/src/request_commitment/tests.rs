@@ -223,7 +223,7 @@ fn a_commitment_is_read_from_every_form_of_auxiliary_data_that_the_body_commits_
 }
 
 #[test]
-fn auxiliary_data_that_the_body_does_not_commit_to_is_unsigned_whatever_is_in_it() {
+fn auxiliary_data_that_the_body_does_not_commit_to_counts_as_unsigned() {
     let data = get().salted(&salt()).auxiliary_data();
     let other = b"\xa1\x07\x01";
     for tx in [

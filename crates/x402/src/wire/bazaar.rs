@@ -1,7 +1,7 @@
 //! The extension `bazaar`: how a paid resource is called, so that directories can list it.
 //!
-//! A block says it in `info` and carries the JSON Schema of that; for a path with parameters, `routeTemplate` is the one
-//! name under which all its resources are listed. A block depends on the resource alone: it can be made once and kept.
+//! A block states it in `info` and carries its JSON Schema. For a path with parameters, `routeTemplate` is the one name
+//! under which all its resources are listed. A block depends on the resource alone: it can be made once and kept.
 //! Source: x402-foundation/x402, `specs/extensions/bazaar.md`.
 
 use serde_json::{Map, Value, json};

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_value_stands_where_its_mark_stood() {
+    fn each_value_replaces_its_mark() {
         let blanks = Blanks::of("one <b> two <a> three", &["<a>", "<b>"]).unwrap();
         assert_eq!(blanks.first(), "one ");
         assert_eq!(blanks.filled(&["A", "long B"]), "one long B two A three");

@@ -190,7 +190,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_supported_is_said_as_the_specification_has_it() {
+    fn the_supported_answer_has_the_specifications_form() {
         let supported = Supported::new(Network::Preprod, vec!["default", "escrow"], vec!["bazaar"]);
         assert_eq!(
             json!(supported),

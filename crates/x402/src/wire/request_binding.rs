@@ -2,8 +2,8 @@
 //!
 //! Clients copy a 402's extensions into the payment that answers it. All else in a payment can be read from the chain
 //! as soon as a node has its transaction, or is the same for all clients. With the secret, the value of
-//! `PAYMENT-SIGNATURE` is known to its sender and to us alone. It proves nothing by itself, and who leaves it out pays
-//! all the same.
+//! `PAYMENT-SIGNATURE` is known to its sender and to us alone. It proves nothing by itself, and a client that leaves
+//! it out can still pay.
 
 use serde_json::{Map, Value, json};
 

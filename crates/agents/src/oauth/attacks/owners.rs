@@ -42,10 +42,10 @@ fn session(world: &World, owner: &str) -> market::account::Token {
 #[test]
 fn issuers_have_one_spelling() {
     let secrets = Secrets::new(&[1; 32]).unwrap();
-    for good in
+    for valid in
         ["https://surety.example.com", "http://127.0.0.1:8787", "http://localhost:8787", "https://a.example:8443"]
     {
-        assert!(Authority::new(good, secrets.clone()).is_ok(), "{good}");
+        assert!(Authority::new(valid, secrets.clone()).is_ok(), "{valid}");
     }
     for bad in [
         "https://surety.example.com/",

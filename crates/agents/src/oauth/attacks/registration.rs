@@ -113,7 +113,7 @@ fn names_that_deceive_are_refused() {
 }
 
 #[test]
-fn a_client_gets_no_secret_whatever_it_asks_for() {
+fn a_client_that_asks_for_a_secret_gets_none() {
     let world = World::new();
     let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_basic" });
     let answer = world.register_body(&body).unwrap();

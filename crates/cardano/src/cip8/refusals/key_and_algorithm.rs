@@ -39,7 +39,7 @@ fn a_public_key_of_another_length_is_refused() {
 }
 
 #[test]
-fn a_private_part_is_refused_however_well_it_is_signed() {
+fn a_private_key_part_is_refused_under_a_valid_signature() {
     assert_eq!(valid_but(|it| it.key.push((int(-4), bytes(&[1; 32])))), Err(Cip8Error::PrivatePart));
 }
 

@@ -40,6 +40,6 @@ const OK: Result<(), Cip8Error> = Ok(());
 
 mod encoding;
 mod key_and_algorithm;
+mod payload;
 mod signature;
-mod what;
-mod who;
+mod signer;

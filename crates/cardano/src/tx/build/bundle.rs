@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn a_unit_is_a_policy_and_at_most_32_bytes_of_name() {
         let policy = "ab".repeat(28);
-        for good in [policy.clone(), format!("{policy}00"), format!("{policy}{}", "ff".repeat(32))] {
-            let bundle = Bundle::read(&value(1, &[(&good, 5)])).unwrap();
-            assert_eq!(bundle.to_value().unwrap(), value(1, &[(&good, 5)]));
+        for valid in [policy.clone(), format!("{policy}00"), format!("{policy}{}", "ff".repeat(32))] {
+            let bundle = Bundle::read(&value(1, &[(&valid, 5)])).unwrap();
+            assert_eq!(bundle.to_value().unwrap(), value(1, &[(&valid, 5)]));
         }
         let bad =
             [policy[2..].to_owned(), format!("{policy}0"), format!("{policy}{}", "ff".repeat(33)), "é".repeat(28)];

@@ -15,8 +15,9 @@
 //! A plan whose scripts need execution units is built twice. First it has the most units that a transaction may use and
 //! the provider evaluates it; then it has the evaluated units and a margin.
 //!
-//! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, only where the inputs are
-//! worth so little more than outputs and fee that no further input and no change output is needed.
+//! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, in one case only. The
+//! inputs are then worth so little more than outputs and fee that neither a further input nor a change output is
+//! needed.
 //!
 //! ```
 //! # use std::collections::BTreeSet;

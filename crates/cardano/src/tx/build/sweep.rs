@@ -25,8 +25,8 @@ pub struct Sweep {
 
 /// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
 ///
-/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept; where these
-/// hold no more than their tokens ask for, those without tokens go first, or alone.
+/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
+/// Where these hold no more than their tokens need, those without tokens go first, or alone.
 ///
 /// # Errors
 /// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when

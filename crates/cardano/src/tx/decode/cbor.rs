@@ -1,5 +1,5 @@
-//! The CBOR that a transaction may consist of (RFC 8949): a cursor that says what is of which type, over bytes that
-//! were found to be well formed before.
+//! The CBOR that a transaction may consist of (RFC 8949): a typed cursor over bytes that were checked to be well
+//! formed.
 
 /// How deep arrays, maps and tags may nest. Wallets' transactions nest less than 20 deep.
 pub const MAX_CBOR_DEPTH: usize = 64;

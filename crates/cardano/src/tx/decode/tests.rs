@@ -454,7 +454,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_bytes_panics_and_whatever_is_read_has_the_id_of_its_own_bytes(
+    fn no_changed_bytes_panic_and_a_read_transaction_has_the_id_of_its_bytes(
         edits in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>(), 0..3u8), 1..6)
     ) {
         let mut cbor = encode(&payment());

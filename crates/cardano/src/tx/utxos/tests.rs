@@ -136,7 +136,7 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
     assert!(!failed.valid && failed.id == succeeded.id, "the flag is outside of what the id names");
 }
 
-/// Who makes a step of an escrow names where its collateral would return, in whatever way a ledger takes some day.
+/// The maker of an escrow step names where its collateral would return, in any form that a later ledger may accept.
 #[test]
 fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     let negative = Cbor::Array(vec![bytes(&[0x60; 29]), cbor!(-5).unwrap()]);

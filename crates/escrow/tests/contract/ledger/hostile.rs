@@ -25,8 +25,8 @@ fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
     if general { [&[0xd8, 102, 0x82, 0][..], &plain[2..]].concat() } else { plain }
 }
 
-/// A buyer who asks for the money back at once, in a form that hides that the escrow goes on, gets nothing by it: the
-/// seller's result is still posted.
+/// A buyer who asks for the money back in a form that hides that the escrow continues gains nothing: the seller's
+/// result is still posted.
 #[test]
 fn a_refund_request_in_any_accepted_encoding_continues_the_escrow() {
     let mut world = EscrowLedger::new();

@@ -150,7 +150,7 @@ fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
-/// The signature that was verified is longer than the 16 bytes that the contract demands; said here all the same.
+/// The signature that was verified is longer than the 16 bytes that the contract demands; stated here nevertheless.
 fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature

@@ -75,7 +75,7 @@ fn an_honest_lock_breaks_no_rule_and_says_what_was_bought() {
 }
 
 #[test]
-fn what_the_buyer_may_choose_breaks_no_rule() {
+fn choices_of_the_buyer_break_no_rule() {
     let none: [&str; 0] = [];
     let with_stake = Address::base(*buyer().payment_key(), Credential::Key(KeyHash::new([5; 28])));
     assert_eq!(broken_with_datum(|d| d.buyer = with_stake.into()), none, "another stake credential");

@@ -1,7 +1,7 @@
 //! Rule 6, inline datums: Plutus data whose byte strings are short enough for the ledger to read.
 //!
 //! The ledger takes no string of more than 64 bytes within Plutus data; longer ones come in chunks of at most that
-//! (Conway CDDL, `bounded_bytes`). Who reads it more leniently takes a payment that never gets into a block.
+//! (Conway CDDL, `bounded_bytes`). A more lenient reader accepts a payment that never gets into a block.
 
 use cardano::tx::OutputDatum;
 use pallas_codec::minicbor::{data::Token, decode::Tokenizer};

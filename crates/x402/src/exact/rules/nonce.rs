@@ -27,8 +27,8 @@ pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
-/// The nonce is there to be spent, or this very transaction spent it: what a public transaction proves about who sends it
-/// to us is said where [`crate::exact::VerifiedPayment::public`] is.
+/// The nonce is unspent, or this very transaction spent it. [`crate::exact::VerifiedPayment::public`] says what a
+/// public transaction proves about its sender.
 pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let nonce = context.case.payment.nonce;
     match context.facts.inputs.get(&nonce) {

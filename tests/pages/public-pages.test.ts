@@ -79,7 +79,7 @@ describe("public pages", () => {
     }
   });
 
-  it("show a recording in a frame that can do nothing, and is loaded when it is seen", async () => {
+  it("show a recording in a sandboxed frame, loaded when it is seen", async () => {
     const listing = await offered({ previewMedia: "https://example.com/what-it-builds.webm" });
     const frame = await send(`${world.api}/listings/${listing.id}/preview`, { headers: READER });
     assert.match(frame.headers.get("content-security-policy") ?? "", /; sandbox$/);
