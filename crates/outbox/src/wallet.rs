@@ -115,11 +115,7 @@ impl WalletSnapshot {
                 continue;
             }
             let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
-            // One that was refused and is in a block all the same has no reservations any more.
-=======
-            let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken("the CBOR"))?;
             // One that was refused and is nevertheless in a block has no reservations any more.
->>>>>>> main
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
             keep_most_valuable(&mut read.change);
