@@ -7,7 +7,7 @@ import { open } from "../accounts/account.ts";
 import { type Listed, startWorld, type World } from "../accounts/world.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { errorOf, json, post, send } from "../helpers/http.ts";
-import { assertAccessible, keepPictures, openPage } from "../helpers/page.ts";
+import { assertAccessible, assertFits, openPage } from "../helpers/page.ts";
 import { Client, StreamableHTTPClientTransport } from "../outsiders/mcp.ts";
 import { assertQuiet } from "../pages/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -92,7 +92,7 @@ describe("an agent whose owner approves purchases above a price", () => {
     await page.getByText("5 tADA, and the network's fee").waitFor();
     await page.getByText("Instant: the seller is paid at once").waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "approval");
+    await assertFits(page, "approval");
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByText("Approved. Tell your agent to go on.").waitFor();
     await page.getByText("Approved: the agent may buy it once").waitFor();

@@ -1,5 +1,4 @@
-// The consent page as owners meet it: in Chromium, with a wallet that signs with a real key. Pictures of it are kept in
-// .screenshots.
+// The consent page as owners meet it: in Chromium, with a wallet that signs with a real key.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

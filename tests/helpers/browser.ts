@@ -21,9 +21,13 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args });
 }
 
-/** A picture of the page, in a folder that git ignores. */
+/** Where PICTURES=1 asks for pictures, one of the whole page, in a folder that git ignores. To paint takes longer than a test. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
+  if (process.env.PICTURES !== "1") return;
   const folder = join(root, ".screenshots");
   mkdirSync(folder, { recursive: true });
+  // A frame that a first picture brings into view is painted in the next one.
+  await page.screenshot({ fullPage: true });
+  for (const frame of page.frames()) await frame.waitForLoadState("load");
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }

@@ -1,11 +1,12 @@
 // Pages as people meet them: in Chromium, with all that its console complained about, perhaps with a wallet in it that a real
 // key is behind.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { root } from "../../scripts/stack.ts";
 import type { Wallet } from "../wallets/wallet.ts";
+import { keepPicture } from "./browser.ts";
 import { type Cip30, cip30 } from "./cip30.ts";
 import { PATIENCE_MS } from "./wait.ts";
 
@@ -113,10 +114,11 @@ export async function assertAccessible(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: null });
 }
 
-/** Pictures of the page in light and dark, on a desk and on a phone, in a folder that git ignores. */
-export async function keepPictures(page: Page, name: string): Promise<void> {
-  const folder = join(root, ".screenshots");
-  mkdirSync(folder, { recursive: true });
+/**
+ * Asserts that the page is no wider than a desk's and a phone's screen, in light and dark. Where pictures are wanted, each
+ * view is kept as one.
+ */
+export async function assertFits(page: Page, name: string): Promise<void> {
   const before = page.viewportSize();
   for (const [size, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
     await page.setViewportSize(viewport);
@@ -124,10 +126,7 @@ export async function keepPictures(page: Page, name: string): Promise<void> {
       await page.emulateMedia({ colorScheme });
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= viewport.width, `${name} is ${width} wide on a ${size} of ${viewport.width}`);
-      // A frame that a first picture brings into view is painted in the next one.
-      await page.screenshot({ fullPage: true });
-      for (const frame of page.frames()) await frame.waitForLoadState("load");
-      await page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+      await keepPicture(page, `${name}-${size}-${colorScheme}`);
     }
   }
   await page.emulateMedia({ colorScheme: null });

@@ -9,7 +9,7 @@ import { startBrowser } from "../helpers/browser.ts";
 import type { Cip30 } from "../helpers/cip30.ts";
 import { json, send } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
-import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { assertAccessible, assertFits } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { sha256Hex } from "../wallets/proof.ts";
 import { assertQuiet, offered, visit } from "./world.ts";
@@ -49,7 +49,7 @@ describe("the page to sell", () => {
     await card.getByText("6.5 tADA").waitFor();
     await card.getByText("A gradient that drifts.").waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "sell");
+    await assertFits(page, "sell");
     await page.getByRole("button", { name: "List with Test wallet" }).click();
     await page.waitForURL("**/listings/lst_*");
     await page.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
@@ -114,7 +114,7 @@ describe("the account's page", () => {
     const { page, errors } = await visit(world, browser, "/me", { wallet });
     await signIn(page).waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "sign-in");
+    await assertFits(page, "sign-in");
     await signIn(page).click();
     await page.getByRole("heading", { name: "Surety balance" }).waitFor();
     await page.getByText("Withdraw", { exact: true }).click();
@@ -160,7 +160,7 @@ describe("the account's page", () => {
     await signIn(page).click();
     await page.getByRole("link", { name: "Open A hero section" }).waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "account");
+    await assertFits(page, "account");
     await page.getByRole("link", { name: "Open A hero section" }).click();
     await page.getByText(listing.content.trim()).waitFor();
     await page.getByText("Exactly the text that was listed").waitFor();

@@ -7,7 +7,7 @@ import { startBrowser } from "../helpers/browser.ts";
 import type { Cip30 } from "../helpers/cip30.ts";
 import { decode, json, send } from "../helpers/http.ts";
 import { list } from "../helpers/listings.ts";
-import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { assertAccessible, assertFits } from "../helpers/page.ts";
 import { type Purchase, purchaseOf } from "../helpers/payments.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { assertQuiet, delivered, offered, spends, visit } from "./world.ts";
@@ -88,7 +88,7 @@ describe("the paywall's page", () => {
     await pay(page).waitFor();
     assert.equal(await page.getByRole("link", { name: "Start again" }).isVisible(), false, "nothing went wrong yet");
     await assertAccessible(page);
-    await keepPictures(page, "paywall");
+    await assertFits(page, "paywall");
     await page.getByLabel("Instant").check();
     await pay(page).click();
     await delivered(page);
@@ -96,7 +96,7 @@ describe("the paywall's page", () => {
     for (const over of [pay(page), page.getByText("I already bought this")])
       assert.equal(await over.isVisible(), false);
     await assertAccessible(page);
-    await keepPictures(page, "paywall-delivered");
+    await assertFits(page, "paywall-delivered");
     const [download] = await Promise.all([
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download" }).click(),
@@ -193,7 +193,7 @@ describe("the paywall's page", () => {
     const shown = page.getByRole("link", { name: "See the transaction" });
     const href = (await shown.getAttribute("href")) ?? "";
     await assertAccessible(page);
-    await keepPictures(page, "paywall-confirming");
+    await assertFits(page, "paywall-confirming");
     go();
     await delivered(page);
     assert.equal(href, `${world.ledger.blockfrost}/txs/${(await purchaseOn(page)).id}`);
@@ -314,7 +314,7 @@ describe("the paywall's page", () => {
       assert.equal(await page.getByRole("heading", { name: "Your wallet signs this" }).isVisible(), false);
       assert.equal(await spends(world, wallet.address), 0);
       await assertAccessible(page);
-      await keepPictures(page, `paywall ${what}`.replaceAll(" ", "-"));
+      await assertFits(page, `paywall ${what}`.replaceAll(" ", "-"));
       assertQuiet(errors);
       await page.close();
     });

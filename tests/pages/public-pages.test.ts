@@ -5,7 +5,7 @@ import type { Browser } from "playwright-core";
 import { startBrowser } from "../helpers/browser.ts";
 import { send } from "../helpers/http.ts";
 import { type Listing, list, SECRET } from "../helpers/listings.ts";
-import { assertAccessible, keepPictures, openPage } from "../helpers/page.ts";
+import { assertAccessible, assertFits, openPage } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { assertQuiet } from "./world.ts";
 
@@ -67,7 +67,7 @@ describe("public pages", () => {
       const { page, errors } = await open(path);
       await page.waitForLoadState("networkidle");
       await assertAccessible(page);
-      await keepPictures(page, name);
+      await assertFits(page, name);
       assert.equal((await page.content()).includes(SECRET), false);
       // A page that is not there is an error to the console, too.
       assert.deepEqual(

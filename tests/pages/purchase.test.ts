@@ -8,7 +8,7 @@ import { open } from "../accounts/account.ts";
 import { balance, lockUnposted } from "../escrow/sale.ts";
 import { startBrowser } from "../helpers/browser.ts";
 import { json, send } from "../helpers/http.ts";
-import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { assertAccessible, assertFits } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
 import { BUYER_LOVELACE, startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -116,7 +116,7 @@ describe("a purchase's page", () => {
     await openWrong(page);
     await page.getByRole("button", { name: "Ask for a refund" }).waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "purchase-locked");
+    await assertFits(page, "purchase-locked");
     await choose(page, "Ask for a refund", id, "RefundRequested");
     await headline(page, "The buyer asked for a refund");
     await passTo(id, "submitResult");
@@ -130,7 +130,7 @@ describe("a purchase's page", () => {
     assert.equal(await receipt(page, "Paid back"), 6_000_000n);
     assert.equal(await page.locator("main").getByRole("button").count(), 0, "nothing can be done any more");
     await assertAccessible(page);
-    await keepPictures(page, "purchase-refunded");
+    await assertFits(page, "purchase-refunded");
     assertQuiet(errors);
     await page.close();
   });
@@ -145,7 +145,7 @@ describe("a purchase's page", () => {
     await headline(page, "The arbiter decides");
     await page.getByText("Something wrong?").waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "purchase-disputed");
+    await assertFits(page, "purchase-disputed");
     await page.getByText(/^Release 6 tADA to the seller: .* From \d\d:\d\d/).waitFor();
     assert.equal(await page.getByRole("button", { name: /^Dispute/ }).count(), 0, "there is one dispute");
     // The contract gives each party a pause between two actions.
@@ -184,7 +184,7 @@ describe("a purchase's page", () => {
     await openWrong(page);
     await page.getByRole("button", { name: "Dispute this purchase" }).waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "purchase-verdict");
+    await assertFits(page, "purchase-verdict");
     await judge(page, "No, something else");
     await page.getByText("it is not what was listed").waitFor();
     await page.getByText("Dispute above, in time").waitFor();
@@ -244,7 +244,7 @@ describe("a purchase's page", () => {
     await page.getByRole("button", { name: "Reading view" }).click();
     await page.locator("#readable p").first().waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "purchase-open");
+    await assertFits(page, "purchase-open");
     assertQuiet(errors);
     await page.close();
   });

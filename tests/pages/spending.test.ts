@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { type Account, open } from "../accounts/account.ts";
 import { startBrowser } from "../helpers/browser.ts";
-import { assertAccessible, keepPictures, type Opened } from "../helpers/page.ts";
+import { assertAccessible, assertFits, type Opened } from "../helpers/page.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { assertQuiet, delivered, offered, spends, visit } from "./world.ts";
 
@@ -41,7 +41,7 @@ describe("paying from the Surety balance", () => {
     await goTo(page, listing);
     await page.getByText("25 tADA · 10 tADA per purchase, 30 tADA left today").waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "paywall-signed-in");
+    await assertFits(page, "paywall-signed-in");
     await pay(page).click();
     await delivered(page);
     assert.equal(await content(page).textContent(), listing.content);

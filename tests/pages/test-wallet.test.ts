@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { startBrowser } from "../helpers/browser.ts";
 import { send } from "../helpers/http.ts";
-import { assertAccessible, keepPictures } from "../helpers/page.ts";
+import { assertAccessible, assertFits } from "../helpers/page.ts";
 import { PATIENCE_MS } from "../helpers/wait.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 import { assertQuiet, delivered, offered } from "./world.ts";
@@ -62,7 +62,7 @@ describe("the test wallet", () => {
     const { page, errors } = await open("/");
     await begin(page).waitFor();
     await assertAccessible(page);
-    await keepPictures(page, "home-local");
+    await assertFits(page, "home-local");
     await begin(page).click();
     await page.getByRole("link", { name: "Account 100 tADA" }).waitFor();
 

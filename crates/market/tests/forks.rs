@@ -9,9 +9,13 @@
 
 use std::cell::RefCell;
 
-use crate::support::{block, entry, interrupted::Interrupted, ledger::Block, one, person, sales::Sales};
+use crate::support::{
+    block, checkout, entry, interrupted::Interrupted, ledger::Block, one, out_of_step, person, provider::Meanwhile,
+    sales::Sales,
+};
 use cardano::{ScriptHash, TxHash};
 use escrow::Action;
+use market::{catalogue, contents::InDatabase};
 use outbox::EntryState;
 use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
 
@@ -239,6 +243,34 @@ fn a_step_that_moved_to_another_block_of_another_fork_shows_that_blocks_time() {
     let told = one(&sales.db, &format!("SELECT height || ' ' || at_ms FROM escrow_steps WHERE tx_id = '{by}'"));
     let block = sales.ledger.inclusion(&by).unwrap();
     assert_eq!(told, format!("{} {}", block.height, block.time_ms));
+}
+
+#[test]
+fn a_result_that_a_slow_request_found_before_a_rollback_is_posted_again() {
+    for later in [1, 2] {
+        let (sales, buyer) = (Sales::new(), person(11));
+        let lock = sales.sell(&buyer);
+        sales.ticks(1);
+        sales.ledger.mine();
+        // The block is gone, and no node has the result any more.
+        let meanwhile = || {
+            sales.ledger.roll_back(1, 0);
+            (0..later).for_each(|_| sales.ledger.mine());
+            sales.tick();
+        };
+        let slow = Interrupted::before(&sales.db, "UPDATE outbox SET state = 'included'", meanwhile);
+        let terms = block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
+        let (sleep, contents) = (Meanwhile(&|| ()), InDatabase(&sales.db));
+        let request = checkout(&slow, &sales.ledger, &sleep, &contents, &[], sales.now());
+        sales.ledger.calls.set(0);
+        let given = block(request.redeliver(&terms, &[*buyer.enterprise_address().payment_key()]));
+        assert!(given.unwrap().is_some(), "it saw the result in a block");
+        sales.ledger.calls.set(0);
+        let reports = sales.ticks(30);
+        let posted = acting(&sales, &lock, "result");
+        assert!(sales.ledger.inclusion(&posted).is_some(), "{later}: {} {:#?}", sales.status(&lock), reports.last());
+        assert_eq!(out_of_step(&sales.db), "");
+    }
 }
 
 /// Once.
