@@ -61,7 +61,7 @@ pub struct WalletSnapshot {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SnapshotRow {
-    /// A transaction of the wallet that was sent, or given up lately.
+    /// A transaction of the wallet that was sent, or given up recently.
     Entry(Entry),
     /// An output that one of its transactions spends or puts up.
     Reserved(TxRef),
