@@ -110,8 +110,8 @@ export async function mustBeFree(port: number, variable: string): Promise<void> 
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** Ends a child and all that it started: politely first, unless told otherwise. */
-export function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Promise<void> {
+/** Ends a child and all that it started: politely first. */
+export function end(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve();
     const group = -child.pid;
@@ -128,7 +128,7 @@ export function end(child: ChildProcess, first: NodeJS.Signals = "SIGTERM"): Pro
       signal("SIGKILL");
       resolve();
     });
-    signal(first);
+    signal("SIGTERM");
   });
 }
 
@@ -152,13 +152,13 @@ export class Parts {
     child.once("exit", gone);
   }
 
-  /** Ends a program with a signal, or has it drop what it does. */
-  async end(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
+  /** Has a program drop what it does; ends it where it does not. */
+  async end(child: ChildProcess): Promise<void> {
     const part = this.#running.get(child);
     if (!part) return;
     this.#running.delete(child);
     child.off("exit", part.gone);
-    await (signal ? end(child, signal) : dismiss(child, part.log));
+    await dismiss(child, part.log);
   }
 
   async stop(): Promise<void> {

@@ -18,8 +18,11 @@ export type Order = { readonly run: Run } | { readonly strike: string };
 /** To the stack, in answer to each order: the port of each worker, in their order. */
 export type Ports = readonly number[];
 
+/** What runs, or begins to: it can be ended before it serves. */
+let runtime: Miniflare | undefined;
+
 /** Runs the workers; resolves when all serve, on databases with every migration. */
-async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; ports: number[] }> {
+async function serve({ workers, storage }: Run): Promise<Ports> {
   const settings = await Promise.all(workers.map(settingsOf));
   const running = new Set(settings.map(({ name }) => name));
   const ours = await Promise.all(workers.map((worker, index) => optionsOf(worker, running, index === 0)));
@@ -33,7 +36,7 @@ async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; p
       databases.set(name, { options, migrations: resolve(dirname(config), migrations) });
     }
   }
-  const runtime = new Miniflare(
+  const started = new Miniflare(
     convertV4MiniflareOptions({
       host: "127.0.0.1",
       port: workers[0].port,
@@ -45,26 +48,26 @@ async function serve({ workers, storage }: Run): Promise<{ runtime: Miniflare; p
       workers: [...ours, ...[...databases.values()].map(({ options }) => options)],
     }),
   );
-  const urls = [await runtime.ready];
-  for (const { name } of settings.slice(1)) urls.push(await runtime.unsafeGetDirectURL(name));
+  runtime = started;
+  const urls = [await started.ready];
+  for (const { name } of settings.slice(1)) urls.push(await started.unsafeGetDirectURL(name));
   for (const [name, { migrations }] of databases) {
     // Miniflare's type for a worker is not that of what it gives.
-    const worker = (await runtime.getWorker(name)) as unknown as { fetch: typeof fetch };
+    const worker = (await started.getWorker(name)) as unknown as { fetch: typeof fetch };
     await migrate(async (statements) => {
       const answer = await worker.fetch("http://batches", { method: "POST", body: JSON.stringify(statements) });
       if (!answer.ok) throw new Error(`the migrations of ${migrations}: ${await answer.text()}`);
       return (await answer.json()) as { results?: unknown }[];
     }, migrations);
   }
-  return { runtime, ports: urls.map(({ port }) => Number(port)) };
+  return urls.map(({ port }) => Number(port));
 }
 
-let runtime: Miniflare | undefined;
 let ports: Ports = [];
 
 async function obey(order: Order): Promise<Ports> {
   if ("run" in order) {
-    ({ runtime, ports } = await serve(order.run));
+    ports = await serve(order.run);
   } else {
     // Miniflare's type for it knows `fetch` alone.
     const worker = (await runtime?.getWorker(order.strike)) as

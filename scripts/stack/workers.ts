@@ -40,8 +40,9 @@ export class Workers {
     }
   }
 
+  /** Miniflare ends workerd with SIGKILL, whatever that does; the program that holds both stays for the next start. */
   async kill(): Promise<void> {
-    if (this.#process) await this.#parts.end(this.#process, "SIGKILL");
+    if (this.#process) await this.#parts.end(this.#process);
   }
 
   url(name: string): string | undefined {
