@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds one worker crate for workerd: scripts/build-worker.sh [folder of the worker's Cargo.toml] [deploy]
-# With `deploy` as small and fast as it gets, for what is deployed and measured; otherwise as quickly as it is built.
+# With `deploy` as fast as it gets, for what is deployed and measured; otherwise as quickly as it is built.
 # Called by wrangler (see each wrangler.toml) and by make.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -22,17 +22,7 @@ trap 'rm -rf "$made"' EXIT
 wasm-bindgen "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" --out-dir "$made" --out-name program \
   --target module --no-typescript --force-enable-abort-handler --experimental-reset-state-function
 bundle=(--bundle --format=esm --log-level=warning "--external:./program_bg.wasm")
-if [ "$profile" = deploy ]; then
-  bundle+=(--minify)
-  # What workerd runs, and no more: the optimiser may use what it is told of.
-  features=(bulk-memory exception-handling extended-const multivalue mutable-globals nontrapping-float-to-int
-    reference-types sign-ext)
-  # Twice, for size: what counts for speed the compiler has done (profile.deploy). By name, what is alike is side by side, and
-  # 23 kB less after gzip.
-  wasm-opt -Oz -Oz --reorder-functions-by-name --strip-debug --strip-producers "${features[@]/#/--enable-}" \
-    "$made/program_bg.wasm" -o "$made/smaller.wasm"
-  mv "$made/smaller.wasm" "$made/program_bg.wasm"
-fi
+[ "$profile" != deploy ] || bundle+=(--minify)
 cp "$root/crates/edge/entry.js" "$made"
 rm -rf build
 mkdir build
