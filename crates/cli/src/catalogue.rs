@@ -46,12 +46,9 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
     let mut query = Serializer::new(String::new());
     query.append_pair("sort", sort).append_pair("limit", &limit.to_string());
     let words = words.join(" ");
-    let wanted = [("q", Some(words.as_str()).filter(|words| !words.is_empty())), ("category", category.as_deref())];
-    for (name, value) in wanted.into_iter().chain([("mode", mode.map(DeliveryMode::as_str))]) {
-        if let Some(value) = value {
-            query.append_pair(name, value);
-        }
-    }
+    let words = Some(words.as_str()).filter(|words| !words.is_empty());
+    let wanted = [("q", words), ("category", category.as_deref()), ("mode", mode.map(DeliveryMode::as_str))];
+    query.extend_pairs(wanted.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let (listings, page): (Vec<Listing>, Value) =
         shop.service.told("GET", &format!("/listings?{}", query.finish()), Ask::default())?;
     let table: Vec<String> = listings.iter().map(line).collect();

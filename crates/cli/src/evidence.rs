@@ -19,7 +19,7 @@ use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
 use x402_cardano::{
     escrow::{EscrowExtra, InputCommitment, SellerTerms},
-    wire::{PaymentRequired, PaymentRequirements, decode_header},
+    wire::{Extra, PaymentRequired, PaymentRequirements, decode_header},
 };
 
 use crate::{
@@ -211,11 +211,7 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
         ..extra.clone()
     };
     extra.blockchain_identifier = extra.identifier(&offered.pay_to).encode();
-    let mut entry = json!(offered);
-    if let Some(fields) = entry.as_object_mut() {
-        fields.insert("extra".into(), json!(extra));
-    }
-    serde_json::from_value(entry).map_err(|error| refused(error.to_string()))
+    Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
 /// The datum of the first transaction's escrow under terms of this seller.

@@ -179,9 +179,10 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
     if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
         return Err(NotAsAsked::Part(*part));
     }
+    let has_metadata = tx.auxiliary_data.is_some() || tx.auxiliary_data_hash.is_some();
     let extras = [
         (!tx.vkey_witnesses.is_empty(), "signatures"),
-        (has_metadata(tx) && bounds.commitment.is_none(), "metadata"),
+        (has_metadata && bounds.commitment.is_none(), "metadata"),
         (!tx.is_valid, "a mark that it fails"),
     ];
     if let Some((_, what)) = extras.into_iter().find(|(there, _)| *there) {
@@ -209,10 +210,6 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
         }
     }
     Ok(theirs)
-}
-
-const fn has_metadata(tx: &SignedTx) -> bool {
-    tx.auxiliary_data.is_some() || tx.auxiliary_data_hash.is_some()
 }
 
 fn conserved(tx: &SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<(), NotAsAsked> {
