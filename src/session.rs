@@ -4,7 +4,7 @@ use edge::serve::Request;
 use edge::{bearer::Bearer, d1::D1};
 use market::account::{self, Account, Token};
 
-use crate::{app::App, error::ApiError};
+use crate::{app::App, error::ApiError, limits::Counted};
 
 /// A live session. The holder of its token is its account's owner.
 pub struct Session {
@@ -15,8 +15,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// The session that the request shows, read in one statement.
+    /// The session that the request must show, counted for its client and read in one statement.
     pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
+        app.limit_client(Counted::Session, request).await?;
         MaybeSession::of(app, request).await?.0.ok_or(ApiError::NotSignedIn)
     }
 }

@@ -71,7 +71,6 @@ pub async fn read(
     request: &Request,
     needs_balance: bool,
 ) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
-    app.limit_client(Counted::Session, request).await?;
     let Session { account, token } = Session::of(app, request).await?;
     app.limit(Counted::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
@@ -93,7 +92,6 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
 
 /// New limits for purchases from the service wallet.
 pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session, &request).await?;
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Counted::Account, &account.owner).await?;
     let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(&mut request).await?;
@@ -110,7 +108,6 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
 
 /// What a purchase of the caller's bought.
 pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
     let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
     let bought = checkout::own_purchase(app, request, &account, &id, true).await??;
@@ -120,7 +117,6 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
 
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session, &request).await?;
     let Session { account, .. } = Session::of(app, &request).await?;
     let Buy { listing_id, mode } = body::read(&mut request).await?;
     let unknown = || AccountError::NotBought(BuyError::UnknownListing);
@@ -133,7 +129,6 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 
 /// The service wallet's money, back to its owner.
 pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session, request).await?;
     let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Counted::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;

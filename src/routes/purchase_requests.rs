@@ -50,7 +50,6 @@ pub async fn answer(app: &App, id: &str, mut request: Request) -> Result<Respons
 }
 
 async fn owner(app: &App, request: &Request) -> Result<Session, ApiError> {
-    app.limit_client(Counted::Session, request).await?;
     let session = Session::of(app, request).await?;
     app.limit(Counted::Account, &session.account.owner).await?;
     Ok(session)
