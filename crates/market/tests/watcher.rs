@@ -323,6 +323,29 @@ fn a_step_that_precedes_our_action_is_recorded_and_the_action_given_up() {
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
 
+/// A payout was made, and a rollback undid the award that it followed: the collection pays nothing for that sale. In one
+/// transaction with another sale of the same creator, the other's payment would count for it.
+#[test]
+fn a_collection_that_pays_no_creator_shares_no_transaction() {
+    let sales = Sales::new();
+    let locks: Vec<TxHash> = (11..14).map(|buyer| sales.sell(&person(buyer))).collect();
+    sales.ticks(2);
+    run(
+        &sales,
+        &format!(
+            "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, \
+               created_at_ms) VALUES (printf('%064d', 7), 'payout', 'payout:{}', '', 'expired', 0, 1, 'ours', 0, 0)",
+            locks[0]
+        ),
+    );
+    sales.until(32);
+    let ticks = sales.ticks(3);
+    assert_eq!(acted(&ticks, "collect"), 2, "one alone, the others together");
+    for lock in &locks {
+        assert_eq!(sales.status(lock), "withdrawn");
+    }
+}
+
 /// One of five buyers whose results are posted together overtakes them. That happens behind a flood at the escrow's
 /// address, while so many locks never confirm.
 fn overtakes(in_vain: u8) {

@@ -63,11 +63,15 @@ type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
     /// Whether the action may share a transaction. It must be the seller's and not have failed before. A result whose
-    /// time is nearly over may not, as the transaction is valid only as long as the shortest.
+    /// time is nearly over may not, as the transaction is valid only as long as the shortest. Nor may a collection that
+    /// pays no creator: another sale's payment in the same transaction would count as its own.
     fn can_batch(&self, clock: Millis) -> bool {
-        let has_time = || !self.datum.has_result() && !is_nearly_over(&self.datum, clock);
-        let sellers = self.step == NextStep::Collect || self.step == NextStep::PostResult && has_time();
-        sellers && self.due.failures == 0
+        let may_share = match self.step {
+            NextStep::Collect => self.due.share > Lovelace::ZERO,
+            NextStep::PostResult => !self.datum.has_result() && !is_nearly_over(&self.datum, clock),
+            _ => false,
+        };
+        may_share && self.due.failures == 0
     }
 
     /// Whether both may share a transaction.
