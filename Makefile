@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -31,9 +31,13 @@ test: ## formatting, lints, unit tests, end-to-end tests; CI runs this and make 
 
 lint: lint-workers lint-native ## formatting, lints, types, retired words
 
-lint-native:
-	cargo fmt --all --check
+lint-native: formatted documented
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+formatted:
+	cargo fmt --all --check
+
+documented:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --no-deps $(LIBRARIES:%=--package %)
 
 lint-workers:

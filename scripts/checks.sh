@@ -29,12 +29,15 @@ step() {
   fi
 }
 
+# What is compiled here is linted by the same pass: `cargo clippy` checks every dependency and each crate once more beforehand.
+linted() { RUSTC_WORKSPACE_WRAPPER=$root/scripts/linting-rustc.sh "$@"; }
+
 native() {
-  step "lints of this machine's code" make --no-print-directory lint-native || return
-  step "Rust's tests and programs, compiled" cargo build --workspace --all-targets --quiet || return
+  step "formatting and documentation" make --no-print-directory formatted documented || return
+  step "Rust's tests and programs, compiled and linted" linted cargo build --workspace --all-targets --quiet || return
   # Tests of the contract send what they build to the local ledger, which needs Node and its packages.
   until [ -e "$logs/.installed" ]; do sleep 0.5; done
-  step "Rust's tests" cargo test --workspace --quiet || return
+  step "Rust's tests" linted cargo test --workspace --quiet || return
 }
 
 workers() {
