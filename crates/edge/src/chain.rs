@@ -225,23 +225,6 @@ impl Blockfrost {
         Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
-    /// Reads with a body that changes nothing: again after a failure that may pass.
-    async fn ask(&self, path: &str, body: &[u8], time: Duration) -> Result<Answer, ChainError> {
-        let mut pauses = PAUSES.into_iter();
-        loop {
-            let error = match self.once(Method::Post, path, Some(body), time).await {
-                Ok(Answer { status: 429 | 418 | 402, .. }) => ChainError::RateLimited,
-                Ok(Answer { status, .. }) if status >= 500 => ChainError::Unavailable(format!("status {status}")),
-                Err(error @ ChainError::Unavailable(_)) => error,
-                other => return other,
-            };
-            match pauses.next() {
-                Some(pause) => crate::sleep(pause).await,
-                None => return Err(error),
-            }
-        }
-    }
-
     /// Reads a list of which strangers decide how long it is, as it arrives. `None` for 404.
     async fn collect<C: Collect>(
         &self,
@@ -435,11 +418,16 @@ impl Evaluate for Blockfrost {
             [] => ("/utils/txs/evaluate", hex::encode(cbor)),
             [_, ..] => (EVALUATE_CHAINED, evaluation_request(cbor, unconfirmed)),
         };
-        let answer = self.ask(path, body.as_bytes(), EVALUATION_TIME).await?;
-        match answer.status {
-            200 => evaluation(&answer.body),
-            400 => Ok(Evaluation::Refused(reason(&answer.body))),
-            status => Err(ChainError::Malformed(format!("status {status}"))),
+        let answer = repeat(async || {
+            let answer = self.once(Method::Post, path, Some(body.as_bytes()), EVALUATION_TIME).await?;
+            // A refusal is an answer, too.
+            let status = if answer.status == 400 { 200 } else { answer.status };
+            Ok((Head { status, retry_after: answer.retry_after }, answer))
+        });
+        match answer.await? {
+            None => Err(ChainError::Malformed(format!("no {path}"))),
+            Some(Answer { status: 400, body, .. }) => Ok(Evaluation::Refused(reason(&body))),
+            Some(Answer { body, .. }) => evaluation(&body),
         }
     }
 }

@@ -4,10 +4,9 @@
 //! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>). A client that answers from another location asks
 //! for a new challenge.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
 use cardano::slots::Millis;
-use futures_util::future::{Either, select};
 use market::challenge::{Challenges, ChallengesError};
 use worker::{Env, KvError, KvStore};
 
@@ -33,10 +32,9 @@ impl KvChallenges {
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, KvError>>) -> Result<T, ChallengesError> {
-    match select(Box::pin(asked), pin!(crate::sleep(TIME))).await {
-        Either::Left((answer, _)) => answer.map_err(|error| ChallengesError(error.to_string())),
-        Either::Right(_) => Err(ChallengesError(format!("no answer within {} seconds", TIME.as_secs()))),
-    }
+    let answer = crate::within(TIME, asked).await;
+    let late = || ChallengesError(format!("no answer within {} seconds", TIME.as_secs()));
+    answer.ok_or_else(late)?.map_err(|error| ChallengesError(error.to_string()))
 }
 
 impl Challenges for KvChallenges {

@@ -1,11 +1,8 @@
 //! Requests from and to outside, bounded in bytes and time.
 
-use std::{pin::pin, time::Duration};
+use std::time::Duration;
 
-use futures_util::{
-    StreamExt,
-    future::{Either, select},
-};
+use futures_util::StreamExt;
 use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, Response};
 
 use crate::{client::client, semaphore::Permit, serve};
@@ -55,12 +52,8 @@ pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<
     // A request without a body has no stream.
     let Ok(stream) = request.stream() else { return Ok((Vec::new(), None)) };
     let held = hold(request, 0)?;
-    let body = Box::pin(read(stream, limit, |bytes| held.grow(bytes)));
-    let body = match select(body, pin!(crate::sleep(BODY_TIME))).await {
-        Either::Left((body, _)) => body?,
-        Either::Right(_) => return Err(BodyError::Slow),
-    };
-    Ok((body, Some(held)))
+    let body = crate::within(BODY_TIME, read(stream, limit, |bytes| held.grow(bytes))).await;
+    Ok((body.ok_or(BodyError::Slow)??, Some(held)))
 }
 
 /// What a request takes in memory while it is served, so many bytes: they count for its client until this is dropped.
@@ -186,14 +179,11 @@ pub(crate) async fn within<T>(
     exchange: impl AsyncFnOnce(AbortSignal) -> Result<T, CallError>,
 ) -> Result<T, CallError> {
     let controller = AbortController::default();
-    let exchange = Box::pin(exchange(controller.signal()));
-    match select(exchange, pin!(crate::sleep(time))).await {
-        Either::Left((answer, _)) => answer,
-        Either::Right(_) => {
-            controller.abort();
-            Err(CallError::TimedOut)
-        }
-    }
+    let answer = crate::within(time, exchange(controller.signal())).await;
+    answer.unwrap_or_else(|| {
+        controller.abort();
+        Err(CallError::TimedOut)
+    })
 }
 
 /// Reads a whole answer, no more than `limit` bytes of it.

@@ -22,8 +22,9 @@ pub mod settings;
 pub mod timer;
 pub mod usage;
 
-use std::{future::poll_fn, task::Poll, time::Duration};
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
+use futures_util::future::{Either, select};
 pub use getrandom::Error as RandomError;
 pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
@@ -51,6 +52,14 @@ pub async fn sleep(time: Duration) {
     again(worker::Delay::from(time)).await;
 }
 
+/// What this gives; `None` where it takes longer than so much time.
+async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+    match select(Box::pin(work), pin!(sleep(time))).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
+}
+
 /// A timer that is set when it is polled for the second time. The runtime's own wakes the task that polled it first, and
 /// the first poll of a request ([`serve::serve`]) has no task to wake.
 async fn again<T>(timer: impl Future<Output = T>) -> T {
@@ -70,7 +79,6 @@ async fn again<T>(timer: impl Future<Output = T>) -> T {
 mod tests {
     use std::{
         cell::Cell,
-        pin::pin,
         sync::{
             Arc,
             atomic::{AtomicU32, Ordering},
