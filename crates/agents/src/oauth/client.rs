@@ -269,35 +269,10 @@ pub async fn find(
     id: &str,
     now_ms: u64,
 ) -> Result<Client, OAuthError> {
-    if DocumentUrl::looks_like_one(id) {
-        return published(db, documents, authority, id, now_ms).await;
+    if !DocumentUrl::looks_like_one(id) {
+        let metadata = registered(&db.run(registration(id)?).await?)?;
+        return Ok(Client { id: id.to_owned(), metadata, published_at: None });
     }
-    let metadata = registered(&db.run(registration(id)?).await?)?;
-    Ok(Client { id: id.to_owned(), metadata, published_at: None })
-}
-
-fn unknown() -> OAuthError {
-    OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)")
-}
-
-/// Reads the registration of a client: what [`registered`] takes.
-pub(super) fn registration(id: &str) -> Result<Statement, OAuthError> {
-    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
-    if shaped { Ok(statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id)) } else { Err(unknown()) }
-}
-
-/// A client's registration, if there is one.
-pub(super) fn registered(rows: &Rows) -> Result<ClientMetadata, OAuthError> {
-    rows.first_json()?.ok_or_else(unknown)
-}
-
-async fn published(
-    db: &impl Database,
-    documents: &impl Documents,
-    authority: &Authority,
-    id: &str,
-    now_ms: u64,
-) -> Result<Client, OAuthError> {
     let url = DocumentUrl::parse(id)
         .map_err(|error| OAuthError::invalid_client(format!("a client_id that is a URL {error}")))?;
     if authority.issuer().strip_prefix("https://") == Some(url.host()) {
@@ -318,4 +293,19 @@ async fn published(
     let metadata = ClientMetadata::from_document(&url, &body)?;
     document::keep(db, &url, (&body, fresh_ms), now_ms).await?;
     Ok(client(metadata))
+}
+
+fn unknown() -> OAuthError {
+    OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)")
+}
+
+/// Reads the registration of a client: what [`registered`] takes.
+pub(super) fn registration(id: &str) -> Result<Statement, OAuthError> {
+    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
+    if shaped { Ok(statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id)) } else { Err(unknown()) }
+}
+
+/// A client's registration, if there is one.
+pub(super) fn registered(rows: &Rows) -> Result<ClientMetadata, OAuthError> {
+    rows.first_json()?.ok_or_else(unknown)
 }
