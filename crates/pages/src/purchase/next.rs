@@ -19,20 +19,42 @@ const fn over(what: &'static str, how: &'static str) -> Next {
     Next { what, how, by: None }
 }
 
-const fn by(what: &'static str, how: &'static str, at: u64) -> Next {
-    Next { what, how, by: Some(at) }
-}
+/// No proof of delivery came in time.
+const NO_PROOF: (&str, &str) = ("The buyer can take the money back", "No proof of delivery came in time. Due was");
 
 /// What happens next to this purchase; `now` is the clock of escrow matters, POSIX ms.
 pub fn after(purchase: &Purchase, now: u64) -> Next {
     let Some(deadlines) = Deadlines::of(purchase) else {
         return over("All done", "The seller was paid at once, and the text was delivered.");
     };
+    let until = |at: u64, before, after| {
+        let (what, how) = if now < at { before } else { after };
+        Next { what, how, by: Some(at) }
+    };
     match purchase.status {
-        Status::FundsLocked => locked(deadlines, now),
-        Status::ResultSubmitted => delivered(deadlines, now),
-        Status::RefundRequested => requested(deadlines, now),
-        Status::Disputed => disputed(deadlines, now),
+        Status::FundsLocked => until(
+            deadlines.submit_result,
+            ("Waiting for the proof of delivery", "Without it, the buyer can take the money back. Due"),
+            NO_PROOF,
+        ),
+        Status::ResultSubmitted => until(
+            deadlines.unlock,
+            ("All good? Nothing to do", "Not the text that was listed? Dispute before the seller is paid,"),
+            ("The seller collects the payment", "There was no dispute in time. Free since"),
+        ),
+        Status::RefundRequested => until(
+            deadlines.submit_result,
+            ("The buyer asked for a refund", "Without a proof of delivery, the buyer can take the money back from"),
+            NO_PROOF,
+        ),
+        Status::Disputed => until(
+            deadlines.external_dispute_unlock,
+            ("The arbiter decides", "By comparing what was listed with what was delivered. From"),
+            (
+                "The arbiter is deciding",
+                "By comparing what was listed with what was delivered. Usually within minutes, since",
+            ),
+        ),
         Status::WithdrawAuthorized => over("The seller collects the payment", "The buyer released the money."),
         Status::RefundAuthorized => over("The buyer can take the money back", "The seller agreed to a refund."),
         Status::Withdrawing => over("The seller is being paid", "The payment is on its way."),
@@ -48,46 +70,6 @@ pub fn after(purchase: &Purchase, now: u64) -> Next {
 
 fn paid_creator(purchase: &Purchase) -> bool {
     purchase.events.iter().any(|event| event.status == "creator_paid")
-}
-
-const fn locked(deadlines: Deadlines, now: u64) -> Next {
-    let at = deadlines.submit_result;
-    if now < at {
-        by("Waiting for the proof of delivery", "Without it, the buyer can take the money back. Due", at)
-    } else {
-        by("The buyer can take the money back", "No proof of delivery came in time. Due was", at)
-    }
-}
-
-const fn delivered(deadlines: Deadlines, now: u64) -> Next {
-    let at = deadlines.unlock;
-    if now < at {
-        by("All good? Nothing to do", "Not the text that was listed? Dispute before the seller is paid,", at)
-    } else {
-        by("The seller collects the payment", "There was no dispute in time. Free since", at)
-    }
-}
-
-const fn requested(deadlines: Deadlines, now: u64) -> Next {
-    let at = deadlines.submit_result;
-    if now < at {
-        by("The buyer asked for a refund", "Without a proof of delivery, the buyer can take the money back from", at)
-    } else {
-        by("The buyer can take the money back", "No proof of delivery came in time. Due was", at)
-    }
-}
-
-const fn disputed(deadlines: Deadlines, now: u64) -> Next {
-    let at = deadlines.external_dispute_unlock;
-    if now < at {
-        by("The arbiter decides", "By comparing what was listed with what was delivered. From", at)
-    } else {
-        by(
-            "The arbiter is deciding",
-            "By comparing what was listed with what was delivered. Usually within minutes, since",
-            at,
-        )
-    }
 }
 
 #[cfg(test)]
