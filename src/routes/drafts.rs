@@ -265,26 +265,18 @@ impl From<ActionError> for ApiError {
 }
 
 fn possible(purchase: TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
-    let now = possible.now;
-    respond::private(&match &possible.escrow {
-        CurrentEscrow::Ended(status) => api_types::PossibleActions {
-            purchase,
-            now,
-            state: *status,
-            buyer: None,
-            seller: None,
-            locked_lovelace: None,
-            actions: vec![],
-        },
-        CurrentEscrow::Open(escrow) => api_types::PossibleActions {
-            purchase,
-            now,
-            state: escrow.datum.state.into(),
-            buyer: Some(escrow.datum.buyer.to_string()),
-            seller: Some(escrow.datum.seller.to_string()),
-            locked_lovelace: Some(escrow.utxo.value.lovelace),
-            actions: possible.actions.iter().map(possible_action).collect(),
-        },
+    let (state, open) = match &possible.escrow {
+        CurrentEscrow::Ended(status) => (*status, None),
+        CurrentEscrow::Open(escrow) => (escrow.datum.state.into(), Some(escrow)),
+    };
+    respond::private(&api_types::PossibleActions {
+        purchase,
+        now: possible.now,
+        state,
+        buyer: open.map(|escrow| escrow.datum.buyer.to_string()),
+        seller: open.map(|escrow| escrow.datum.seller.to_string()),
+        locked_lovelace: open.map(|escrow| escrow.utxo.value.lovelace),
+        actions: possible.actions.iter().map(possible_action).collect(),
     })
 }
 
