@@ -75,11 +75,12 @@ CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
 CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
 
--- The first step is the lock, in the block that its entry of the outbox has.
+-- The first step is the lock, in the block that its entry of the outbox has. A restore has inserted the steps before.
 CREATE TRIGGER escrows_locked AFTER INSERT ON escrows BEGIN
   INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, creator_paid)
   SELECT p.id, p.id, o.block_height, 0, o.block_time_ms, p.status, new.utxo, new.datum, new.locked_lovelace, 0
-  FROM purchases p JOIN outbox o ON o.tx_id = p.id WHERE p.id = new.purchase_id;
+  FROM purchases p JOIN outbox o ON o.tx_id = p.id WHERE p.id = new.purchase_id
+  ON CONFLICT DO NOTHING;
 END;
 
 -- What the newest step of each escrow left, with what own transactions add to it: a collection that a node took, or a block
