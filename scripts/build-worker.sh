@@ -17,10 +17,7 @@ WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32
 program=$(awk -F '"' '/^name = / { gsub("-", "_", $2); print $2; exit }' Cargo.toml)
 made=$(mktemp -d "$CARGO_TARGET_DIR/worker.XXXXXX")
 trap 'rm -rf "$made"' EXIT
-# As worker-build does it, without the classes that it puts around. entry.js stands around here: it needs to know of a
-# panic, and starts anew after one.
-wasm-bindgen "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" --out-dir "$made" --out-name program \
-  --target module --no-typescript --force-enable-abort-handler --experimental-reset-state-function
+bindings "$CARGO_TARGET_DIR/wasm32-unknown-unknown/$profile/$program.wasm" "$made"
 bundle=(--bundle --format=esm --log-level=warning "--external:./program_bg.wasm")
 [ "$profile" != deploy ] || bundle+=(--minify)
 cp "$root/crates/edge/entry.js" "$made"

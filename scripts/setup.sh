@@ -11,7 +11,7 @@ source "$root/scripts/env.sh"
 source "$root/scripts/jobs.sh"
 cd "$root"
 
-WASM_BINDGEN=0.2.129
+BINDINGS=$(awk -F '"' '/^version = / { print $2 }' scripts/bindings/Cargo.toml)
 CARGO_DENY=0.20.2
 # Node for machines whose own is older than 22.18; the second where the first is not packaged.
 NODE=24.21.0
@@ -44,24 +44,18 @@ fi
 # has COMMAND VERSION: whether it is there at exactly this version.
 has() { [[ " $("$1" --version 2>/dev/null) " == *" $2 "* ]]; }
 
-# cargo_tool KIND COMMAND VERSION PACKAGE [OPTIONS]: installs it; of each kind one is built at a time. They run for a second a
-# day: compiled in the least time, except for the crates that read and write whole modules.
-hot=()
-for crate in walrus wasmparser wasm-encoder wasm-bindgen-cli-support; do
-  hot+=(--config "profile.release.package.$crate.opt-level=1")
-done
+# cargo_tool COMMAND [OPTIONS]: installs it. It runs for seconds a day: compiled in the least time.
 cargo_tool() {
-  local kind=$1 command=$2 version=$3 package=$4
-  shift 4
-  has "$command" "$version" && return
-  CARGO_TARGET_DIR="$root/target/tools/$kind" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+  local command=$1
+  shift
+  CARGO_TARGET_DIR="$root/target/tools/$command" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
-    cargo install --locked --force --root "$tools" --bin "$command" "${hot[@]}" "$@" "$package" --version "$version"
+    cargo install --locked --force --root "$tools" --bin "$command" "$@"
 }
-bindings() { cargo_tool build wasm-bindgen "$WASM_BINDGEN" wasm-bindgen-cli --no-default-features; }
-
+# Writes the JavaScript around the workers' WebAssembly.
+binder() { cargo_tool bindings --path scripts/bindings; }
 # Asks for known vulnerabilities of crates.
-deny() { cargo_tool deny cargo-deny "$CARGO_DENY" cargo-deny; }
+deny() { cargo_tool cargo-deny cargo-deny --version "$CARGO_DENY"; }
 
 # A program of the system, not one that the project or a package of it brings along.
 systems() { type -aP "$1" | grep -v -e "^$root/" -e "^$tools/" | head -1; }
@@ -118,7 +112,7 @@ missing=()
 if [ -n "$(systems node)" ] && new_enough "$(systems node)"; then rm -f "$tools/bin/node"
 elif ! new_enough "$tools/bin/node"; then missing+=(newer_node); fi
 if ! has_packages . || { wants checks && ! has_checks; }; then missing+=(npm_packages); fi
-has wasm-bindgen "$WASM_BINDGEN" || missing+=(bindings)
+has bindings "$BINDINGS" || missing+=(binder)
 ! wants deny || has cargo-deny "$CARGO_DENY" || missing+=(deny)
 if wants clients; then
   has_packages tests/outsiders || missing+=(npm_clients)
@@ -140,7 +134,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     while running "${ids[$index]}"; do
       sleep 1
       [ $((++seconds % 5)) -eq 0 ] || continue
-      compiled=$(cat "$logs/bindings" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
+      compiled=$(cat "$logs/binder" "$logs/deny" 2>/dev/null | grep -c Compiling || true)
       case ${missing[$index]} in
         npm_packages) say "$seconds s: npm packages, and $compiled crates of the build tools compiled" ;;
         npm_clients) say "$seconds s: other people's clients" ;;
