@@ -52,8 +52,8 @@ CREATE INDEX reservations_by_tx ON reservations (tx_id);
 CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
 
 -- Reservations follow their entry. They are made as it is claimed: one that cannot be made undoes the claim. Entries that a
--- restore inserts after their end make none. What it only put up is whole again once a block has it. What it spent stays reserved until every provider must know that block, or a
--- rollback removes it.
+-- restore inserts after their end make none. What an entry only put up is whole again once a block has it. What it spent stays
+-- reserved until every provider must know that block, or a rollback removes it.
 CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.state IN ('claimed', 'submitted') BEGIN
   INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
 END;
