@@ -9,7 +9,7 @@ use crate::{
     buyer,
     contents::MOST_HELD,
     listing::{DeliveryMode, ListingId},
-    purchase::Status,
+    purchase::{PURCHASE_JSON, Status},
     release::{Release, ReleaseFacts, facts_json, release},
 };
 
@@ -99,6 +99,27 @@ pub struct Known {
     pub record: Option<PaymentRecord>,
     /// The digest of the payload that came under this name, where the name is known.
     pub payload: Option<ContentHash>,
+}
+
+/// The statement that reads a payment that a block has, as [`Settled`].
+pub(crate) fn settled(tx: &TxHash) -> Statement {
+    statement!(
+        format!(
+            "SELECT json_object('record', json(({} p.tx_id = ?1)), \
+               'purchase', '' || (SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1))",
+            select_records()
+        ),
+        tx
+    )
+}
+
+/// An answer to [`settled`].
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Settled {
+    /// The payment.
+    pub record: Option<PaymentRecord>,
+    /// The purchase that it made, as the text of a JSON object.
+    pub purchase: Option<String>,
 }
 
 /// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].

@@ -306,13 +306,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let buyers = self.order.account.keys();
         let owned = checkout.redeliver(terms, &buyers).await?;
         let owned = owned.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))?;
-        Ok(Bought { purchase: self.shown(&owned.purchase).await?, content: owned.content, already_owned: true })
-    }
-
-    /// The purchase as JSON.
-    async fn shown(&self, purchase: &TxHash) -> Result<String, DatabaseError> {
-        let shown = purchase::one(self.checkout.database, purchase).await?;
-        shown.ok_or_else(|| DatabaseError(format!("the purchase {purchase} is gone")))
+        let purchase = purchase::one(checkout.database, &owned.purchase).await?;
+        let purchase = purchase.ok_or_else(|| DatabaseError(format!("the purchase {} is gone", owned.purchase)))?;
+        Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
     async fn chain_view(&self) -> Result<ChainView, BuyError> {
@@ -474,6 +470,6 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let gone = || DatabaseError(format!("the payment {} is gone", entry.tx));
         ensure_releasable(&outcome.record.ok_or_else(gone)?, self.checkout.clock)?;
         let content = self.checkout.bought(&self.order.terms.content_hash, &entry.tx, outcome.content).await?;
-        Ok(Bought { purchase: self.shown(&entry.tx).await?, content, already_owned: false })
+        Ok(Bought { purchase: outcome.purchase.ok_or_else(gone)?, content, already_owned: false })
     }
 }

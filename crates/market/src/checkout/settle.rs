@@ -24,7 +24,7 @@ use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
     escrow_steps::{Found, StepRecorder},
-    payment::{self, PaymentRecord},
+    payment::{self, PaymentRecord, Settled},
     release::Release,
     result_poster::{self, ResultPoster},
     transitions::Transitions,
@@ -38,6 +38,8 @@ pub(super) struct PaymentOutcome {
     pub status: TxStatus,
     /// The payment as stored, where a block has it.
     pub record: Option<PaymentRecord>,
+    /// The purchase as JSON, where a block has it.
+    pub purchase: Option<String>,
     /// The content, where it was read on the way.
     pub content: Option<String>,
 }
@@ -45,7 +47,7 @@ pub(super) struct PaymentOutcome {
 impl PaymentOutcome {
     /// One that no block has.
     const fn not_in_block(status: TxStatus) -> Self {
-        Self { status, record: None, content: None }
+        Self { status, record: None, purchase: None, content: None }
     }
 }
 
@@ -67,7 +69,7 @@ impl TransitionHook for InclusionHook<'_> {
             if self.delivers && may_have {
                 statements.push(payment::mark_delivered_with(&entry.tx, self.content_hash, self.now));
             }
-            statements.push(payment::by_tx(&entry.tx));
+            statements.push(payment::settled(&entry.tx));
             statements.extend(self.content.filter(|_| may_have).cloned());
         }
         Ok(statements)
@@ -125,20 +127,21 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         if !matches!(status, TxStatus::Confirmed { .. }) {
             return Ok(PaymentOutcome::not_in_block(status));
         }
-        let read = |rows: &Rows| rows.first_json::<PaymentRecord>().ok().flatten();
-        let Some(at) = hook_answers.iter().position(|rows| read(rows).is_some()) else {
+        let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|settled| settled.record.is_some());
+        let found = hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?)));
+        let Some((at, Settled { record, purchase })) = found else {
             // A block had it before, or another request wrote it down.
             return self.stored_outcome(&entry.tx, status).await;
         };
-        let record = hook_answers.get(at).and_then(read);
         let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);
-        Ok(PaymentOutcome { status, record, content })
+        Ok(PaymentOutcome { status, record, purchase, content })
     }
 
     /// What is stored of a payment that a block has.
     async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
-        let record = self.database.run(payment::by_tx(tx)).await?.first_json()?;
-        Ok(PaymentOutcome { status, record, content: None })
+        let settled: Option<Settled> = self.database.run(payment::settled(tx)).await?.first_json()?;
+        let (record, purchase) = settled.map(|settled| (settled.record, settled.purchase)).unwrap_or_default();
+        Ok(PaymentOutcome { status, record, purchase, content: None })
     }
 
     async fn settle_lock(
