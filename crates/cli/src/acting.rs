@@ -2,18 +2,13 @@
 
 use std::{thread::sleep, time::Duration};
 
-use api_types::{DeliveryMode, Purchase, PurchaseStatus};
-use cardano::{
-    Address, TxHash,
-    chain::{TracedOutput, Utxo},
-    keys::SigningKey,
-    slots::Millis,
-};
+use api_types::{ActionTiming, DeliveryMode, PossibleAction, PossibleActions, Purchase, PurchaseStatus};
+use cardano::{Address, TxHash, chain::Utxo, keys::SigningKey, slots::Millis};
 use clap::Args;
-use escrow::{Action, Datum};
+use escrow::{Action, plan::Escrow, rules::Timing, spend::Spent};
 use market::ListingId;
 use provider::ProviderError;
-use serde_json::{Value, json};
+use serde_json::json;
 use time::OffsetDateTime;
 use x402_cardano::escrow::listing_input_hash;
 
@@ -25,10 +20,7 @@ use crate::{
     service::Ask,
     settling::Purchased,
     tell::plain,
-    verify::{
-        NotAsAsked, Own,
-        action::{Draft, Escrow, action},
-    },
+    verify::{Draft, NotAsAsked, Own, action::action},
     wallet::signer,
 };
 
@@ -40,6 +32,27 @@ const MAX_TRIES: u32 = 3;
 const MOVE_SECONDS: u32 = 90;
 /// Steps of an escrow that are followed.
 const MAX_STEPS: usize = 32;
+
+/// An action of the buyer's.
+pub struct BuyersAction {
+    action: Action,
+    command: &'static str,
+    /// What it did, once a block has it.
+    done: &'static str,
+}
+
+/// `surety request-refund`
+pub const REQUEST_REFUND: BuyersAction =
+    BuyersAction { action: Action::SetRefundRequested, command: "request-refund", done: "the money is asked back" };
+/// `surety refund`
+pub const REFUND: BuyersAction =
+    BuyersAction { action: Action::WithdrawRefund, command: "refund", done: "the money is back in the wallet" };
+/// `surety release`
+pub const RELEASE: BuyersAction = BuyersAction {
+    action: Action::AuthorizeWithdrawal,
+    command: "release",
+    done: "the money is released to the seller",
+};
 
 /// Which purchase.
 #[derive(Args)]
@@ -78,92 +91,77 @@ impl PurchaseArgument {
     /// # Errors
     /// The wallet bought nothing of the listing, or the service cannot be asked.
     pub fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
-        match &self.purchase {
-            Named::Purchase(id) => Ok(*id),
-            Named::Listing(listing) => {
-                let (_, address) = signer(shop)?;
-                let (sold, _) = shop.service.listing(listing)?;
-                let query = format!("/purchases?seller={}&buyer={address}", sold.seller_address);
-                let bought: Vec<Purchase> = shop.service.json("GET", &query, Ask::default())?;
-                let is_it =
-                    |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
-                let none =
-                    || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
-                Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
-            }
-        }
+        let listing = match &self.purchase {
+            Named::Purchase(id) => return Ok(*id),
+            Named::Listing(listing) => listing,
+        };
+        let (_, address) = signer(shop)?;
+        let seller = shop.service.listing(listing)?.seller_address;
+        let bought: Vec<Purchase> = shop.service.get(&format!("/purchases?seller={seller}&buyer={address}"))?;
+        let is_it = |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
+        let none = || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
+        Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
     }
 
     /// The listing of a purchase, as it was named or is known here. The service could name another, for which the
     /// wallet's signature would open content bought elsewhere.
-    fn listing(&self, id: &TxHash, shop: &Shop) -> Result<ListingId, Failure> {
+    fn listing(&self, id: &TxHash, shop: &Shop) -> Result<String, Failure> {
         if let Named::Listing(listing) = &self.purchase {
-            return Ok(listing.clone());
+            return Ok(listing.to_string());
         }
-        let known = Purchased::kept(shop, id)?.filter(|known| known.api == shop.service.base());
         let unknown = || Failure::Usage(format!("this program did not buy {id} here: name the listing that it is of"));
-        known.map(|known| known.listing).ok_or_else(unknown)
+        Ok(Purchased::kept(shop, id)?.ok_or_else(unknown)?.payment.listing.id)
     }
 
     /// That an escrow is of the listing that was named, whatever the service says of its purchase.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
-        let (sold, _) = shop.service.listing(listing)?;
-        let same = escrow.datum.input_hash == listing_input_hash(listing.as_str(), &sold.content_hash).as_bytes();
-        let other = || NotAsAsked::Terms(format!("the escrow that the service names is not of {listing}"));
-        if same { Ok(()) } else { Err(other().into()) }
+        let sold = shop.service.listing(listing)?;
+        if escrow.datum.input_hash == listing_input_hash(&sold.id, &sold.content_hash).as_bytes() {
+            return Ok(());
+        }
+        Err(NotAsAsked::Terms(format!("the escrow that the service names is not of {listing}")).into())
     }
 }
 
 /// Prints the purchase's state, and what can be done.
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let (known, mut told): (Purchase, Value) = shop.service.told("GET", &format!("/purchases/{id}"), Ask::default())?;
+    let known: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let mut told = json!(known);
     let mut lines = vec![
         format!("purchase  {id}"),
-        format!("listing   {}", says(&told, "listingId")),
-        format!("mode      {}", says(&told, "mode")),
+        format!("listing   {}", plain(&known.listing_id)),
+        format!("mode      {}", known.mode.as_str()),
         format!("status    {}", known.status.words()),
     ];
     for event in &known.events {
         lines.push(format!("  {}  {:<32}  {}", time_of(event.at), plain(event.words(known.mode)), event.tx_hash));
     }
     if known.mode == DeliveryMode::Protected {
-        let possible = possible(shop, &id)?;
+        let path = format!("/purchases/{id}/action-draft");
+        let PossibleActions { state, actions, .. } = shop.service.post(&path, Ask::default())?;
         // The chain's state, which the watcher may not have read yet.
-        let state = says(&possible, "state");
-        if state != known.status.name() {
-            let known = serde_json::from_value::<PurchaseStatus>(json!(state));
-            let words = known.map_or_else(|_| state.clone(), |known| known.words().to_owned());
-            lines.push(format!("on the chain already: {words}"));
+        if state != known.status {
+            lines.push(format!("on the chain already: {}", state.words()));
         }
-        let actions = possible.get("actions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         lines.extend(actions.iter().filter_map(|one| can_be_done(one, &id)));
         if let Some(fields) = told.as_object_mut() {
-            fields.insert("state".into(), json!(state));
-            fields.insert("actions".into(), json!(actions));
+            fields.extend([("state".into(), json!(state)), ("actions".into(), json!(actions))]);
         }
     }
     shop.tell.result(&told, &lines.join("\n"))
 }
 
 /// An action of the buyer's that is still possible, with its command.
-fn can_be_done(action: &Value, id: &TxHash) -> Option<String> {
-    let command = command(&says(action, "action"))?;
-    let when = match says(action, "timing").as_str() {
-        "open" => "now".to_owned(),
-        "early" => format!("from {} on", says(action, "opens").parse().map(time_of).unwrap_or_default()),
-        _ => return None,
+fn can_be_done(possible: &PossibleAction, id: &TxHash) -> Option<String> {
+    let own = [REQUEST_REFUND, REFUND, RELEASE].into_iter().find(|own| own.action.name() == possible.action)?;
+    let when = match possible.timing {
+        ActionTiming::Open => "now".to_owned(),
+        ActionTiming::Early => format!("from {} on", time_of(possible.opens)),
+        ActionTiming::Over => return None,
     };
-    Some(format!("\n{}\n  `surety {command} {id}`  ({when})", says(action, "words")))
-}
-
-fn possible(shop: &Shop, id: &TxHash) -> Result<Value, Failure> {
-    shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::default())
-}
-
-fn says(value: &Value, name: &str) -> String {
-    value.get(name).and_then(Value::as_str).map(plain).unwrap_or_default()
+    Some(format!("\n{}\n  `surety {} {id}`  ({when})", plain(&possible.words), own.command))
 }
 
 /// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
@@ -173,60 +171,38 @@ fn time_of(ms: Millis) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// What is done once it is in a block.
-const fn done(what: Action) -> &'static str {
-    match what {
-        Action::SetRefundRequested => "the money is asked back",
-        Action::WithdrawRefund => "the money is back in the wallet",
-        Action::AuthorizeWithdrawal => "the money is released to the seller",
-        // The seller's and the arbiter's.
-        Action::SubmitResult | Action::AuthorizeRefund | Action::Withdraw | Action::WithdrawDisputed => what.name(),
-    }
-}
-
-/// The command for an action that is the buyer's.
-fn command(action: &str) -> Option<&'static str> {
-    match action {
-        "SetRefundRequested" => Some("request-refund"),
-        "WithdrawRefund" => Some("refund"),
-        "AuthorizeWithdrawal" => Some("release"),
-        _ => None,
-    }
-}
-
 /// Says whether it is what was listed.
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let key = shop.home.key()?;
-    let listing = purchase.listing(&id, shop)?;
-    let proof = proof::of_purchase(&key, listing.as_str())?;
-    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(json!({ "verification": verdict })) };
-    let told: Value = shop.service.json("POST", &format!("/purchases/{id}/verification"), ask)?;
-    shop.tell.result(&told, &format!("verdict on {id}: {verdict}"))
+    let proof = proof::of_purchase(&key, &purchase.listing(&id, shop)?)?;
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!({ "verification": verdict })) };
+    let judged: Purchase = shop.service.post(&format!("/purchases/{id}/verification"), ask)?;
+    shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
 /// Does one thing with a protected purchase's escrow.
-pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
+pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: &BuyersAction) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let (key, address) = signer(shop)?;
     shop.chain.must_be_preprod()?;
     let _locked = shop.home.lock()?;
-    for tries in 1..=MAX_TRIES {
+    for _ in 0..MAX_TRIES {
         let escrow = current(shop, &id, &address)?;
         purchase.must_be_of(&escrow, shop)?;
-        match attempt(shop, &id, (what, &escrow), (&key, &address)) {
-            Err(failure) => {
-                let again = tries < MAX_TRIES && matches!(failure, Failure::Refused(_)) && is_open(shop, &id, what)?;
-                if !again || !moves(shop, &escrow)? {
-                    return Err(advised(failure, &id));
+        match attempt(shop, &id, (what.action, &escrow), (&key, &address)) {
+            Ok(tx) => {
+                shop.tell.progress("the shop shows it within a minute: `surety status`");
+                let told = json!({ "purchase": id, "action": what.action.name(), "txHash": tx });
+                return shop.tell.result(&told, &format!("{}, in transaction {tx}", what.done));
+            }
+            Err(Failure::Refused(why)) => {
+                if !is_overtaken(shop, &escrow, what.action)? {
+                    return Err(Failure::Refused(format!("{why}: `surety status {id}` says what can be done")));
                 }
                 shop.tell.progress("another transaction spent the escrow meanwhile: trying again");
             }
-            Ok(tx) => {
-                let words = format!("{}, in transaction {tx}", done(what));
-                shop.tell.progress("the shop shows it within a minute: `surety status`");
-                return shop.tell.result(&json!({ "purchase": id, "action": what.name(), "txHash": tx }), &words);
-            }
+            Err(other) => return Err(other),
         }
     }
     Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
@@ -240,7 +216,7 @@ fn attempt(
 ) -> Result<TxHash, Failure> {
     let utxos = shop.chain.spendable(address)?;
     let body = json!({ "action": what.name(), "utxos": described(&utxos, address)?, "changeAddress": address });
-    let draft: Draft = shop.service.json("POST", &format!("/purchases/{id}/action-draft"), Ask::json(body))?;
+    let draft: Draft = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
     let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.provider.tip()?) };
     let tx = action(&draft, (what, escrow), &own, key)?;
     shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
@@ -259,57 +235,40 @@ fn attempt(
 
 /// The escrow of a purchase of this wallet's, as the chain has it now: read from there, not from the service.
 fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Failure> {
-    let outputs = shop.chain.provider.outputs_of(purchase)?;
-    let outputs =
-        outputs.ok_or_else(|| Failure::Refused(format!("no block has {purchase} yet: try again in a minute")))?;
-    let mine = outputs.into_iter().find_map(|output| {
-        let datum = datum_of(&output.utxo)?;
-        let key = datum.buyer.key_address().map(|address| *address.payment_key());
-        (key.as_ref() == Some(buyer.payment_key())).then_some((output, datum))
-    });
+    let unknown = || Failure::Refused(format!("no block has {purchase} yet: try again in a minute"));
+    let is_mine = |escrow: &Escrow| {
+        escrow.datum.buyer.key_address().is_some_and(|address| address.payment_key() == buyer.payment_key())
+    };
+    let locked = made(shop, purchase)?.ok_or_else(unknown)?.into_iter().filter_map(|output| Escrow::of(output).ok());
     let none = || Failure::Refused(format!("{purchase} locked nothing for {buyer}: instant purchases are final"));
-    let (mut output, mut datum) = mine.ok_or_else(none)?;
+    let mut escrow = locked.into_iter().find(is_mine).ok_or_else(none)?;
     for _ in 0..MAX_STEPS {
-        let TracedOutput { utxo, spent_by, .. } = output;
-        let Some(by) = spent_by else { return Ok(Escrow { utxo, datum }) };
-        let next = shop.chain.provider.outputs_of(&by)?.unwrap_or_default().into_iter().find_map(|output| {
-            let next = datum_of(&output.utxo)?;
-            // The signature of its terms tells an escrow from others.
-            let same = output.utxo.address == utxo.address && next.reference_signature == datum.reference_signature;
-            same.then_some((output, next))
-        });
-        let ended = || Failure::Refused(format!("this escrow has ended, in {by}: `surety status {purchase}`"));
-        (output, datum) = next.ok_or_else(ended)?;
+        let Some(by) = shop.chain.spender_of(&escrow.utxo.reference)? else { return Ok(escrow) };
+        match escrow.spent_into(&made(shop, &by)?.unwrap_or_default()) {
+            Spent::Continues(next) => escrow = *next,
+            Spent::Ended(_) => {
+                return Err(Failure::Refused(format!("this escrow has ended, in {by}: `surety status {purchase}`")));
+            }
+        }
     }
     Err(Failure::Refused("this escrow has gone through too many steps".into()))
 }
 
-fn datum_of(utxo: &Utxo) -> Option<Datum> {
-    Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()
+/// What a transaction made, where a block has it.
+fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
+    let outputs = shop.chain.provider.outputs_of(tx)?;
+    Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
 }
 
-/// What was refused, and where it says what is possible.
-fn advised(failure: Failure, id: &TxHash) -> Failure {
-    match failure {
-        Failure::Refused(words) => Failure::Refused(format!("{words}: `surety status {id}` says what can be done")),
-        other => other,
+/// Whether another party's transaction came first: the contract permits this action, and the escrow is spent soon.
+fn is_overtaken(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
+    let now = clock(&shop.chain.provider.tip()?);
+    if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {
+        return Ok(false);
     }
-}
-
-/// Whether the service itself says that this can be done now: then another party's transaction came first.
-fn is_open(shop: &Shop, id: &TxHash, what: Action) -> Result<bool, Failure> {
-    let possible = possible(shop, id)?;
-    let open = |one: &Value| says(one, "action") == what.name() && says(one, "timing") == "open";
-    Ok(possible.get("actions").and_then(Value::as_array).into_iter().flatten().any(open))
-}
-
-/// Waits for the transaction that goes before ours, if there is one.
-fn moves(shop: &Shop, escrow: &Escrow) -> Result<bool, Failure> {
     shop.tell.progress("waiting for another transaction that spends the escrow");
-    let reference = escrow.utxo.reference;
     for _ in 0..MOVE_SECONDS {
-        let outputs = shop.chain.provider.outputs_of(&reference.tx)?.unwrap_or_default();
-        if outputs.iter().any(|output| output.utxo.reference == reference && output.spent_by.is_some()) {
+        if shop.chain.spender_of(&escrow.utxo.reference)?.is_some() {
             return Ok(true);
         }
         sleep(Duration::from_secs(1));

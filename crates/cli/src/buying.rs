@@ -13,6 +13,7 @@
 
 use std::path::PathBuf;
 
+use api_types::Listing;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use blueprint::Blueprint;
 use cardano::{keys::SigningKey, slots::Millis};
@@ -21,7 +22,7 @@ use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
 use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest, Salt},
-    wire::MAX_HEADER_BYTES,
+    wire::{MAX_HEADER_BYTES, encode_header},
 };
 
 use crate::{
@@ -29,20 +30,21 @@ use crate::{
     catalogue::listing_id,
     chain::{clock, described},
     failure::Failure,
-    redelivery::{hand_over_again, redeliver},
+    redelivery::{hand_over_again, redeliver, unlock},
     selling::mode as read_mode,
-    service::{Ask, Listing},
-    settling::{Pending, settle},
+    service::Ask,
+    settling::Payment,
     tell::plain,
     verify::{
-        self, Own,
-        payment::{Asked, Draft, payment},
+        self, Draft, Own,
+        payment::{Asked, payment},
     },
     wallet::{Ada, signer},
 };
 
 /// The contract in this repository.
 const BLUEPRINT: &str = include_str!("../../../contracts/plutus.json");
+
 /// What to buy, and how.
 #[derive(Args)]
 pub struct BuyArguments {
@@ -68,23 +70,22 @@ pub struct BuyArguments {
 
 /// Buys, or goes on with what was begun.
 pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
-    let id = &arguments.listing;
+    let BuyArguments { listing: id, at_most: Ada(most), out, .. } = arguments;
     let (key, address) = signer(shop)?;
     let _locked = shop.home.lock()?;
-    if let Some(pending) = Pending::kept(shop, id)? {
-        shop.tell.progress(&format!("resuming the earlier payment {}", pending.tx));
-        return settle(shop, &key, &pending, arguments.out.as_ref());
+    if let Some(payment) = Payment::pending(shop, id.as_str())? {
+        shop.tell.progress(&format!("resuming the earlier payment {}", payment.tx));
+        return payment.settle(shop, &key, out.as_ref());
     }
-    let (listing, _) = shop.service.listing(id)?;
+    let listing = shop.service.listing(id)?;
     let mode =
         arguments.mode.unwrap_or(if arguments.protected { DeliveryMode::Protected } else { DeliveryMode::Instant });
-    let Ada(most) = arguments.at_most;
     let title = plain(&listing.title);
-    if !listing.modes.contains(&mode) {
+    if !listing.offers(mode) {
         let other = if mode == DeliveryMode::Instant { "--protected" } else { "--mode instant" };
         return Err(Failure::Refused(format!("{title} is not sold {}: try {other}", mode.as_str())));
     }
-    if listing.price_lovelace > most {
+    if listing.price_lovelace > *most {
         let price = listing.price_lovelace.display_tada();
         let more = price.trim_end_matches(" tADA");
         return Err(Failure::Refused(format!(
@@ -95,22 +96,22 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     if listing.seller_address.payment_key() == address.payment_key() {
         return Err(Failure::Refused(format!("{title} is this wallet's own listing: buy with another, --wallet NAME")));
     }
-    if let Some(owned) = redeliver(shop, &key, id)? {
+    if let Some(owned) = redeliver(shop, &key, id.as_str())? {
         shop.tell.progress(&format!("bought before, in {}: nothing is paid", owned.purchase));
-        return hand_over_again(shop, (id, &listing.content_hash), &owned, arguments.out.as_ref());
+        return hand_over_again(shop, (id.as_str(), &listing.content_hash), &owned, out.as_ref());
     }
-    let pending = make_out(shop, &key, (id, &listing, mode), arguments)?;
-    pending.keep(shop)?;
-    settle(shop, &key, &pending, arguments.out.as_ref())
+    let payment = make_out(shop, &key, (listing, mode), &blueprint(arguments.contract.as_ref())?)?;
+    payment.keep(shop)?;
+    payment.settle(shop, &key, out.as_ref())
 }
 
 /// A payment for the listing: drafted by the service, held against what was asked for, signed; not sent.
 fn make_out(
     shop: &Shop,
     key: &SigningKey,
-    (id, listing, mode): (&ListingId, &Listing, DeliveryMode),
-    arguments: &BuyArguments,
-) -> Result<Pending, Failure> {
+    (listing, mode): (Listing, DeliveryMode),
+    blueprint: &Blueprint,
+) -> Result<Payment, Failure> {
     let address = key.address();
     shop.chain.must_be_preprod()?;
     let utxos = shop.chain.spendable(&address)?;
@@ -119,17 +120,16 @@ fn make_out(
             "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
         )));
     }
-    let (request, salt) = (request_of(shop, id)?, Salt::new(crate::random()?));
+    let (request, salt) = (request_of(shop, &listing.id)?, Salt::new(crate::random()?));
     let body = json!({
         "mode": mode,
         "utxos": described(&utxos, &address)?,
         "changeAddress": address,
         "commitment": request.salted(&salt).to_text(),
     });
-    let draft: Draft = shop.service.json("POST", &format!("/listings/{id}/payment-draft"), Ask::json(body))?;
-    let blueprint = blueprint(arguments.contract.as_ref())?;
+    let draft: Draft = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
     let (parameters, now) = (shop.chain.provider.protocol_parameters()?, clock(&shop.chain.provider.tip()?));
-    let asked = Asked { listing, mode, blueprint: &blueprint, parameters: &parameters, request: (request, salt) };
+    let asked = Asked { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
     let (fee, change) = (made.tx.fee, verify::change_of(&made.tx, &address));
     let how = if mode == DeliveryMode::Instant { "pays the seller" } else { "locks in the escrow" };
@@ -152,16 +152,14 @@ fn make_out(
         ));
     }
     let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
-    Ok(Pending {
+    Ok(Payment {
         api: shop.service.base().to_owned(),
-        listing: id.clone(),
+        listing,
         mode,
-        price: listing.price_lovelace,
         fee,
         tx: made.tx.id,
         inputs: made.tx.inputs.clone(),
         valid_until: until.unwrap_or(Millis::MAX),
-        content_hash: listing.content_hash,
         header: header(draft.payment, made.tx.cbor(), made.is_committed.then_some(&salt))?,
     })
 }
@@ -179,8 +177,8 @@ pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
 }
 
 /// The request that brings the payment, as this program makes it.
-fn request_of(shop: &Shop, id: &ListingId) -> Result<RequestDigest, Failure> {
-    let url = format!("{}/listings/{id}/unlock", shop.service.base());
+fn request_of(shop: &Shop, listing: &str) -> Result<RequestDigest, Failure> {
+    let url = format!("{}{}", shop.service.base(), unlock(listing));
     let request = HttpRequest { method: "GET", url: &url, body: b"", headers: &[] };
     RequestDigest::of(&request).map_err(|error| Failure::Usage(format!("--api: {error}")))
 }
@@ -196,7 +194,7 @@ fn header(mut payment: Value, cbor: &[u8], salt: Option<&Salt>) -> Result<String
     if let Some(extensions) = payment.get_mut("extensions").and_then(Value::as_object_mut) {
         extensions.extend(salt.into_iter().flat_map(Salt::disclosed));
     }
-    let header = STANDARD.encode(payment.to_string());
+    let header = encode_header(&payment).map_err(|error| Failure::Refused(error.to_string()))?;
     if header.len() > MAX_HEADER_BYTES {
         return Err(Failure::Refused(format!(
             "the service's draft makes a payment of {} bytes, and {MAX_HEADER_BYTES} is the most: nothing was sent",

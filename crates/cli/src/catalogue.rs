@@ -3,10 +3,10 @@
 use api_types::Listing;
 use clap::Args;
 use market::{DeliveryMode, ListingId};
-use serde_json::Value;
+use serde_json::json;
 use url::form_urlencoded::Serializer;
 
-use crate::{Shop, failure::Failure, selling::mode, service::Ask, tell::plain};
+use crate::{Shop, failure::Failure, selling::mode, tell::plain};
 
 /// What to look for.
 #[derive(Args)]
@@ -49,17 +49,16 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
     let words = Some(words.as_str()).filter(|words| !words.is_empty());
     let wanted = [("q", words), ("category", category.as_deref()), ("mode", mode.map(DeliveryMode::as_str))];
     query.extend_pairs(wanted.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    let (listings, page): (Vec<Listing>, Value) =
-        shop.service.told("GET", &format!("/listings?{}", query.finish()), Ask::default())?;
+    let listings: Vec<Listing> = shop.service.get(&format!("/listings?{}", query.finish()))?;
     let table: Vec<String> = listings.iter().map(line).collect();
     let nothing = "nothing is for sale like this; `surety sell FILE --price 6` sells";
     let table = if table.is_empty() { nothing.to_owned() } else { table.join("\n") };
-    shop.tell.result(&page, &table)
+    shop.tell.result(&json!(listings), &table)
 }
 
 /// Prints one listing.
 pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Result<(), Failure> {
-    let (listing, told) = shop.service.listing(id)?;
+    let listing = shop.service.listing(id)?;
     let words = format!(
         "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   `surety buy {id}`",
         line(&listing),
@@ -67,7 +66,7 @@ pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Resul
         listing.seller_address,
         listing.content_hash,
     );
-    shop.tell.result(&told, &words)
+    shop.tell.result(&json!(listing), &words)
 }
 
 /// A listing on one line.

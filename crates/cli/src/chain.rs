@@ -1,13 +1,15 @@
 //! The chain, as a wallet needs it: what it owns, by Blockfrost's API.
 
-use std::collections::BTreeMap;
-
 use cardano::{
-    Address, Lovelace, TxHash,
+    Address, Lovelace, TxHash, TxRef,
     chain::{Inclusion, Tip, Utxo},
     slots::Millis,
 };
-use pallas_codec::minicbor::{Encoder, encode};
+use pallas_codec::minicbor;
+use pallas_primitives::{
+    TransactionInput,
+    conway::{Multiasset, PostAlonzoTransactionOutput, Value},
+};
 use provider::Provider;
 use url::Url;
 
@@ -31,7 +33,7 @@ impl ChainClient {
     ///
     /// # Errors
     /// Not a URL, or one over which anyone could change the answers.
-    pub fn at(blockfrost: Option<&str>, project_id: &str, service_is_local: bool) -> Result<Self, Failure> {
+    pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let refused = |why: String| Failure::Usage(format!("--blockfrost {base}: {why}"));
         let url = Url::parse(base).map_err(|error| refused(format!("not a URL: {error}")))?;
@@ -39,7 +41,9 @@ impl ChainClient {
         if url.scheme() != "https" && !local {
             return Err(refused("https is needed where the provider is not on this machine".into()));
         }
-        Ok(Self { provider: Provider::new(base.to_owned(), project_id.to_owned()), local })
+        // Not an argument: other users of the machine can read those.
+        let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
+        Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
     }
 
     /// That it is preprod's chain: nothing is signed for another.
@@ -93,6 +97,15 @@ impl ChainClient {
         let Some(block) = self.provider.inclusion_of(tx)? else { return Ok(None) };
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
+
+    /// The transaction that spent an output, where a block has one.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn spender_of(&self, output: &TxRef) -> Result<Option<TxHash>, Failure> {
+        let made = self.provider.outputs_of(&output.tx)?.unwrap_or_default();
+        Ok(made.iter().find(|made| made.utxo.reference == *output).and_then(|made| made.spent_by))
+    }
 }
 
 /// What outputs hold in lovelace.
@@ -111,51 +124,34 @@ pub fn clock(tip: &Tip) -> Millis {
 /// An output that has no such form; none of a ledger's.
 pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failure> {
     let address = address.to_bytes();
-    let one = |utxo: &Utxo| {
-        let mut encoder = Encoder::new(Vec::new());
-        unspent(&mut encoder, utxo, &address)
-            .map(|()| hex::encode(encoder.writer()))
-            .map_err(|error| Failure::Refused(format!("an output of the wallet cannot be written: {error}")))
-    };
-    utxos.iter().map(one).collect()
+    let unwritable = || Failure::Refused("an output of the wallet cannot be written".into());
+    utxos.iter().map(|utxo| unspent(utxo, &address).map(hex::encode).ok_or_else(unwritable)).collect()
 }
 
-type Encoded = Result<(), encode::Error<std::convert::Infallible>>;
-
-fn unspent(encoder: &mut Encoder<Vec<u8>>, utxo: &Utxo, address: &[u8]) -> Encoded {
-    encoder.array(2)?.array(2)?.bytes(utxo.reference.tx.as_bytes())?.u16(utxo.reference.index)?;
-    encoder.map(2)?.u8(0)?.bytes(address)?.u8(1)?;
-    let mut policies: BTreeMap<&str, Vec<(&str, u64)>> = BTreeMap::new();
+fn unspent(utxo: &Utxo, address: &[u8]) -> Option<Vec<u8>> {
+    let mut assets = Multiasset::new();
     for (unit, quantity) in &utxo.value.assets {
-        let (policy, name) = unit.split_at_checked(POLICY_HEX).unwrap_or((unit, ""));
-        policies.entry(policy).or_default().push((name, *quantity));
+        let (policy, name) = unit.split_at_checked(POLICY_HEX)?;
+        let names = assets.entry(policy.parse().ok()?).or_default();
+        names.insert(hex::decode(name).ok()?.into(), (*quantity).try_into().ok()?);
     }
     let lovelace = utxo.value.lovelace.get();
-    if policies.is_empty() {
-        encoder.u64(lovelace)?;
-        return Ok(());
-    }
-    encoder.array(2)?.u64(lovelace)?.map(length(policies.len()))?;
-    for (policy, names) in policies {
-        encoder.bytes(&bytes(policy)?)?.map(length(names.len()))?;
-        for (name, quantity) in names {
-            encoder.bytes(&bytes(name)?)?.u64(quantity)?;
-        }
-    }
-    Ok(())
-}
-
-fn bytes(hexadecimal: &str) -> Result<Vec<u8>, encode::Error<std::convert::Infallible>> {
-    hex::decode(hexadecimal).map_err(|_| encode::Error::message("a unit that is not hexadecimal"))
-}
-
-fn length(items: usize) -> u64 {
-    u64::try_from(items).unwrap_or(u64::MAX)
+    let TxRef { tx, index } = utxo.reference;
+    let input = TransactionInput { transaction_id: (*tx.as_bytes()).into(), index: index.into() };
+    let output = PostAlonzoTransactionOutput {
+        address: address.to_vec().into(),
+        value: if assets.is_empty() { Value::Coin(lovelace) } else { Value::Multiasset(lovelace, assets) },
+        datum_option: None,
+        script_ref: None,
+    };
+    minicbor::to_vec((input, output)).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use cardano::{TxRef, chain::Value, keys::SigningKey, tx::read_unspent};
+    use std::collections::BTreeMap;
+
+    use cardano::{chain::Value, keys::SigningKey, tx::read_unspent};
 
     use super::*;
 
@@ -182,16 +178,16 @@ mod tests {
 
     #[test]
     fn a_remote_provider_without_https_is_refused() {
-        assert!(ChainClient::at(Some("http://example.com/api/v0"), "", true).is_err());
-        assert!(ChainClient::at(Some("http://127.0.0.1:1/api/v0"), "", false).is_ok());
-        assert!(!ChainClient::at(None, "", false).unwrap().local);
+        assert!(ChainClient::at(Some("http://example.com/api/v0"), true).is_err());
+        assert!(ChainClient::at(Some("http://127.0.0.1:1/api/v0"), false).is_ok());
+        assert!(!ChainClient::at(None, false).unwrap().local);
     }
 
     #[test]
     fn only_a_local_ledger_has_a_faucet() {
         let address = SigningKey::from_seed(&[7; 32]).unwrap().enterprise_address();
-        let local = ChainClient::at(Some("http://localhost:5/api/v0"), "", true).unwrap();
+        let local = ChainClient::at(Some("http://localhost:5/api/v0"), true).unwrap();
         assert_eq!(local.faucet(&address).unwrap(), "http://localhost:5/control/faucet");
-        assert!(ChainClient::at(None, "", false).unwrap().faucet(&address).is_err());
+        assert!(ChainClient::at(None, false).unwrap().faucet(&address).is_err());
     }
 }

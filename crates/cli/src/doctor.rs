@@ -32,7 +32,6 @@ pub struct DoctorArguments {
 type Finding = Result<(), String>;
 
 /// What one kind of client sends.
-#[derive(Clone, Copy)]
 struct Probe {
     /// Who sends it.
     clients: &'static str,
@@ -60,14 +59,13 @@ struct Deployment {
 /// A usage error, no answer at all, or (exit code 1) what a probe found.
 pub fn run(api: &str, tell: &Tell, arguments: &DoctorArguments) -> Result<(), Failure> {
     let service = Service::at(arguments.url.as_deref().unwrap_or(api))?;
-    let listings: Vec<Value> = service.json("GET", "/listings?limit=1", Ask::default())?;
-    let listing = listings.first().and_then(|one| one.get("id")?.as_str()).map(str::to_owned);
+    let listings: Vec<api_types::Listing> = service.get("/listings?limit=1")?;
+    let listing = listings.into_iter().next().map(|one| one.id);
     let key = SigningKey::from_seed(&crate::random()?).map_err(|error| Failure::Refused(error.to_string()))?;
     let deployment = Deployment { service, listing, key };
     let (mut told, mut words, mut failed) = (Vec::new(), Vec::new(), 0_usize);
-    for Probe { clients, need, mend, send } in PROBES.concat() {
-        let finding = send(&deployment);
-        let found = finding.as_ref().err().map(|reason| plain(reason));
+    for Probe { clients, need, mend, send } in PROBES.into_iter().flatten() {
+        let found = send(&deployment).err().map(|reason| plain(&reason));
         words.push(match &found {
             None => format!("ok    {clients}: {need}"),
             Some(reason) => format!("FAIL  {clients}: {need}: {reason}; {mend}"),
@@ -75,22 +73,11 @@ pub fn run(api: &str, tell: &Tell, arguments: &DoctorArguments) -> Result<(), Fa
         failed = failed.saturating_add(usize::from(found.is_some()));
         told.push(json!({ "clients": clients, "need": need, "ok": found.is_none(), "reason": found, "mend": mend }));
     }
-    let kinds = told.len();
     tell.result(&json!(told), &words.join("\n"))?;
     if failed == 0 {
         return Ok(());
     }
-    Err(Failure::Refused(format!("{failed} of {kinds} kinds of clients are not served")))
-}
-
-/// The answer to `ask` where it has this status.
-fn expect(answer: Result<Answer, Failure>, status: u16) -> Result<Answer, String> {
-    let answer = answer.map_err(|error| error.to_string())?;
-    if answer.status == status {
-        Ok(answer)
-    } else {
-        Err(format!("{} instead of {status}: {}", answer.status, answer.words()))
-    }
+    Err(Failure::Refused(format!("{failed} of {} kinds of clients are not served", told.len())))
 }
 
 /// What a JSON pointer (RFC 6901) names, or null.
@@ -98,17 +85,35 @@ fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
-fn value(answer: &Answer) -> Result<Value, String> {
-    serde_json::from_slice(&answer.body).map_err(|_| "no JSON".to_owned())
+/// The text that a JSON pointer names, or none.
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    at(value, pointer).as_str().unwrap_or_default()
 }
 
 fn ensure(holds: bool, otherwise: &str) -> Finding {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
+/// Prefixes what a probe finds with what it was sent.
+fn about<T>(what: &str, found: Result<T, String>) -> Result<T, String> {
+    found.map_err(|reason| format!("{what}: {reason}"))
+}
+
 impl Deployment {
+    /// The answer, which must have this status.
+    fn ask(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Answer, String> {
+        let answer = self.service.ask(method, path, ask).map_err(|error| error.to_string())?;
+        let otherwise = || format!("{} instead of {status}: {}", answer.status, answer.words());
+        if answer.status == status { Ok(answer) } else { Err(otherwise()) }
+    }
+
+    /// The JSON of an answer, which must have this status.
+    fn json(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Value, String> {
+        serde_json::from_slice(&self.ask(method, path, ask, status)?.body).map_err(|_| "no JSON".to_owned())
+    }
+
     fn get(&self, path: &str) -> Result<Value, String> {
-        value(&expect(self.service.ask("GET", path, Ask::default()), 200)?)
+        self.json("GET", path, Ask::default(), 200)
     }
 
     /// The first thing that is for sale.
@@ -127,7 +132,7 @@ impl Deployment {
             ("access-control-request-method", "POST"),
             ("access-control-request-headers", headers),
         ];
-        let answer = expect(self.service.ask("OPTIONS", path, Ask { headers: asked, ..Ask::default() }), 204)?;
+        let answer = self.ask("OPTIONS", path, Ask { headers: asked, ..Ask::default() }, 204)?;
         let allowed = answer.header("access-control-allow-headers").unwrap_or_default().to_ascii_lowercase();
         let missing = headers.split(',').find(|name| !allowed.split(',').any(|one| one.trim() == name.trim()));
         missing.map_or(Ok(()), |name| Err(format!("{name} is not allowed")))

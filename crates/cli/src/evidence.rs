@@ -10,13 +10,12 @@
 
 use std::{fs, path::PathBuf};
 
-use api_types::Purchase;
-use blueprint::Blueprint;
+use api_types::{Listing, Purchase};
 use cardano::{ContentHash, TxHash};
 use clap::Args;
 use escrow::{Datum, State};
 use market::{DeliveryMode, ListingId};
-use serde_json::{Value, json};
+use serde_json::json;
 use x402_cardano::{
     escrow::{EscrowExtra, InputCommitment, SellerTerms},
     wire::{Extra, PaymentRequired, PaymentRequirements, decode_header},
@@ -29,9 +28,11 @@ use crate::{
     chain::ChainClient,
     failure::Failure,
     redelivery::unlock,
-    service::{Ask, Listing},
-    settling::{Purchased, Terms},
-    verify::evidence::{Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, shown},
+    service::Ask,
+    settling::Purchased,
+    verify::evidence::{
+        Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, ensure, flaw, shown,
+    },
 };
 
 /// Bytes of a file that are read: twenty transactions of the ledger's largest size take less, in hexadecimal.
@@ -81,27 +82,32 @@ impl From<Flaw> for Failure {
 pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure> {
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let id = arguments.purchase.id(shop)?;
-    let purchase: Purchase = shop.service.json("GET", &format!("/purchases/{id}"), Ask::default())?;
-    let listing: ListingId =
-        purchase.listing_id.parse().map_err(|_| Failure::Refused("the service names no listing".into()))?;
-    let (receipt, terms) = kept(shop, &purchase)?;
-    let instant = purchase.mode == DeliveryMode::Instant;
-    let facts = match &terms {
-        Some(Terms { content_hash, price, accepted }) => ListingFacts {
-            id: listing.to_string(),
-            content_hash: *content_hash,
-            price_lovelace: *price,
-            seller_address: accepted.pay_to.parse().ok().filter(|_| instant),
-        },
-        None => facts_of(shop.service.listing(&listing)?.0, instant),
+    let purchase: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let kept = Purchased::kept(shop, &id)?;
+    let (payment, receipt) = kept.map(|kept| (kept.payment, kept.receipt)).unzip();
+    // A wallet that owned the listing already may have made out a payment in another mode than it bought by.
+    let payment = payment.filter(|payment| payment.mode == purchase.mode);
+    let listing = match &payment {
+        Some(payment) => payment.listing.clone(),
+        None => {
+            let named = purchase.listing_id.parse::<ListingId>();
+            shop.service.listing(&named.map_err(|_| Failure::Refused("the service names no listing".into()))?)?
+        }
     };
-    let mut evidence = evidence(shop, &purchase, facts)?;
-    if !instant {
-        let offered = terms.map_or_else(|| offered(shop, &listing), |terms| Ok(terms.accepted))?;
+    let mut evidence = evidence(shop, &purchase, &listing)?;
+    if purchase.mode == DeliveryMode::Protected {
+        let offered = payment.map_or_else(|| offered(shop, &listing.id), |payment| payment.accepted())?;
         evidence.quote = Some(quote(offered, &evidence)?);
     }
-    complete(&mut evidence, &blueprint)?;
-    evidence.receipt = receipt;
+    let Shown { steps, decision, .. } = shown(&evidence, &blueprint, None)?;
+    for (step, (status, datum)) in evidence.steps.iter_mut().zip(steps) {
+        evidence.purchase.status.clone_from(&status);
+        (step.status, step.datum) = (status, datum.map(hex::encode));
+    }
+    evidence.decision = decision;
+    if let Some(jws) = receipt.flatten() {
+        evidence.receipt = Receipt::of(jws, &shop.service.get("/.well-known/did.json")?);
+    }
     check(&evidence, &blueprint, None)?;
     let file = json!(evidence);
     if let Some(path) = &arguments.out {
@@ -113,38 +119,19 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     shop.tell.result(&file, &format!("{file:#}"))
 }
 
-/// The receipt and the terms of a purchase, if this wallet made it and kept them.
-fn kept(shop: &Shop, purchase: &Purchase) -> Result<(Option<Receipt>, Option<Terms>), Failure> {
-    let kept = Purchased::kept(shop, &purchase.id)?.filter(|kept| kept.api == shop.service.base());
-    let Some(Purchased { receipt, terms, .. }) = kept else { return Ok((None, None)) };
-    // A wallet that owned the listing already may have accepted another mode than it bought by.
-    let is_protected = purchase.mode == DeliveryMode::Protected;
-    let terms = terms.filter(|terms| terms.accepted.extra.escrow().is_some() == is_protected);
-    let Some(jws) = receipt else { return Ok((None, terms)) };
-    let did: Value = shop.service.json("GET", "/.well-known/did.json", Ask::default())?;
-    Ok((Receipt::of(jws, &did), terms))
-}
-
-fn facts_of(listed: Listing, instant: bool) -> ListingFacts {
-    ListingFacts {
-        id: listed.id,
-        content_hash: listed.content_hash,
-        price_lovelace: listed.price_lovelace,
-        seller_address: instant.then_some(listed.seller_address),
-    }
-}
-
 /// What service and chain say of a purchase; its steps say nothing yet beside their transactions.
-fn evidence(shop: &Shop, purchase: &Purchase, listing: ListingFacts) -> Result<Evidence, Failure> {
-    let mut txs: Vec<TxHash> = vec![];
-    for event in purchase.events.iter().filter(|event| event.status != CREATOR_PAID) {
-        if !txs.contains(&event.tx_hash) {
-            txs.push(event.tx_hash);
-        }
-    }
+fn evidence(shop: &Shop, purchase: &Purchase, listing: &Listing) -> Result<Evidence, Failure> {
+    let mut txs: Vec<TxHash> =
+        purchase.events.iter().filter(|event| event.status != CREATOR_PAID).map(|event| event.tx_hash).collect();
+    txs.dedup();
     Ok(Evidence {
         version: VERSION,
-        listing,
+        listing: ListingFacts {
+            id: listing.id.clone(),
+            content_hash: listing.content_hash,
+            price_lovelace: listing.price_lovelace,
+            seller_address: (purchase.mode == DeliveryMode::Instant).then_some(listing.seller_address),
+        },
         purchase: PurchaseFacts {
             id: purchase.id,
             mode: purchase.mode,
@@ -177,7 +164,7 @@ fn refused(why: String) -> Failure {
 }
 
 /// The protected offer of a listing that is for sale.
-fn offered(shop: &Shop, listing: &ListingId) -> Result<PaymentRequirements, Failure> {
+fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
     let header = answer.header("payment-required").ok_or_else(|| answer.failure())?;
     let required: PaymentRequired = decode_header(header).map_err(|error| refused(error.to_string()))?;
@@ -223,17 +210,6 @@ fn locked(evidence: &Evidence, pay_to: &str, extra: &EscrowExtra) -> Option<Datu
     datums.find(|datum| datum.state == State::FundsLocked && datum.input_hash == extra.terms.input_hash.as_bytes())
 }
 
-/// Says beside the transactions what they show.
-fn complete(evidence: &mut Evidence, blueprint: &Blueprint) -> Result<(), Failure> {
-    let Shown { steps, decision, .. } = shown(evidence, blueprint, None)?;
-    for (step, (status, datum)) in evidence.steps.iter_mut().zip(steps) {
-        evidence.purchase.status.clone_from(&status);
-        (step.status, step.datum) = (status, datum.map(hex::encode));
-    }
-    evidence.decision = decision;
-    Ok(())
-}
-
 /// Checks evidence, and says what it shows.
 ///
 /// # Errors
@@ -247,8 +223,7 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     let shown = check(&evidence, &blueprint(arguments.contract.as_ref())?, content.as_deref())?;
     let on_chain = arguments.ledger.is_some();
     if let Some(url) = &arguments.ledger {
-        let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
-        is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), &project_id, false)?)?;
+        is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), false)?)?;
     }
     let words = words(&evidence, &shown, on_chain);
     let Shown { checks, .. } = shown;
@@ -279,32 +254,19 @@ fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
 /// That the chain has each transaction, byte for byte and where the file says, and that the escrow went no further.
 fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
-    let flaw = |part: String, why: &str| Flaw { part, why: why.to_owned() };
     for (index, step) in evidence.steps.iter().enumerate() {
-        let found = chain.transaction(&step.tx_hash)?;
-        let (cbor, block) =
-            found.ok_or_else(|| flaw(format!("steps[{index}].txHash"), "the chain does not have it"))?;
-        if hex::encode(cbor) != step.cbor {
-            return Err(flaw(format!("steps[{index}].cbor"), "the chain has other bytes").into());
-        }
-        if !block.valid {
-            return Err(flaw(format!("steps[{index}].cbor"), "its scripts failed").into());
-        }
-        if block.height != step.height {
-            return Err(flaw(format!("steps[{index}].height"), "it is in another block").into());
-        }
-        if block.time_ms != step.at {
-            return Err(flaw(format!("steps[{index}].at"), "its block has another time").into());
-        }
+        let part = |field| format!("steps[{index}].{field}");
+        let missing = || flaw(part("txHash"), "the chain does not have it");
+        let (cbor, block) = chain.transaction(&step.tx_hash)?.ok_or_else(missing)?;
+        ensure(hex::encode(cbor) == step.cbor, part("cbor"), "the chain has other bytes")?;
+        ensure(block.valid, part("cbor"), "its scripts failed")?;
+        ensure(block.height == step.height, part("height"), "it is in another block")?;
+        ensure(block.time_ms == step.at, part("at"), "its block has another time")?;
     }
-    if let Some(open) = shown.open {
-        let outputs = chain.provider.outputs_of(&open.tx)?.unwrap_or_default();
-        let spent = outputs.into_iter().find(|output| output.utxo.reference == open).and_then(|output| output.spent_by);
-        if let Some(tx) = spent {
-            return Err(flaw("steps".into(), &format!("the escrow went on in {tx}")).into());
-        }
+    match shown.open.map(|open| chain.spender_of(&open)).transpose()?.flatten() {
+        Some(tx) => Err(flaw("steps", format!("the escrow went on in {tx}")).into()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// What the file shows, for people.

@@ -1,7 +1,5 @@
 //! How a command fails: what went wrong, what to do about it, and the exit code that a script sees.
 
-use std::process::ExitCode;
-
 use provider::ProviderError;
 
 use crate::verify::NotAsAsked;
@@ -27,32 +25,15 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The exit code, as the help tells it.
-    pub const fn code(&self) -> u8 {
+    /// Its kind for programs: the exit code, as the help tells it, and a word.
+    pub const fn kind(&self) -> (u8, &'static str) {
         match self {
-            Self::Refused(_) => 1,
-            Self::Usage(_) => 2,
-            Self::Unreachable(_) => 3,
-            Self::Pending(_) => 4,
-            Self::NotAsAsked(_) => 5,
+            Self::Refused(_) => (1, "refused"),
+            Self::Usage(_) => (2, "usage"),
+            Self::Unreachable(_) => (3, "unreachable"),
+            Self::Pending(_) => (4, "pending"),
+            Self::NotAsAsked(_) => (5, "not_as_asked"),
         }
-    }
-
-    /// Its kind in one word, for programs.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Refused(_) => "refused",
-            Self::Usage(_) => "usage",
-            Self::Unreachable(_) => "unreachable",
-            Self::Pending(_) => "pending",
-            Self::NotAsAsked(_) => "not_as_asked",
-        }
-    }
-}
-
-impl From<&Failure> for ExitCode {
-    fn from(failure: &Failure) -> Self {
-        Self::from(failure.code())
     }
 }
 

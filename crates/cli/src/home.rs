@@ -1,7 +1,7 @@
 //! A wallet's folder: its key, its session, and the payments whose outcome is not known. Only its owner may read it.
 //!
 //! ```text
-//! ~/.surety/NAME/key                   24 words, or a seed of earlier versions: 64 hexadecimal characters
+//! ~/.surety/NAME/key                   24 words
 //!               /session.json          the token of `sign-in`
 //!               /pending/LISTING.json  a signed payment, kept until its end is known
 //!               /bought/TX.json        what a purchase was of
@@ -22,8 +22,6 @@ use zeroize::Zeroizing;
 use crate::{failure::Failure, phrase::Phrase};
 
 const KEY: &str = "key";
-/// Bytes of a kept file that are read: a payment's header has 48 KiB at most.
-const MAX_FILE: u64 = 1 << 20;
 const MAX_NAME: usize = 32;
 
 /// The folder of one wallet.
@@ -31,9 +29,6 @@ pub struct Home {
     name: String,
     folder: PathBuf,
 }
-
-/// Held by who signs: two commands at once would not know of each other's payment.
-pub struct Locked(#[expect(dead_code, reason = "unlocked when dropped")] File);
 
 impl Home {
     /// The wallet of this name, there or not.
@@ -66,73 +61,61 @@ impl Home {
     /// # Errors
     /// There is one, or nothing can be written.
     pub fn keep(&self, phrase: &Phrase) -> Result<SigningKey, Failure> {
-        let key = phrase.key().ok_or_else(|| Failure::Refused("these words make no key".into()))?;
+        let key = phrase.key()?;
         private_folder(&self.folder)?;
         let path = self.folder.join(KEY);
-        let text = phrase.words();
-        let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let written = written.and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-        match written {
-            Ok(()) => Ok(key),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let words = phrase.words();
+        let written = file.and_then(|mut file| file.write_all(words.as_bytes()).and_then(|()| file.sync_all()));
+        written.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::Usage(format!(
                 "there is a wallet {} already, in {}: it is kept. For another one add --wallet NAME",
                 self.name,
                 path.display()
-            ))),
-            Err(error) => Err(unwritable(&path, &error)),
-        }
+            )),
+            _ => unwritable(&path, &error),
+        })?;
+        Ok(key)
     }
 
     /// The wallet's key.
     ///
     /// # Errors
-    /// None there, others may read it, or it is not one.
+    /// As [`Home::phrase`].
     pub fn key(&self) -> Result<SigningKey, Failure> {
-        let text = self.secret()?;
-        let mut seed = Zeroizing::new([0; 32]);
-        let key = match hex::decode_to_slice(&*text, seed.as_mut()) {
-            Ok(()) => SigningKey::from_seed(&seed).ok(),
-            Err(_) => Phrase::read(&text).and_then(|phrase| phrase.key()),
-        };
-        key.ok_or_else(|| {
-            let path = self.folder.join(KEY);
-            Failure::Usage(format!("{} is neither 24 words nor 64 hexadecimal characters", path.display()))
-        })
+        self.phrase()?.key()
     }
 
-    /// What the key is made from: words, or 64 hexadecimal characters. It controls the money.
+    /// The words that the key is made from. They control the money.
     ///
     /// # Errors
-    /// None there, or others may read it.
-    pub fn secret(&self) -> Result<Zeroizing<String>, Failure> {
+    /// None there, others may read them, or they are none.
+    pub fn phrase(&self) -> Result<Phrase, Failure> {
         let path = self.folder.join(KEY);
-        let named = if self.name == "default" { String::new() } else { format!(" --wallet {}", self.name) };
-        let metadata = match fs::metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(Failure::Usage(format!(
-                    "no wallet {} in {}: make one with `surety{named} wallet new`",
-                    self.name,
-                    self.folder.display()
-                )));
-            }
-            other => other.map_err(|error| unreadable(&path, &error))?,
-        };
+        let metadata = fs::metadata(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Failure::Usage(format!(
+                "no wallet {0} in {1}: make one with `surety --wallet {0} wallet new`",
+                self.name,
+                self.folder.display()
+            )),
+            _ => unreadable(&path, &error),
+        })?;
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(Failure::Usage(format!("others may read {0}: chmod 600 {0}", path.display())));
         }
         let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?);
-        Ok(Zeroizing::new(text.trim().to_owned()))
+        Phrase::read(text.trim()).ok_or_else(|| Failure::Usage(format!("{} has no recovery phrase", path.display())))
     }
 
-    /// Waits until no other command signs with this wallet.
+    /// Waits until no other command signs with this wallet: two at once would not know of each other's payment. Dropped,
+    /// the file is unlocked.
     ///
     /// # Errors
     /// Nothing can be written.
-    pub fn lock(&self) -> Result<Locked, Failure> {
+    pub fn lock(&self) -> Result<File, Failure> {
         let path = self.folder.join("lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let locked = file.and_then(|file| file.lock().map(|()| file));
-        locked.map(Locked).map_err(|error| unwritable(&path, &error))
+        file.and_then(|file| file.lock().map(|()| file)).map_err(|error| unwritable(&path, &error))
     }
 
     /// What is kept under this name.
@@ -141,16 +124,12 @@ impl Home {
     /// It cannot be read.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Failure> {
         let path = self.folder.join(name);
-        let text = match fs::metadata(&path) {
+        let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Ok(metadata) if metadata.len() > MAX_FILE => {
-                return Err(Failure::Refused(format!("{} is too large to be of this program", path.display())));
-            }
-            _ => fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?,
+            read => read.map_err(|error| unreadable(&path, &error))?,
         };
-        serde_json::from_str(&text)
-            .map(Some)
-            .map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
+        let kept = serde_json::from_str(&text);
+        kept.map(Some).map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
     }
 
     /// Keeps something under this name: whole, or as it was before.
@@ -227,20 +206,8 @@ mod tests {
         assert_eq!((mode(home.folder()), mode(&home.folder().join(KEY))), (0o700, 0o600));
         assert!(matches!(home.keep(&Phrase::random().unwrap()), Err(Failure::Usage(_))));
         assert_eq!(home.key().unwrap().address(), key.address());
-        assert_eq!(home.secret().unwrap(), phrase.words());
-    }
-
-    #[test]
-    fn a_key_of_an_earlier_version_is_read() {
-        let root = Root::new("earlier");
-        let home = root.home("old");
-        private_folder(home.folder()).unwrap();
-        let path = home.folder().join(KEY);
-        fs::write(&path, format!("{}\n", "07".repeat(32))).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        let key = SigningKey::from_seed(&[7; 32]).unwrap();
-        assert_eq!(home.key().unwrap().address(), key.enterprise_address());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(home.phrase().unwrap().words(), phrase.words());
+        fs::set_permissions(home.folder().join(KEY), fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(home.key(), Err(Failure::Usage(why)) if why.contains("chmod 600")));
     }
 

@@ -141,9 +141,7 @@ struct Shop {
 impl Shop {
     fn open(common: &Common) -> Result<Self, Failure> {
         let service = Service::at(&common.api)?;
-        // Not an argument: other users of the machine can read those.
-        let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
-        let chain = ChainClient::at(common.blockfrost.as_deref(), &project_id, service.is_local())?;
+        let chain = ChainClient::at(common.blockfrost.as_deref(), service.is_local())?;
         let home = Home::new(common.home.as_deref(), &common.wallet)?;
         Ok(Self { service, chain, home, tell: Tell { json: common.json } })
     }
@@ -158,9 +156,9 @@ impl Shop {
             Command::Buy(arguments) => buying::run(self, arguments),
             Command::Prove(arguments) => redelivery::run(self, arguments),
             Command::Status(purchase) => acting::status(self, purchase),
-            Command::RequestRefund(purchase) => acting::act(self, purchase, escrow::Action::SetRefundRequested),
-            Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
-            Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
+            Command::RequestRefund(purchase) => acting::act(self, purchase, &acting::REQUEST_REFUND),
+            Command::Refund(purchase) => acting::act(self, purchase, &acting::REFUND),
+            Command::Release(purchase) => acting::act(self, purchase, &acting::RELEASE),
             Command::Verdict(arguments) => acting::verdict(self, arguments),
             Command::Evidence(arguments) => evidence::collect(self, arguments),
             Command::Verify(arguments) => evidence::verify(self, arguments),
@@ -199,9 +197,7 @@ fn parsed() -> Result<Cli, clap::Error> {
 /// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
-        let failure = Failure::Usage(error.to_string().trim_end().to_owned());
-        Tell { json: true }.failure(&failure);
-        return ExitCode::from(&failure);
+        return Tell { json: true }.failure(&Failure::Usage(error.to_string().trim_end().to_owned()));
     }
     let told = error.print();
     if told.is_ok() && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
@@ -212,12 +208,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };
-    let done = Shop::open(&common).and_then(|shop| shop.run(&command));
-    match done {
+    match Shop::open(&common).and_then(|shop| shop.run(&command)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            Tell { json: common.json }.failure(&failure);
-            ExitCode::from(&failure)
-        }
+        Err(failure) => Tell { json: common.json }.failure(&failure),
     }
 }

@@ -45,15 +45,17 @@ impl Phrase {
     }
 
     /// The key that its wallet is paid at, with the account's stake credential.
-    #[must_use]
-    pub fn key(&self) -> Option<SigningKey> {
-        let (entropy, length) = self.0.to_entropy_array();
-        let entropy = Zeroizing::new(entropy);
+    ///
+    /// # Errors
+    /// None that a phrase is known to have.
+    pub fn key(&self) -> Result<SigningKey, Failure> {
+        let entropy = Zeroizing::new(self.0.to_entropy());
         let mut root = Zeroizing::new([0; XPRV_SIZE]);
-        pbkdf2::pbkdf2_hmac::<Sha512>(b"", entropy.get(..length)?, ROUNDS, root.as_mut());
+        pbkdf2::pbkdf2_hmac::<Sha512>(b"", &entropy, ROUNDS, root.as_mut());
         let account = derive(XPrv::normalize_bytes_force3rd(*root), &ACCOUNT);
         let stake = KeyHash::of_public_key(&derive(account.clone(), &STAKE).public().public_key());
-        SigningKey::from_extended(derive(account, &PAYMENT).extended_secret_key_bytes(), stake).ok()
+        let key = SigningKey::from_extended(derive(account, &PAYMENT).extended_secret_key_bytes(), stake);
+        key.map_err(|error| Failure::Refused(format!("these words make no key: {error}")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the wallet signs instead of paying: offers, and proofs of a purchase (`X-Service-Proof`).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cardano::{Address, ContentHash, cip8, keys::SigningKey};
+use cardano::{Address, ContentHash, cip8, keys::SigningKey, slots::Millis};
 use market::proof::digest;
 use serde_json::json;
 
@@ -40,8 +40,13 @@ fn signed(key: &SigningKey, digest: impl FnOnce(&str, &str) -> ContentHash) -> R
     let (address, timestamp) = (key.address(), now_ms());
     let digest = digest(&address.to_string(), &timestamp.to_string());
     let (key, signature) = sign(key, &address, &digest)?;
+    Ok(header(&address, timestamp, &key, &signature))
+}
+
+/// The header's value: an address's signature, key and signature in hex, made at this time (POSIX ms).
+pub fn header(address: &Address, timestamp: Millis, key: &str, signature: &str) -> String {
     let proof = json!({ "address": address, "timestamp": timestamp, "key": key, "signature": signature });
-    Ok(STANDARD.encode(proof.to_string()))
+    STANDARD.encode(proof.to_string())
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use cardano::{ContentHash, TxHash, keys::SigningKey};
 use clap::Args;
 use market::ListingId;
 use serde_json::{Value, json};
+use x402_cardano::wire::{PaymentRequired, decode_header};
 
 use crate::{
     Shop,
     catalogue::listing_id,
     failure::Failure,
     proof,
-    service::{Answer, Ask},
+    service::{Answer, Ask, no_listing},
     wallet::signer,
 };
 
@@ -33,45 +34,51 @@ pub struct Owned {
     pub content: Vec<u8>,
 }
 
+/// Proves, and prints.
+pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
+    let (key, address) = signer(shop)?;
+    let Some(Owned { purchase, content }) = redeliver(shop, &key, listing.as_str())? else {
+        return Err(Failure::Refused(format!("{address} has not bought {listing}: `surety buy {listing}` does")));
+    };
+    shop.tell.progress(&format!("bought before, in {purchase}"));
+    hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
+}
+
 /// Asks for what this key bought.
 ///
 /// # Errors
 /// No answer, or no such listing.
-pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &ListingId) -> Result<Option<Owned>, Failure> {
-    let proof = proof::of_purchase(key, listing.as_str())?;
+pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &str) -> Result<Option<Owned>, Failure> {
+    let proof = proof::of_purchase(key, listing)?;
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
     let answer = shop.service.ask("GET", &unlock(listing), ask)?;
     match answer.status {
-        200 => Ok(Some(Owned { purchase: purchase_of(&answer)?, content: answer.body })),
+        200 => {
+            let named = answer.header("x-service-purchase").and_then(|purchase| purchase.parse().ok());
+            let unnamed = || Failure::Refused("the service does not say which purchase this is".into());
+            Ok(Some(Owned { purchase: named.ok_or_else(unnamed)?, content: answer.body }))
+        }
         402 if refusal(&answer).as_deref() == Some("not_owned") => Ok(None),
-        404 => Err(Failure::Refused(format!("no listing {listing} here: `surety browse` shows what is for sale"))),
+        404 => Err(no_listing(listing)),
         _ => Err(answer.failure()),
     }
 }
 
 /// A listing's paywall.
-pub fn unlock(listing: &ListingId) -> String {
+pub fn unlock(listing: &str) -> String {
     format!("/listings/{listing}/unlock")
 }
 
 /// The code in a 402's header.
 pub fn refusal(answer: &Answer) -> Option<String> {
-    use base64::{Engine, engine::general_purpose::STANDARD};
-    let json = STANDARD.decode(answer.header("payment-required")?).ok()?;
-    let required: Value = serde_json::from_slice(&json).ok()?;
-    Some(required.get("error")?.as_str()?.to_owned())
+    decode_header::<PaymentRequired>(answer.header("payment-required")?).ok()?.error
 }
 
-fn purchase_of(answer: &Answer) -> Result<TxHash, Failure> {
-    let named = answer.header("x-service-purchase").and_then(|purchase| purchase.parse().ok());
-    named.ok_or_else(|| Failure::Refused("the service does not say which purchase this is".into()))
-}
-
-/// Prints it, or writes it to a file.
+/// Prints what was bought, or writes it to a file.
 ///
 /// # Errors
 /// It cannot be written.
-pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
+fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(path) = out {
         let written = fs::write(path, content);
         written.map_err(|error| Failure::Refused(format!("cannot write {}: {error}", path.display())))?;
@@ -86,35 +93,39 @@ pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&Path
     if out.is_none() { shop.tell.content(content) } else { Ok(()) }
 }
 
-/// What was bought before, held against what was listed.
+/// Hands over what was bought, held against what was listed.
 ///
 /// # Errors
-/// It is something else, or cannot be written.
+/// It is something else, for which there is this advice; or it cannot be written.
+pub fn hand_over_as_listed(
+    shop: &Shop,
+    mut told: Value,
+    (content, listed): (&[u8], &ContentHash),
+    out: Option<&PathBuf>,
+    advice: &str,
+) -> Result<(), Failure> {
+    let as_listed = ContentHash::of(content) == *listed;
+    if let Some(fields) = told.as_object_mut() {
+        fields.extend([("contentHash".into(), json!(listed)), ("asListed".into(), json!(as_listed))]);
+    }
+    hand_over(shop, told, content, out)?;
+    if as_listed {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}")))
+}
+
+/// Hands over what was bought before.
+///
+/// # Errors
+/// As [`hand_over_as_listed`].
 pub fn hand_over_again(
     shop: &Shop,
-    (listing, listed): (&ListingId, &ContentHash),
+    (listing, listed): (&str, &ContentHash),
     Owned { purchase, content }: &Owned,
     out: Option<&PathBuf>,
 ) -> Result<(), Failure> {
-    let as_listed = ContentHash::of(content) == *listed;
-    let told = json!({
-        "listing": listing, "purchase": purchase, "alreadyOwned": true, "contentHash": listed, "asListed": as_listed,
-    });
-    hand_over(shop, told, content, out)?;
-    if as_listed { Ok(()) } else { Err(not_as_listed(&format!("`surety status {listing}` tells what can be done"))) }
-}
-
-/// Why what was delivered will not do.
-pub fn not_as_listed(advice: &str) -> Failure {
-    Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}"))
-}
-
-/// Proves, and prints.
-pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
-    let (key, address) = signer(shop)?;
-    let Some(Owned { purchase, content }) = redeliver(shop, &key, listing)? else {
-        return Err(Failure::Refused(format!("{address} has not bought {listing}: `surety buy {listing}` does")));
-    };
-    shop.tell.progress(&format!("bought before, in {purchase}"));
-    hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
+    let told = json!({ "listing": listing, "purchase": purchase, "alreadyOwned": true });
+    let advice = format!("`surety status {listing}` tells what can be done");
+    hand_over_as_listed(shop, told, (content, listed), out, &advice)
 }

@@ -6,7 +6,7 @@ use api_types::{Listing, MAX_CONTENT_BYTES, NewListing};
 use cardano::ContentHash;
 use clap::Args;
 use market::DeliveryMode;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     Shop,
@@ -72,12 +72,12 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
         preview_media: preview.clone(),
         category: category.clone(),
     };
-    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(json!(offer)) };
-    let (listing, told): (Listing, Value) = shop.service.told("POST", "/listings", ask)?;
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!(offer)) };
+    let listing: Listing = shop.service.post("/listings", ask)?;
     if listing.content_hash != hash {
         return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
     }
     let id = plain(&listing.id);
     shop.tell.progress(&format!("for sale at {}/listings/{id}", shop.service.base()));
-    shop.tell.result(&told, &id)
+    shop.tell.result(&json!(listing), &id)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub use api_types::Listing;
+use api_types::Listing;
 use market::ListingId;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,24 +11,21 @@ use url::{Host, Url};
 
 use crate::{failure::Failure, tell::plain};
 
-/// How long a call may take.
-const CALL_TIME: Duration = Duration::from_secs(30);
-/// How long a purchase may take: the service waits for blocks.
-const PURCHASE_TIME: Duration = Duration::from_secs(120);
+/// How long a call may take: the service waits for blocks.
+const CALL_TIME: Duration = Duration::from_secs(120);
 /// Bytes of an answer that are read: a content of 1 MiB as JSON spells it, and a page of the catalogue.
 const MAX_ANSWER: u64 = 8 << 20;
 
 /// The service at an address.
 pub struct Service {
     base: Url,
-    quick: ureq::Agent,
-    patient: ureq::Agent,
+    agent: ureq::Agent,
 }
 
 /// What the service said.
 pub struct Answer {
     pub status: u16,
-    pub headers: HeaderMap,
+    headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
@@ -36,17 +33,14 @@ pub struct Answer {
 #[derive(Default)]
 pub struct Ask<'a> {
     pub headers: Vec<(&'static str, &'a str)>,
-    pub body: Option<Value>,
-    /// Instead of `body`: `application/x-www-form-urlencoded`.
-    pub form: Option<String>,
-    /// Whether the service may wait for a block.
-    pub patient: bool,
+    /// A media type, and the text.
+    pub body: Option<(&'static str, String)>,
 }
 
 impl Ask<'_> {
     /// A request with this JSON as its body.
-    pub fn json(body: Value) -> Self {
-        Self { body: Some(body), ..Self::default() }
+    pub fn json(body: &Value) -> Self {
+        Self { body: Some(("application/json", body.to_string())), ..Self::default() }
     }
 }
 
@@ -63,12 +57,10 @@ impl Service {
             "http" if is_local(&base) => {}
             _ => return Err(refused("https is needed where the service is not on this machine")),
         }
-        let agent = |time| {
-            let config = ureq::Agent::config_builder().timeout_global(Some(time)).http_status_as_error(false);
-            // A payment or a session goes to the address that was named and to no other.
-            ureq::Agent::new_with_config(config.max_redirects(0).max_redirects_will_error(false).build())
-        };
-        Ok(Self { base, quick: agent(CALL_TIME), patient: agent(PURCHASE_TIME) })
+        let config = ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false);
+        // A payment or a session goes to the address that was named and to no other.
+        let config = config.max_redirects(0).max_redirects_will_error(false);
+        Ok(Self { base, agent: config.build().into() })
     }
 
     /// Its address.
@@ -86,23 +78,17 @@ impl Service {
     /// # Errors
     /// No answer.
     pub fn ask(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<Answer, Failure> {
-        let agent = if ask.patient { &self.patient } else { &self.quick };
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base()));
         for (name, value) in ask.headers {
             request = request.header(name, value);
         }
-        let json = ask.body.map(|body| ("application/json", body.to_string()));
-        let sent = match json.or_else(|| Some(("application/x-www-form-urlencoded", ask.form?))) {
-            Some((kind, body)) => {
-                let request = request.header("content-type", kind).body(body.into_bytes());
-                request.map(|request| agent.run(request))
-            }
-            None if method == "POST" => request.body(Vec::new()).map(|request| agent.run(request)),
-            None => request.body(()).map(|request| agent.run(request)),
+        let sent = match ask.body {
+            Some((kind, text)) => request.header("content-type", kind).body(text).map(|it| self.agent.run(it)),
+            None if method == "POST" => request.body(Vec::new()).map(|it| self.agent.run(it)),
+            None => request.body(()).map(|it| self.agent.run(it)),
         };
         let sent = sent.map_err(|error| Failure::Usage(format!("{path}: {error}")))?;
-        let answer = sent.map_err(|error| self.unreachable(&error))?;
-        let (parts, mut body) = answer.into_parts();
+        let (parts, mut body) = sent.map_err(|error| self.unreachable(&error))?.into_parts();
         let body = body.with_config().limit(MAX_ANSWER).read_to_vec().map_err(|error| self.unreachable(&error))?;
         Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
     }
@@ -112,37 +98,42 @@ impl Service {
         Failure::Unreachable(format!("{} does not answer ({error}): {advice}", self.base()))
     }
 
-    /// The JSON of an answer that must be of the 2xx kind.
+    /// What is at a path.
     ///
     /// # Errors
     /// No answer, a refusal, or another shape.
-    pub fn json<T: DeserializeOwned>(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<T, Failure> {
-        self.ask(method, path, ask)?.json()
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.ask("GET", path, Ask::default())?.json()
     }
 
-    /// What [`Service::json`] reads, and all that the service tells beside it.
+    /// What is answered to a request with a body.
     ///
     /// # Errors
-    /// As [`Service::json`].
-    pub fn told<T: DeserializeOwned>(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<(T, Value), Failure> {
-        self.ask(method, path, ask)?.told()
+    /// As [`Service::get`].
+    pub fn post<T: DeserializeOwned>(&self, path: &str, ask: Ask<'_>) -> Result<T, Failure> {
+        self.ask("POST", path, ask)?.json()
     }
 
-    /// A listing, with all that the service tells of it.
+    /// A listing.
     ///
     /// # Errors
     /// No such listing, or no answer.
-    pub fn listing(&self, id: &ListingId) -> Result<(Listing, Value), Failure> {
+    pub fn listing(&self, id: &ListingId) -> Result<Listing, Failure> {
         let answer = self.ask("GET", &format!("/listings/{id}"), Ask::default())?;
         if answer.status == 404 {
-            return Err(Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale")));
+            return Err(no_listing(id.as_str()));
         }
-        let (listing, value): (Listing, Value) = answer.told()?;
+        let listing: Listing = answer.json()?;
         if listing.id != id.as_str() {
             return Err(Failure::Refused(format!("asked for {id}, the service answered with {}", plain(&listing.id))));
         }
-        Ok((listing, value))
+        Ok(listing)
     }
+}
+
+/// What is said where a listing is not there.
+pub fn no_listing(id: &str) -> Failure {
+    Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale"))
 }
 
 impl Answer {
@@ -156,14 +147,6 @@ impl Answer {
         }
         serde_json::from_slice(&self.body)
             .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
-    }
-
-    /// What [`Answer::json`] reads, and all that the service tells beside it.
-    ///
-    /// # Errors
-    /// As [`Answer::json`].
-    pub fn told<T: DeserializeOwned>(&self) -> Result<(T, Value), Failure> {
-        Ok((self.json()?, self.json()?))
     }
 
     /// A header's text.

@@ -3,9 +3,10 @@
 use std::{
     borrow::Cow,
     io::{IsTerminal, Write},
+    process::ExitCode,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
@@ -53,14 +54,16 @@ impl Tell {
         write(text.as_bytes())
     }
 
-    /// Why a command failed.
-    pub fn failure(&self, failure: &Failure) {
+    /// Why a command failed; its exit code.
+    pub fn failure(&self, failure: &Failure) -> ExitCode {
+        let (code, kind) = failure.kind();
         if self.json {
-            eprintln!("{}", serde_json::json!({ "error": failure.to_string(), "kind": failure.kind() }));
+            eprintln!("{}", json!({ "error": failure.to_string(), "kind": kind }));
         } else {
             // Others' words may be in it.
             eprintln!("surety: {}", plain(&as_called(&failure.to_string(), program())));
         }
+        code.into()
     }
 }
 

@@ -21,6 +21,8 @@ use cardano::{
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
 use escrow::InvalidDatum;
+use serde::Deserialize;
+use serde_json::Value as Json;
 use x402_cardano::{
     escrow::{AuthorizationError, LockError},
     request_commitment::{Commitment, OtherRequest},
@@ -32,111 +34,88 @@ const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
 /// How what was drafted is not what was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAsAsked {
-    /// Not hexadecimal, or not a transaction.
     #[error("the draft is not a transaction ({0})")]
     Unreadable(String),
-    /// Not hexadecimal.
     #[error(transparent)]
     Transaction(#[from] DecodeError),
-    /// Its collateral cannot be read.
     #[error(transparent)]
     Collateral(#[from] TransactionUtxosError),
-    /// For another network.
     #[error("the draft is for another network than preprod")]
     Network,
-    /// A part that the kind of transaction does not have.
     #[error("the draft has {0:?}, which it does not need")]
     Part(TxPart),
-    /// Signed by others, marked as failing, or with metadata that were not asked for.
+    /// Signatures, a mark that it fails, or metadata that were not asked for.
     #[error("the draft has {0}, which it does not need")]
     Extra(&'static str),
-    /// Other metadata than this program's commitment to its request, or none.
     #[error("the draft's metadata are not the commitment that this program asked for")]
     Commitment,
     /// The terms are for another request than this program makes.
     #[error("{0}: name the service's own address with --api")]
     OtherRequest(#[from] OtherRequest),
-    /// Another key is to sign.
     #[error("the draft needs the signature of another key")]
     Signer,
-    /// An output of another wallet is spent.
     #[error("the draft spends {0}, which is not this wallet's")]
     Input(TxRef),
-    /// What was to be spent is not.
     #[error("the draft does not spend {0}")]
     NotSpent(TxRef),
-    /// Money goes where it should not.
     #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
-    Output {
-        /// The address that is paid.
-        address: String,
-        /// Lovelace that it gets.
-        lovelace: Lovelace,
-    },
+    Output { address: String, lovelace: Lovelace },
     /// The payee is not paid, or more than once.
     #[error("the draft has {0} outputs to {1}, and must have one")]
     Payee(usize, String),
-    /// Another amount.
     #[error("the draft pays {}, and {} was asked for", paid.display_tada(), asked.display_tada())]
-    Amount {
-        /// In the draft.
-        paid: Lovelace,
-        /// As listed.
-        asked: Lovelace,
-    },
+    Amount { paid: Lovelace, asked: Lovelace },
     /// A datum, a script or tokens where only money belongs.
     #[error("an output of the draft carries {0}, which it should not")]
     NotPlain(&'static str),
-    /// More than such a transaction can cost.
+    /// The fee, and the most that such a transaction costs.
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
-    /// What goes in does not come out.
     #[error("what the draft spends is not what it pays")]
     NotConserved,
     /// Usable for too long, or without an end.
     #[error("the draft could be sent for longer than ten minutes")]
     Validity,
-    /// The payment's terms.
     #[error("the terms: {0}")]
     Terms(String),
-    /// The times by which the money can be had back.
     #[error("the deadlines are not those of terms made now: the money could be held for longer than it takes")]
     Deadlines,
-    /// The seller's promise.
+    /// What the seller signed.
     #[error("the terms: {0}")]
     Authorization(#[from] AuthorizationError),
-    /// The contract's code.
     #[error("the contract: {0}")]
     Blueprint(#[from] BlueprintError),
-    /// Not where escrows of the contract are.
+    /// The terms' address is not that of the blueprint's contract.
     #[error(
         "the money would be locked at {declared}, and the contract that this program knows is at {known}; for another \
          contract name its blueprint with --contract"
     )]
-    Contract {
-        /// In the terms.
-        declared: String,
-        /// By the blueprint.
-        known: String,
-    },
-    /// Other content than the listing's.
+    Contract { declared: String, known: String },
     #[error("the terms promise something else than the listing does")]
     OtherContent,
     /// A rule of the escrow.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
-    /// More collateral than there can be need for.
+    /// What is locked or pledged beside the price, and the most that there can be need for.
     #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
-    /// The refund would go elsewhere.
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
-    /// The escrow's datum.
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
     /// Another step than was asked for.
     #[error("the draft does something else with the escrow than {0}")]
     OtherAction(&'static str),
+}
+
+/// A draft as the service answers with it. What else it says is not looked at.
+#[derive(Deserialize)]
+pub struct Draft {
+    /// Hex of the unsigned transaction's CBOR.
+    pub transaction: String,
+    /// Of a payment, the x402 payload, which only lacks the signed transaction.
+    #[serde(default)]
+    pub payment: Json,
 }
 
 /// The wallet that is to sign, as the chain has it.
@@ -159,13 +138,15 @@ pub(crate) struct Bounds<'a> {
     pub commitment: Option<Commitment>,
 }
 
-/// A draft, read.
-///
-/// # Errors
-/// Not a transaction.
-pub fn read(hexadecimal: &str) -> Result<SignedTx, NotAsAsked> {
-    let cbor = hex::decode(hexadecimal).map_err(|error| NotAsAsked::Unreadable(error.to_string()))?;
-    Ok(SignedTx::parse(&cbor)?)
+impl Draft {
+    /// Its transaction.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn read(&self) -> Result<SignedTx, NotAsAsked> {
+        let cbor = hex::decode(&self.transaction).map_err(|error| NotAsAsked::Unreadable(error.to_string()))?;
+        Ok(SignedTx::parse(&cbor)?)
+    }
 }
 
 /// What holds for every transaction; the outputs that are not the wallet's own are answered, to be judged.
@@ -292,7 +273,7 @@ pub fn sign(draft: &SignedTx, key: &cardano::keys::SigningKey) -> Result<SignedT
     if same { Ok(signed) } else { Err(unreadable()) }
 }
 
-/// What of a transaction can be told to people.
+/// What comes back to the wallet.
 pub fn change_of(tx: &SignedTx, own: &Address) -> Lovelace {
     let home = own.to_bytes();
     tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace).sum()

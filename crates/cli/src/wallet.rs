@@ -20,7 +20,7 @@ pub enum WalletCommand {
     New,
     /// Take a recovery phrase that another wallet has, from standard input. Its first account is used.
     Import,
-    /// Print the words, for another wallet to take; of a wallet without words, its key.
+    /// Print the words, for another wallet to take.
     Export,
     /// Print the address, and what is there.
     Show,
@@ -57,11 +57,11 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
             let phrase = Phrase::random()?;
-            let address = shop.home.keep(&phrase)?.address();
+            let key = shop.home.keep(&phrase)?;
             shop.tell.progress("write these words down: they are the wallet, here and in other wallets of Cardano");
             shop.tell.progress(&phrase.words());
             shop.tell.progress(&format!("they are in {}, too", shop.home.folder().display()));
-            shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
+            kept(shop, &key)
         }
         WalletCommand::Import => {
             let mut text = Zeroizing::new(String::new());
@@ -70,12 +70,11 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
             let phrase = Phrase::read(text.trim()).ok_or_else(|| {
                 Failure::Usage("not a recovery phrase: 12 to 24 English words on standard input are expected".into())
             })?;
-            let address = shop.home.keep(&phrase)?.address();
-            shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
+            kept(shop, &shop.home.keep(&phrase)?)
         }
         WalletCommand::Export => {
-            let secret = shop.home.secret()?;
-            shop.tell.result(&json!({ "secret": secret.as_str() }), &secret)
+            let words = shop.home.phrase()?.words();
+            shop.tell.result(&json!({ "secret": words.as_str() }), &words)
         }
         WalletCommand::Show => {
             let address = shop.home.key()?.address();
@@ -84,6 +83,11 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
             shop.tell.result(&json!({ "address": address, "balanceLovelace": holds }), &words)
         }
     }
+}
+
+fn kept(shop: &Shop, key: &SigningKey) -> Result<(), Failure> {
+    let address = key.address();
+    shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
 }
 
 /// Asks a local ledger's faucet.

@@ -128,8 +128,11 @@ impl Escrow {
         Self::of(utxo)
     }
 
-    /// Reads an escrow at any address.
-    pub(crate) fn of(utxo: Utxo) -> Result<Self, InvalidDatum> {
+    /// The escrow that this output is, at any address.
+    ///
+    /// # Errors
+    /// [`InvalidDatum`] for an output without the contract's datum, or that can never be spent.
+    pub fn of(utxo: Utxo) -> Result<Self, InvalidDatum> {
         let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(InvalidDatum::Shape("datum"))?)?;
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
             return Err(InvalidDatum::Shape("reference_signature"));

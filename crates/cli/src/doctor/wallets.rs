@@ -1,17 +1,13 @@
 //! What wallets send: signatures in their own layouts, many outputs, outputs of another network; and what sellers upload.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
-    Deployment, Finding, Probe, at,
+    Deployment, Probe, at,
     cose::{self, Layout},
-    ensure, expect, value,
+    ensure, text,
 };
-use crate::{
-    failure::Failure,
-    proof,
-    service::{Answer, Ask},
-};
+use crate::{proof, service::Ask};
 
 /// An address of Byron's on a test network, as a wallet gives it.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
@@ -34,51 +30,7 @@ fn with_tokens(output: &str) -> String {
     format!("{address}82{lovelace}a2581c{second}a14001581c{first}a242616102416201")
 }
 
-pub(super) const PROBES: [Probe; 5] = [
-    Probe {
-        clients: "wallets",
-        need: "COSE_Sign1 with key ids, hashed payloads, and tag 18",
-        mend: "read the message's headers by their labels, and take the tag off first",
-        send: Deployment::reads_signatures,
-    },
-    Probe {
-        clients: "big and mixed wallets",
-        need: "a draft from 600 outputs, of which some have no key",
-        mend: "leave out what no key spends, and draft from the largest",
-        send: Deployment::drafts_for_big_wallets,
-    },
-    Probe {
-        clients: "hardware wallets",
-        need: "tokens in CIP-21's order: policies sorted, shorter names first",
-        mend: "sort every map of a draft",
-        send: Deployment::drafts_in_order,
-    },
-    Probe {
-        clients: "wallets on another network",
-        need: "word of it before they sign",
-        mend: "look the paying output up where checkInputs is set",
-        send: Deployment::warns_other_networks,
-    },
-    Probe {
-        clients: "sellers",
-        need: "word of a recording whose address is no URI",
-        mend: "name previewMedia in the refusal",
-        send: Deployment::refuses_broken_addresses,
-    },
-];
-
 impl Deployment {
-    fn reads_signatures(&self) -> Finding {
-        let path = self.paywall()?;
-        for layout in Layout::ALL {
-            let proof = cose::proof(&self.key, self.on_sale()?, layout);
-            let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
-            let answer = expect(self.service.ask("GET", &path, ask), 402)?;
-            ensure(answer.words().contains("has not bought"), &format!("{layout:?}: {}", answer.words()))?;
-        }
-        Ok(())
-    }
-
     /// The key's address, as wallets give it.
     fn own(&self) -> String {
         hex::encode(self.key.enterprise_address().to_bytes())
@@ -92,45 +44,79 @@ impl Deployment {
         small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, MOST)]).collect()
     }
 
-    fn draft(&self, utxos: &[String], check: bool) -> Result<Answer, Failure> {
-        let listing = self.on_sale().map_err(Failure::Refused)?;
-        let listed = self.get(&format!("/listings/{listing}")).map_err(Failure::Refused)?;
-        let body = json!({
-            "mode": at(&listed, "/modes/0"), "utxos": utxos, "changeAddress": self.own(), "checkInputs": check,
-        });
-        self.service.ask("POST", &format!("/listings/{listing}/payment-draft"), Ask::json(body))
+    /// A payment's draft for a wallet with these outputs.
+    fn draft(&self, utxos: &[String]) -> Result<Value, String> {
+        let (path, body) = self.order(utxos)?;
+        self.json("POST", &path, Ask::json(&body), 200)
     }
 
-    fn drafts_for_big_wallets(&self) -> Finding {
-        let draft = value(&expect(self.draft(&self.many_outputs(), false), 200)?)?;
-        ensure(at(&draft, "/transaction").as_str().is_some_and(|cbor| cbor.starts_with("84")), "no transaction")
-    }
-
-    fn drafts_in_order(&self) -> Finding {
-        let utxos = [with_tokens(&output(1, &self.own(), MOST))];
-        let draft = value(&expect(self.draft(&utxos, false), 200)?)?;
-        let [first, second] = POLICIES.map(|policy| policy.repeat(28));
-        let ordered = format!("a2581c{first}a241620142616102581c{second}a14001");
-        let transaction = at(&draft, "/transaction").as_str().unwrap_or_default();
-        ensure(transaction.contains(&ordered), "the tokens of the change are in another order")
-    }
-
-    fn warns_other_networks(&self) -> Finding {
-        let refused = expect(self.draft(&self.many_outputs(), true), 400)?;
-        ensure(refused.words().contains("preprod"), &refused.words())
-    }
-
-    fn refuses_broken_addresses(&self) -> Finding {
-        let content = "surety doctor lists nothing";
-        let price = "5000000";
-        let hash = cardano::ContentHash::of(content.as_bytes());
-        let proof = proof::of_offer(&self.key, &hash, price).map_err(|error| error.to_string())?;
-        let body = json!({
-            "title": "doctor", "description": "doctor", "priceLovelace": price, "sellerAddress": self.key.address(),
-            "modes": ["instant"], "content": content, "previewMedia": "https://media.example.com/%zz.mp4",
-        });
-        let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(body) };
-        let refused = expect(self.service.ask("POST", "/listings", ask), 400)?;
-        ensure(refused.words().contains("previewMedia"), &refused.words())
+    /// The draft's path and body.
+    fn order(&self, utxos: &[String]) -> Result<(String, Value), String> {
+        let path = format!("/listings/{}", self.on_sale()?);
+        let mode = at(&self.get(&path)?, "/modes/0").clone();
+        let body = json!({ "mode": mode, "utxos": utxos, "changeAddress": self.own() });
+        Ok((format!("{path}/payment-draft"), body))
     }
 }
+
+pub(super) const PROBES: [Probe; 5] = [
+    Probe {
+        clients: "wallets",
+        need: "COSE_Sign1 with key ids, hashed payloads, and tag 18",
+        mend: "read the message's headers by their labels, and take the tag off first",
+        send: |it| {
+            for layout in Layout::ALL {
+                let proof = cose::proof(&it.key, it.on_sale()?, layout).map_err(|error| error.to_string())?;
+                let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
+                let answer = it.ask("GET", &it.paywall()?, ask, 402)?;
+                ensure(answer.words().contains("has not bought"), &format!("{layout:?}: {}", answer.words()))?;
+            }
+            Ok(())
+        },
+    },
+    Probe {
+        clients: "big and mixed wallets",
+        need: "a draft from 600 outputs, of which some have no key",
+        mend: "leave out what no key spends, and draft from the largest",
+        send: |it| ensure(text(&it.draft(&it.many_outputs())?, "/transaction").starts_with("84"), "no transaction"),
+    },
+    Probe {
+        clients: "hardware wallets",
+        need: "tokens in CIP-21's order: policies sorted, shorter names first",
+        mend: "sort every map of a draft",
+        send: |it| {
+            let draft = it.draft(&[with_tokens(&output(1, &it.own(), MOST))])?;
+            let [first, second] = POLICIES.map(|policy| policy.repeat(28));
+            let ordered = format!("a2581c{first}a241620142616102581c{second}a14001");
+            ensure(text(&draft, "/transaction").contains(&ordered), "the tokens of the change are in another order")
+        },
+    },
+    Probe {
+        clients: "wallets on another network",
+        need: "word of it before they sign",
+        mend: "look the paying output up where checkInputs is set",
+        send: |it| {
+            let (path, mut body) = it.order(&it.many_outputs())?;
+            body.as_object_mut().and_then(|body| body.insert("checkInputs".into(), json!(true)));
+            let refused = it.ask("POST", &path, Ask::json(&body), 400)?;
+            ensure(refused.words().contains("preprod"), &refused.words())
+        },
+    },
+    Probe {
+        clients: "sellers",
+        need: "word of a recording whose address is no URI",
+        mend: "name previewMedia in the refusal",
+        send: |it| {
+            let (content, price) = ("surety doctor lists nothing", "5000000");
+            let hash = cardano::ContentHash::of(content.as_bytes());
+            let proof = proof::of_offer(&it.key, &hash, price).map_err(|error| error.to_string())?;
+            let body = json!({
+                "title": "doctor", "description": "doctor", "priceLovelace": price, "sellerAddress": it.key.address(),
+                "modes": ["instant"], "content": content, "previewMedia": "https://media.example.com/%zz.mp4",
+            });
+            let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&body) };
+            let refused = it.ask("POST", "/listings", ask, 400)?;
+            ensure(refused.words().contains("previewMedia"), &refused.words())
+        },
+    },
+];

@@ -1,5 +1,6 @@
 //! An action's draft: the escrow after it, and the collateral for its script.
 
+use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, only_to, sign};
 use cardano::{
     Lovelace, TxRef,
     chain::Utxo,
@@ -7,11 +8,9 @@ use cardano::{
 };
 use escrow::{
     Action, Datum, PlutusAddress,
+    plan::Escrow,
     rules::{Effect, Rule},
 };
-use serde::Deserialize;
-
-use super::{Bounds, NotAsAsked, Own, common, elsewhere, only_to, read, sign};
 
 /// An action costs some 0.5 tADA with the script's fee.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
@@ -29,20 +28,7 @@ const PARTS: &[TxPart] = &[
 /// `is_valid` in CBOR where the scripts fail: in front of the last byte, no metadata.
 const FAILED: u8 = 0xf4;
 
-/// A draft as the service answers with it (`POST /purchases/{id}/action-draft`). What else it says is not looked at.
-#[derive(Deserialize)]
-pub struct Draft {
-    /// Hex of the unsigned transaction's CBOR.
-    pub transaction: String,
-}
-
-/// An escrow as the chain has it.
-pub struct Escrow {
-    pub utxo: Utxo,
-    pub datum: Datum,
-}
-
-/// Judges a draft, and signs it where it is what was asked for.
+/// Judges a draft (`POST /purchases/{id}/action-draft`), and signs it where it is what was asked for.
 ///
 /// # Errors
 /// It is not.
@@ -52,7 +38,7 @@ pub fn action(
     own: &Own<'_>,
     key: &cardano::keys::SigningKey,
 ) -> Result<SignedTx, NotAsAsked> {
-    let tx = read(&draft.transaction)?;
+    let tx = draft.read()?;
     let theirs =
         common(&tx, own, &Bounds { parts: PARTS, others: &[&escrow.utxo], most_fee: MAX_FEE, commitment: None })?;
     let other = NotAsAsked::OtherAction(action.name());

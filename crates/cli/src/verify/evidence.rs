@@ -30,21 +30,17 @@ use escrow::{
 };
 use futures_lite::future::block_on;
 use market::DeliveryMode;
-use pallas_codec::minicbor::{Decoder, data::Type};
+use pallas_codec::minicbor;
+use pallas_primitives::conway::{RedeemerTag, Redeemers};
 use serde::{Deserialize, Serialize};
-use x402_cardano::{
-    escrow::{AuthorizedTerms, listing_input_hash},
-    wire::PaymentRequirements,
-};
+use x402_cardano::wire::PaymentRequirements;
 
 pub use receipt::Receipt;
 
-use super::payment::contract;
+use super::{NotAsAsked, payment::authorized};
 
 /// The version of the file.
 pub const VERSION: u8 = 1;
-/// The ledger's tag of redeemers that release an input (Conway's CDDL, `redeemer_tag`).
-const SPEND: u64 = 0;
 
 /// All that the file has.
 #[derive(Serialize, Deserialize)]
@@ -151,11 +147,11 @@ pub struct Shown {
     pub open: Option<TxRef>,
 }
 
-fn flaw(part: impl Into<String>, why: impl Into<String>) -> Flaw {
+pub fn flaw(part: impl Into<String>, why: impl Into<String>) -> Flaw {
     Flaw { part: part.into(), why: why.into() }
 }
 
-fn ensure(holds: bool, part: impl Into<String>, why: &str) -> Result<(), Flaw> {
+pub fn ensure(holds: bool, part: impl Into<String>, why: &str) -> Result<(), Flaw> {
     if holds { Ok(()) } else { Err(flaw(part, why)) }
 }
 
@@ -265,16 +261,16 @@ fn lock(
     first: &ReadStep,
 ) -> Result<(Escrow, Deployment), Flaw> {
     let Evidence { listing, purchase, .. } = evidence;
-    let extra = quote.extra.escrow().ok_or_else(|| flaw("quote.extra", "it has no escrow"))?;
-    let deployment = contract(quote, blueprint).map_err(|error| flaw("quote", error.to_string()))?;
-    let terms = block_on(AuthorizedTerms::verify(&Native, quote, &deployment, extra.asset_transfer_method));
-    let terms = terms.map_err(|error| flaw("quote", error.to_string()))?;
-    let commits = extra.terms.input_hash == listing_input_hash(&listing.id, &listing.content_hash);
-    ensure(commits, "listing", "its id and content hash are not what the quote commits to")?;
+    let (terms, deployment) =
+        authorized(quote, (&listing.id, &listing.content_hash), blueprint).map_err(|error| match error {
+            NotAsAsked::OtherContent => flaw("listing", "its id and content hash are not what the quote commits to"),
+            other => flaw("quote", other.to_string()),
+        })?;
     let price = quote.amount.get() == listing.price_lovelace.get();
     ensure(price, "listing.priceLovelace", "the quote has another amount")?;
     let escrows = first.utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), &deployment).ok());
-    let mut under = escrows.filter(|escrow| escrow.datum.reference_signature == extra.reference_signature);
+    let signature = quote.extra.escrow().map(|extra| &extra.reference_signature);
+    let mut under = escrows.filter(|escrow| Some(&escrow.datum.reference_signature) == signature);
     let (Some(escrow), None) = (under.next(), under.next()) else {
         return Err(flaw("steps[0]", "it does not lock one escrow under the quote"));
     };
@@ -353,32 +349,15 @@ fn decided(
     })
 }
 
-/// The redeemer that released an input: `{[tag, index] => [data, units]}`, or a list of `[tag, index, data, units]`.
+/// The redeemer that released an input.
 fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
     let mut inputs = tx.inputs.clone();
     inputs.sort_unstable();
-    let wanted = u64::try_from(inputs.iter().position(|one| one == input)?).ok()?;
-    let cbor = tx.parts.get(&TxPart::Redeemers)?;
-    let mut decoder = Decoder::new(cbor);
-    let is_map = matches!(decoder.datatype().ok()?, Type::Map | Type::MapIndef);
-    let mut left = if is_map { decoder.map().ok()? } else { decoder.array().ok()? };
-    loop {
-        match &mut left {
-            Some(0) => return None,
-            Some(count) => *count = count.checked_sub(1)?,
-            None if decoder.datatype().ok()? == Type::Break => return None,
-            None => {}
-        }
-        decoder.array().ok()?;
-        let (tag, index) = (decoder.u64().ok()?, decoder.u64().ok()?);
-        if is_map {
-            decoder.array().ok()?;
-        }
-        let start = decoder.position();
-        decoder.skip().ok()?;
-        if (tag, index) == (SPEND, wanted) {
-            return Redeemer::from_cbor(cbor.get(start..decoder.position())?).ok();
-        }
-        decoder.skip().ok()?;
-    }
+    let index = u32::try_from(inputs.iter().position(|one| one == input)?).ok()?;
+    let is_it = |tag, of| (tag, of) == (RedeemerTag::Spend, index);
+    let data = match minicbor::decode(tx.parts.get(&TxPart::Redeemers)?).ok()? {
+        Redeemers::List(list) => list.into_iter().find(|one| is_it(one.tag, one.index))?.data,
+        Redeemers::Map(map) => map.into_iter().find(|(key, _)| is_it(key.tag, key.index))?.1.data,
+    };
+    Redeemer::from_cbor(&minicbor::to_vec(data).ok()?).ok()
 }

@@ -3,9 +3,10 @@
 #[cfg(test)]
 mod tests;
 
+use api_types::Listing;
 use blueprint::Blueprint;
 use cardano::{
-    Lovelace, TxRef,
+    ContentHash, Lovelace, TxHash, TxRef,
     keys::Native,
     params::ProtocolParameters,
     slots::Millis,
@@ -14,7 +15,6 @@ use cardano::{
 use escrow::{Deployment, PlutusAddress};
 use futures_lite::future::block_on;
 use market::DeliveryMode;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use x402_cardano::{
     escrow::{AuthorizedTerms, DeploymentWire, LockFacts, listing_input_hash, verify_lock},
@@ -22,8 +22,7 @@ use x402_cardano::{
     wire::PaymentRequirements,
 };
 
-use super::{Bounds, NotAsAsked, Own, common, only_to, read, sign};
-use crate::service::Listing;
+use super::{Bounds, Draft, NotAsAsked, Own, common, only_to, sign};
 
 /// A payment of 32 inputs costs some 0.3 tADA, one of the ledger's largest size less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
@@ -32,17 +31,8 @@ const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
 /// How long ago, or ahead, terms may be made, for clocks that differ.
 const MAX_AGE_MS: Millis = 10 * 60_000;
 
-/// A draft as the service answers with it (`POST /listings/{id}/payment-draft`). What else it says is not looked at.
-#[derive(Deserialize)]
-pub struct Draft {
-    /// Hex of the unsigned transaction's CBOR.
-    pub transaction: String,
-    /// The x402 payload, which only lacks the signed transaction.
-    pub payment: Value,
-}
-
-/// A payment that is what was asked for, signed and not sent yet.
-pub struct Payment {
+/// A draft that is what was asked for, signed and not sent yet.
+pub struct SignedDraft {
     pub tx: SignedTx,
     /// Where the money goes.
     pub pay_to: String,
@@ -65,7 +55,7 @@ pub struct Asked<'a> {
     pub request: (RequestDigest, Salt),
 }
 
-/// Judges a draft, and signs it where it is what was asked for.
+/// Judges a draft (`POST /listings/{id}/payment-draft`), and signs it where it is what was asked for.
 ///
 /// # Errors
 /// It is not.
@@ -74,24 +64,29 @@ pub fn payment(
     asked: &Asked<'_>,
     own: &Own<'_>,
     key: &cardano::keys::SigningKey,
-) -> Result<Payment, NotAsAsked> {
-    let tx = read(&draft.transaction)?;
+) -> Result<SignedDraft, NotAsAsked> {
+    let tx = draft.read()?;
     let commitment = asked.commitment(&draft.payment)?;
     let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE, commitment })?;
     let accepted = accepted(&draft.payment)?;
     if accepted.network != api_types::NETWORK {
         return Err(NotAsAsked::Network);
     }
-    if accepted.amount.get() != asked.listing.price_lovelace.get() {
-        let paid = Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX);
-        return Err(NotAsAsked::Amount { paid, asked: asked.listing.price_lovelace });
+    let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
+    if amount != price {
+        return Err(NotAsAsked::Amount { paid: amount, asked: price });
     }
     names_the_payer(&draft.payment, &tx)?;
-    let (paid, terms) = match asked.mode {
-        DeliveryMode::Instant => (instant(&theirs, asked)?, None),
+    let (pay_to, paid, terms) = match asked.mode {
+        DeliveryMode::Instant => (asked.listing.seller_address.to_string(), instant(&theirs, asked)?, None),
         DeliveryMode::Protected => {
-            let terms = authorized(&accepted, asked, own.now)?;
-            (protected(&theirs, &accepted, asked)?, Some(terms))
+            let (terms, _) = authorized(&accepted, (&asked.listing.id, &asked.listing.content_hash), asked.blueprint)?;
+            // Times that lie further ahead would hold the money for as long.
+            if terms.deadlines().issued_at().is_none_or(|issued| issued.abs_diff(own.now) > MAX_AGE_MS) {
+                return Err(NotAsAsked::Deadlines);
+            }
+            let paid = protected(&theirs, &accepted, asked)?;
+            (accepted.pay_to, paid, Some(terms))
         }
     };
     let tx = sign(&tx, key)?;
@@ -106,11 +101,7 @@ pub fn payment(
             return Err(NotAsAsked::RefundElsewhere(refund.to_string()));
         }
     }
-    let pay_to = match asked.mode {
-        DeliveryMode::Instant => asked.listing.seller_address.to_string(),
-        DeliveryMode::Protected => accepted.pay_to,
-    };
-    Ok(Payment { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
+    Ok(SignedDraft { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
 }
 
 impl Asked<'_> {
@@ -164,11 +155,16 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
     if beside > MAX_COLLATERAL { Err(NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL)) } else { Ok(paid) }
 }
 
-/// The contract that the blueprint makes with the arbiters that an entry declares.
+/// The terms that the seller signed for this listing, its id and content hash, and the contract that the blueprint makes
+/// with the declared arbiters. Its address is derived, not believed.
 ///
 /// # Errors
-/// The entry declares none, or pays to another address.
-pub fn contract(entry: &PaymentRequirements, blueprint: &Blueprint) -> Result<Deployment, NotAsAsked> {
+/// The entry declares no contract, or pays to another address; other content; what the seller did not sign.
+pub fn authorized(
+    entry: &PaymentRequirements,
+    (id, content_hash): (&str, &ContentHash),
+    blueprint: &Blueprint,
+) -> Result<(AuthorizedTerms, Deployment), NotAsAsked> {
     let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
     let parameters = extra.deployment.as_ref().and_then(DeploymentWire::parameters);
     let parameters = parameters.ok_or_else(|| NotAsAsked::Terms("no contract is declared".into()))?;
@@ -177,31 +173,17 @@ pub fn contract(entry: &PaymentRequirements, blueprint: &Blueprint) -> Result<De
     if known != entry.pay_to {
         return Err(NotAsAsked::Contract { declared: entry.pay_to.clone(), known });
     }
-    // Who only looks at the address and the parameters needs no output that carries the script.
-    Ok(Deployment {
+    // Where only the address and the parameters are looked at, no output needs to carry the script.
+    let deployment = Deployment {
         script_hash: script.hash,
         parameters,
-        reference_script: TxRef { tx: cardano::TxHash::new([0; 32]), index: 0 },
+        reference_script: TxRef { tx: TxHash::new([0; 32]), index: 0 },
         reference_script_bytes: 0,
         blueprint_sha256: Some(blueprint.sha256()),
-    })
-}
-
-/// The seller's terms: signed, for this listing's content, and for the contract that the blueprint makes with the declared
-/// arbiters, made just now. The address is derived, not believed.
-fn authorized(entry: &PaymentRequirements, asked: &Asked<'_>, now: Millis) -> Result<AuthorizedTerms, NotAsAsked> {
-    let deployment = contract(entry, asked.blueprint)?;
-    let extra = entry.extra.escrow().ok_or_else(|| NotAsAsked::Terms("no escrow".into()))?;
-    let listing = asked.listing;
-    if extra.terms.input_hash != listing_input_hash(&listing.id, &listing.content_hash) {
+    };
+    if extra.terms.input_hash != listing_input_hash(id, content_hash) {
         return Err(NotAsAsked::OtherContent);
     }
-    let verified = block_on(AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method))?;
-    // Times that lie further ahead would hold the money for as long.
-    let issued = verified.deadlines().issued_at();
-    if issued.is_some_and(|issued| issued.abs_diff(now) <= MAX_AGE_MS) {
-        Ok(verified)
-    } else {
-        Err(NotAsAsked::Deadlines)
-    }
+    let terms = block_on(AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method))?;
+    Ok((terms, deployment))
 }

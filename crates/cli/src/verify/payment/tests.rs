@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api_types::Listing;
 use blueprint::Blueprint;
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
@@ -24,7 +25,7 @@ use x402_cardano::{
 };
 
 use super::{Asked, Draft, Own, payment};
-use crate::{service::Listing, verify::NotAsAsked};
+use crate::verify::NotAsAsked;
 
 const BLUEPRINT: &str = include_str!("../../../../../contracts/plutus.json");
 const NOW: Millis = 1_785_756_000_000;
