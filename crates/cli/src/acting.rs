@@ -33,26 +33,12 @@ const MOVE_SECONDS: u32 = 90;
 /// Steps of an escrow that are followed.
 const MAX_STEPS: usize = 32;
 
-/// An action of the buyer's.
-pub struct BuyersAction {
-    action: Action,
-    command: &'static str,
-    /// What it did, once a block has it.
-    done: &'static str,
-}
-
-/// `surety request-refund`
-pub const REQUEST_REFUND: BuyersAction =
-    BuyersAction { action: Action::SetRefundRequested, command: "request-refund", done: "the money is asked back" };
-/// `surety refund`
-pub const REFUND: BuyersAction =
-    BuyersAction { action: Action::WithdrawRefund, command: "refund", done: "the money is back in the wallet" };
-/// `surety release`
-pub const RELEASE: BuyersAction = BuyersAction {
-    action: Action::AuthorizeWithdrawal,
-    command: "release",
-    done: "the money is released to the seller",
-};
+/// The buyer's actions: each with its command, and what it did once a block has it.
+const BUYERS: [(Action, &str, &str); 3] = [
+    (Action::SetRefundRequested, "request-refund", "the money is asked back"),
+    (Action::WithdrawRefund, "refund", "the money is back in the wallet"),
+    (Action::AuthorizeWithdrawal, "release", "the money is released to the seller"),
+];
 
 /// Which purchase.
 #[derive(Args)]
@@ -155,13 +141,13 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
 
 /// An action of the buyer's that is still possible, with its command.
 fn can_be_done(possible: &PossibleAction, id: &TxHash) -> Option<String> {
-    let own = [REQUEST_REFUND, REFUND, RELEASE].into_iter().find(|own| own.action.name() == possible.action)?;
+    let (_, command, _) = BUYERS.into_iter().find(|(action, ..)| action.name() == possible.action)?;
     let when = match possible.timing {
         ActionTiming::Open => "now".to_owned(),
         ActionTiming::Early => format!("from {} on", time_of(possible.opens)),
         ActionTiming::Over => return None,
     };
-    Some(format!("\n{}\n  `surety {} {id}`  ({when})", plain(&possible.words), own.command))
+    Some(format!("\n{}\n  `surety {command} {id}`  ({when})", plain(&possible.words)))
 }
 
 /// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
@@ -182,7 +168,7 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
 }
 
 /// Does one thing with a protected purchase's escrow.
-pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: &BuyersAction) -> Result<(), Failure> {
+pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let (key, address) = signer(shop)?;
     shop.chain.must_be_preprod()?;
@@ -190,14 +176,16 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: &BuyersAction) -> Res
     for _ in 0..MAX_TRIES {
         let escrow = current(shop, &id, &address)?;
         purchase.must_be_of(&escrow, shop)?;
-        match attempt(shop, &id, (what.action, &escrow), (&key, &address)) {
+        match attempt(shop, &id, (what, &escrow), (&key, &address)) {
             Ok(tx) => {
                 shop.tell.progress("the shop shows it within a minute: `surety status`");
-                let told = json!({ "purchase": id, "action": what.action.name(), "txHash": tx });
-                return shop.tell.result(&told, &format!("{}, in transaction {tx}", what.done));
+                let done =
+                    BUYERS.into_iter().find(|(action, ..)| *action == what).map_or(what.name(), |(.., done)| done);
+                let told = json!({ "purchase": id, "action": what.name(), "txHash": tx });
+                return shop.tell.result(&told, &format!("{done}, in transaction {tx}"));
             }
             Err(Failure::Refused(why)) => {
-                if !is_overtaken(shop, &escrow, what.action)? {
+                if !is_overtaken(shop, &escrow, what)? {
                     return Err(Failure::Refused(format!("{why}: `surety status {id}` says what can be done")));
                 }
                 shop.tell.progress("another transaction spent the escrow meanwhile: trying again");

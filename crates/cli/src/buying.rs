@@ -120,7 +120,11 @@ fn make_out(
             "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
         )));
     }
-    let (request, salt) = (request_of(shop, &listing.id)?, Salt::new(crate::random()?));
+    // The request that will bring the payment.
+    let url = format!("{}{}", shop.service.base(), unlock(&listing.id));
+    let request = RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] });
+    let request = request.map_err(|error| Failure::Usage(format!("--api: {error}")))?;
+    let salt = Salt::new(crate::random()?);
     let body = json!({
         "mode": mode,
         "utxos": described(&utxos, &address)?,
@@ -174,13 +178,6 @@ pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
         None => Blueprint::parse(BLUEPRINT),
     };
     blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))
-}
-
-/// The request that brings the payment, as this program makes it.
-fn request_of(shop: &Shop, listing: &str) -> Result<RequestDigest, Failure> {
-    let url = format!("{}{}", shop.service.base(), unlock(listing));
-    let request = HttpRequest { method: "GET", url: &url, body: b"", headers: &[] };
-    RequestDigest::of(&request).map_err(|error| Failure::Usage(format!("--api: {error}")))
 }
 
 /// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it, and the salt where it commits to its request.

@@ -61,19 +61,17 @@ impl ChainClient {
         }
     }
 
-    /// The local ledger's faucet.
+    /// The address of the local ledger, which has a faucet.
     ///
     /// # Errors
     /// The chain is a public one, without a faucet of its own.
-    pub fn faucet(&self, wallet: &Address) -> Result<String, Failure> {
-        if self.local
-            && let Some(ledger) = self.provider.base().strip_suffix("/api/v0")
-        {
-            return Ok(format!("{ledger}/control/faucet"));
-        }
-        Err(Failure::Usage(format!(
-            "only a local ledger makes money: ask the faucet of Cardano's test networks (preprod) to send tADA to {wallet}"
-        )))
+    pub fn local_ledger(&self, wallet: &Address) -> Result<&str, Failure> {
+        let ledger = self.provider.base().strip_suffix("/api/v0").filter(|_| self.local);
+        ledger.ok_or_else(|| {
+            Failure::Usage(format!(
+                "only a local ledger makes money: ask the faucet of Cardano's test networks (preprod) to send tADA to {wallet}"
+            ))
+        })
     }
 
     /// What may be spent of what is at an address: outputs without a script. Those with a datum too, as the contract pays what
@@ -187,7 +185,7 @@ mod tests {
     fn only_a_local_ledger_has_a_faucet() {
         let address = SigningKey::from_seed(&[7; 32]).unwrap().enterprise_address();
         let local = ChainClient::at(Some("http://localhost:5/api/v0"), true).unwrap();
-        assert_eq!(local.faucet(&address).unwrap(), "http://localhost:5/control/faucet");
-        assert!(ChainClient::at(None, false).unwrap().faucet(&address).is_err());
+        assert_eq!(local.local_ledger(&address).unwrap(), "http://localhost:5");
+        assert!(ChainClient::at(None, false).unwrap().local_ledger(&address).is_err());
     }
 }

@@ -27,6 +27,7 @@ use crate::{
     buying::blueprint,
     chain::ChainClient,
     failure::Failure,
+    read_file,
     redelivery::unlock,
     service::Ask,
     settling::Purchased,
@@ -35,8 +36,6 @@ use crate::{
     },
 };
 
-/// Bytes of a file that are read: twenty transactions of the ledger's largest size take less, in hexadecimal.
-const MAX_FILE: u64 = 1 << 20;
 /// What the service calls a payout to the creator, which is no step of the escrow.
 const CREATOR_PAID: &str = "creator_paid";
 
@@ -215,11 +214,12 @@ fn locked(evidence: &Evidence, pay_to: &str, extra: &EscrowExtra) -> Option<Datu
 /// # Errors
 /// The first part that does not hold.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
-    let file = read(&arguments.file)?;
+    // Twenty transactions of the ledger's largest size take less than what is read, in hexadecimal.
+    let file = read_file(&arguments.file)?;
     let evidence: Evidence = serde_json::from_slice(&file).map_err(|error| {
         Failure::Refused(format!("the evidence does not hold: {}: {error}", arguments.file.display()))
     })?;
-    let content = arguments.content.as_ref().map(read).transpose()?;
+    let content = arguments.content.as_deref().map(read_file).transpose()?;
     let shown = check(&evidence, &blueprint(arguments.contract.as_ref())?, content.as_deref())?;
     let on_chain = arguments.ledger.is_some();
     if let Some(url) = &arguments.ledger {
@@ -237,18 +237,6 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
         return Err(Failure::Refused("the content is not what was listed, or not what the seller posted".into()));
     }
     Ok(())
-}
-
-fn read(path: &PathBuf) -> Result<Vec<u8>, Failure> {
-    use std::io::Read;
-    let refused = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
-    let mut bytes = vec![];
-    let file = fs::File::open(path).map_err(refused)?;
-    file.take(MAX_FILE.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_FILE) {
-        return Ok(bytes);
-    }
-    Err(Failure::Usage(format!("{} is larger than {MAX_FILE} bytes", path.display())))
 }
 
 /// That the chain has each transaction, byte for byte and where the file says, and that the escrow went no further.

@@ -32,11 +32,14 @@ mod verify;
 mod wallet;
 
 use std::{
-    path::PathBuf,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use api_types::MAX_CONTENT_BYTES;
 use cardano::slots::Millis;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -156,9 +159,9 @@ impl Shop {
             Command::Buy(arguments) => buying::run(self, arguments),
             Command::Prove(arguments) => redelivery::run(self, arguments),
             Command::Status(purchase) => acting::status(self, purchase),
-            Command::RequestRefund(purchase) => acting::act(self, purchase, &acting::REQUEST_REFUND),
-            Command::Refund(purchase) => acting::act(self, purchase, &acting::REFUND),
-            Command::Release(purchase) => acting::act(self, purchase, &acting::RELEASE),
+            Command::RequestRefund(purchase) => acting::act(self, purchase, escrow::Action::SetRefundRequested),
+            Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
+            Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
             Command::Verdict(arguments) => acting::verdict(self, arguments),
             Command::Evidence(arguments) => evidence::collect(self, arguments),
             Command::Verify(arguments) => evidence::verify(self, arguments),
@@ -184,6 +187,21 @@ fn now_ms() -> Millis {
 fn random() -> Result<[u8; 32], Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
+    Ok(bytes)
+}
+
+/// A file of a person's: as much as a content may have.
+///
+/// # Errors
+/// It cannot be read, or is larger.
+fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    let mut bytes = vec![];
+    let most = MAX_CONTENT_BYTES as u64;
+    File::open(path).map_err(unreadable)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MAX_CONTENT_BYTES {
+        return Err(Failure::Usage(format!("{} is longer than 1 MiB", path.display())));
+    }
     Ok(bytes)
 }
 

@@ -1,8 +1,8 @@
 //! `surety sell`
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use api_types::{Listing, MAX_CONTENT_BYTES, NewListing};
+use api_types::{Listing, NewListing};
 use cardano::ContentHash;
 use clap::Args;
 use market::DeliveryMode;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     Shop,
     failure::Failure,
-    proof,
+    proof, read_file,
     service::Ask,
     tell::plain,
     wallet::{Ada, signer},
@@ -51,11 +51,8 @@ pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let SellArguments { file, price: Ada(price), title, description, category, modes, preview } = arguments;
     let (key, address) = signer(shop)?;
-    let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", file.display()));
-    if fs::metadata(file).map_err(unreadable)?.len() > MAX_CONTENT_BYTES as u64 {
-        return Err(Failure::Usage(format!("{} is longer than 1 MiB", file.display())));
-    }
-    let content = fs::read_to_string(file).map_err(unreadable)?;
+    let content = String::from_utf8(read_file(file)?);
+    let content = content.map_err(|error| Failure::Usage(format!("{} is no text: {error}", file.display())))?;
     let lines = || content.lines().map(str::trim).filter(|line| !line.is_empty());
     let named = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let heading = lines().find_map(|line| line.strip_prefix("# ")).map_or(named, str::to_owned);

@@ -17,10 +17,13 @@ use blueprint::BlueprintError;
 use cardano::{
     Address, Lovelace, TxRef,
     chain::{Utxo, Value},
+    keys::SigningKey,
     slots::Millis,
     tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
 };
 use escrow::InvalidDatum;
+use pallas_codec::{minicbor, utils::NonEmptySet};
+use pallas_primitives::conway::{Tx, VKeyWitness};
 use serde::Deserialize;
 use serde_json::Value as Json;
 use x402_cardano::{
@@ -149,85 +152,66 @@ impl Draft {
     }
 }
 
+fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
+    if holds { Ok(()) } else { Err(otherwise) }
+}
+
 /// What holds for every transaction; the outputs that are not the wallet's own are answered, to be judged.
 ///
 /// # Errors
 /// What is not as it should be.
 pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<Vec<&'t Output>, NotAsAsked> {
-    if tx.network_id.is_some_and(|id| id != 0) {
-        return Err(NotAsAsked::Network);
-    }
+    ensure(tx.network_id.is_none_or(|id| id == 0), NotAsAsked::Network)?;
     if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
         return Err(NotAsAsked::Part(*part));
     }
-    let has_metadata = tx.auxiliary_data.is_some() || tx.auxiliary_data_hash.is_some();
-    let extras = [
-        (!tx.vkey_witnesses.is_empty(), "signatures"),
-        (has_metadata && bounds.commitment.is_none(), "metadata"),
-        (!tx.is_valid, "a mark that it fails"),
-    ];
-    if let Some((_, what)) = extras.into_iter().find(|(there, _)| *there) {
-        return Err(NotAsAsked::Extra(what));
+    ensure(tx.vkey_witnesses.is_empty(), NotAsAsked::Extra("signatures"))?;
+    ensure(tx.is_valid, NotAsAsked::Extra("a mark that it fails"))?;
+    match bounds.commitment {
+        Some(commitment) => ensure(commitment.is_all_metadata_of(tx), NotAsAsked::Commitment)?,
+        None => {
+            let has_none = tx.auxiliary_data.is_none() && tx.auxiliary_data_hash.is_none();
+            ensure(has_none, NotAsAsked::Extra("metadata"))?;
+        }
     }
-    if bounds.commitment.is_some_and(|commitment| !commitment.is_all_metadata_of(tx)) {
-        return Err(NotAsAsked::Commitment);
-    }
-    if tx.required_signers.iter().any(|signer| signer != own.address.payment_key()) {
-        return Err(NotAsAsked::Signer);
-    }
-    if tx.fee > bounds.most_fee {
-        return Err(NotAsAsked::Fee(tx.fee, bounds.most_fee));
-    }
-    let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot)).ok_or(NotAsAsked::Validity)?;
-    if end > own.now.saturating_add(MAX_VALIDITY_MS) {
-        return Err(NotAsAsked::Validity);
-    }
+    let key = own.address.payment_key();
+    ensure(tx.required_signers.iter().all(|signer| signer == key), NotAsAsked::Signer)?;
+    ensure(tx.fee <= bounds.most_fee, NotAsAsked::Fee(tx.fee, bounds.most_fee))?;
+    let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
+    let latest = own.now.saturating_add(MAX_VALIDITY_MS);
+    ensure(end.is_some_and(|end| end <= latest), NotAsAsked::Validity)?;
     conserved(tx, own, bounds)?;
     let home = own.address.to_bytes();
     let (ours, theirs): (Vec<_>, Vec<_>) = tx.outputs.iter().partition(|output| output.address == home);
     for output in ours {
-        if output.datum.is_some() || output.reference_script.is_some() {
-            return Err(NotAsAsked::NotPlain("a datum or a script"));
-        }
+        let is_plain = output.datum.is_none() && output.reference_script.is_none();
+        ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))?;
     }
     Ok(theirs)
 }
 
-fn conserved(tx: &SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<(), NotAsAsked> {
+/// That what goes in comes out: of no unit something is left. Lovelace has no name, and amounts of 2^63 outputs fit.
+fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
     let known = own.utxos.iter().chain(bounds.others.iter().copied());
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
-    let mut spent = Sum::default();
-    for input in &tx.inputs {
-        spent.add(known.get(input).ok_or(NotAsAsked::Input(*input))?);
-    }
     for other in bounds.others {
-        if !tx.inputs.contains(&other.reference) {
-            return Err(NotAsAsked::NotSpent(other.reference));
-        }
+        ensure(tx.inputs.contains(&other.reference), NotAsAsked::NotSpent(other.reference))?;
     }
-    let mut made = Sum::default();
+    let mut left = BTreeMap::from([("", i128::from(tx.fee.get()).saturating_neg())]);
+    let mut count = |value: &'a Value, sign: i128| {
+        let tokens = value.assets.iter().map(|(unit, quantity)| (unit.as_str(), *quantity));
+        for (unit, quantity) in tokens.chain([("", value.lovelace.get())]) {
+            let sum = left.entry(unit).or_default();
+            *sum = sum.saturating_add(sign.saturating_mul(quantity.into()));
+        }
+    };
+    for input in &tx.inputs {
+        count(known.get(input).ok_or(NotAsAsked::Input(*input))?, 1);
+    }
     for output in &tx.outputs {
-        made.add(&output.value);
+        count(&output.value, -1);
     }
-    made.lovelace = made.lovelace.saturating_add(tx.fee.get().into());
-    if spent == made { Ok(()) } else { Err(NotAsAsked::NotConserved) }
-}
-
-/// Amounts that cannot overflow: 2^64 outputs fit.
-#[derive(Default, PartialEq, Eq)]
-struct Sum {
-    lovelace: u128,
-    assets: BTreeMap<String, u128>,
-}
-
-impl Sum {
-    fn add(&mut self, value: &Value) {
-        self.lovelace = self.lovelace.saturating_add(value.lovelace.get().into());
-        for (unit, quantity) in &value.assets {
-            let sum = self.assets.entry(unit.clone()).or_default();
-            *sum = sum.saturating_add(u128::from(*quantity));
-        }
-    }
+    ensure(left.values().all(|sum| *sum == 0), NotAsAsked::NotConserved)
 }
 
 /// The only one of the outputs that are not the wallet's, which must be at this address.
@@ -245,32 +229,20 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// The key's signature in the draft's witness set, which has none so far; its body stays byte for byte.
+/// The draft with the key's signature, which it has none of so far; its body stays byte for byte.
 ///
 /// # Errors
-/// Not a transaction, or signed already.
-pub fn sign(draft: &SignedTx, key: &cardano::keys::SigningKey) -> Result<SignedTx, NotAsAsked> {
-    use pallas_codec::minicbor::Decoder;
+/// The draft has no place for a signature.
+pub fn sign(draft: &SignedTx, key: &SigningKey) -> Result<SignedTx, NotAsAsked> {
     let unreadable = || NotAsAsked::Unreadable("no place for the signature".into());
-    let cbor = draft.cbor();
-    let mut decoder = Decoder::new(cbor);
-    decoder.array().map_err(|_| unreadable())?;
-    decoder.skip().map_err(|_| unreadable())?;
-    let (body, rest) = cbor.split_at_checked(decoder.position()).ok_or_else(unreadable)?;
-    // A map of nothing, or of the redeemers alone (RFC 8949: 0xa0, 0xa1).
-    let (head, rest) = match rest.split_first() {
-        Some((0xa0, rest)) => (0xa1, rest),
-        Some((0xa1, rest)) => (0xa2, rest),
-        _ => return Err(unreadable()),
-    };
-    let mut signed = [body, &[head, 0x00, 0xd9, 0x01, 0x02, 0x81, 0x82, 0x58, 0x20]].concat();
-    signed.extend_from_slice(&key.public_key());
-    signed.extend_from_slice(&[0x58, 0x40]);
-    signed.extend_from_slice(&key.sign(draft.id.as_bytes()));
-    signed.extend_from_slice(rest);
-    let signed = SignedTx::parse(&signed)?;
-    let same = signed.id == draft.id && signed.vkey_witnesses.len() == 1;
-    if same { Ok(signed) } else { Err(unreadable()) }
+    let mut tx: Tx<'_> = minicbor::decode(draft.cbor()).map_err(|_| unreadable())?;
+    let signature = key.sign(draft.id.as_bytes()).to_vec();
+    let witness = VKeyWitness { vkey: key.public_key().to_vec().into(), signature: signature.into() };
+    tx.transaction_witness_set.vkeywitness = NonEmptySet::from_vec(vec![witness]);
+    let signed = SignedTx::parse(&minicbor::to_vec(&tx).map_err(|_| unreadable())?)?;
+    let is_same = signed.id == draft.id && signed.parts == draft.parts && signed.vkey_witnesses.len() == 1;
+    ensure(is_same, unreadable())?;
+    Ok(signed)
 }
 
 /// What comes back to the wallet.

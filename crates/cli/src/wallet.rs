@@ -5,10 +5,15 @@ use std::{io::Read, str::FromStr};
 use cardano::{Address, Lovelace, keys::SigningKey};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-
 use zeroize::Zeroizing;
 
-use crate::{Shop, chain::total, failure::Failure, phrase::Phrase};
+use crate::{
+    Shop,
+    chain::total,
+    failure::Failure,
+    phrase::Phrase,
+    service::{Ask, Service},
+};
 
 /// Bytes of a phrase that are read: 24 words have 8 letters at most.
 const MAX_PHRASE: u64 = 1024;
@@ -93,22 +98,15 @@ fn kept(shop: &Shop, key: &SigningKey) -> Result<(), Failure> {
 /// Asks a local ledger's faucet.
 pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -> Result<(), Failure> {
     let address = shop.home.key()?.address();
-    let faucet = shop.chain.faucet(&address)?;
+    let ledger = shop.chain.local_ledger(&address)?;
     let body = json!({ "address": address, "lovelace": lovelace });
-    let sent = ureq::post(&faucet)
-        .config()
-        .http_status_as_error(false)
-        .build()
-        .header("content-type", "application/json")
-        .send(body.to_string().as_bytes());
-    let mut answer = sent.map_err(|error| {
+    let answer = Service::at(ledger)?.ask("POST", "/control/faucet", Ask::json(&body)).map_err(|_| {
         Failure::Unreachable(format!(
-            "the local ledger does not answer at {faucet} ({error}): start it with `make dev`, or name it in BLOCKFROST_URL"
+            "the local ledger does not answer at {ledger}: start it with `make dev`, or name it in BLOCKFROST_URL"
         ))
     })?;
-    let text = answer.body_mut().read_to_string().unwrap_or_default();
-    let told: Value = serde_json::from_str(&text).unwrap_or_default();
-    if answer.status() != 200 {
+    let told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    if answer.status != 200 {
         let why = told.get("message").and_then(Value::as_str).unwrap_or("no reason given");
         return Err(Failure::Refused(format!("the faucet refused: {}", crate::tell::plain(why))));
     }

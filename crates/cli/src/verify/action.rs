@@ -1,6 +1,5 @@
 //! An action's draft: the escrow after it, and the collateral for its script.
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, only_to, sign};
 use cardano::{
     Lovelace, TxRef,
     chain::Utxo,
@@ -11,6 +10,8 @@ use escrow::{
     plan::Escrow,
     rules::{Effect, Rule},
 };
+
+use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, only_to, sign};
 
 /// An action costs some 0.5 tADA with the script's fee.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
@@ -57,9 +58,8 @@ pub fn action(
             let Some(OutputDatum::Inline(cbor)) = &output.datum else { return Err(other) };
             // At any time: the contract says which, and refuses what comes too early or too late.
             let goes_on = rule.continues(&escrow.datum, &Datum::from_cbor(cbor)?, 0, 0);
-            if output.value != escrow.utxo.value || output.reference_script.is_some() || !goes_on {
-                return Err(other);
-            }
+            let is_whole = output.value == escrow.utxo.value && output.reference_script.is_none();
+            ensure(goes_on && is_whole, other)?;
         }
     }
     collateral(&tx, own)?;
@@ -72,19 +72,17 @@ fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
     if let [.., valid, _] = failed.as_mut_slice() {
         *valid = FAILED;
     }
-    let taken = TransactionUtxos::read(&failed)?;
-    let value_of = |input: &TxRef| own.utxos.iter().find(|utxo| utxo.reference == *input);
-    let mut put_up = Vec::with_capacity(taken.spent.len());
-    for input in &taken.spent {
-        put_up.push(value_of(input).ok_or(NotAsAsked::Input(*input))?.value.lovelace);
-    }
+    let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed)?;
+    let lovelace_of = |input: &TxRef| {
+        let known = own.utxos.iter().find(|utxo| utxo.reference == *input);
+        known.map(|utxo| utxo.value.lovelace).ok_or(NotAsAsked::Input(*input))
+    };
+    let pledged = spent.iter().map(lovelace_of).collect::<Result<Vec<Lovelace>, _>>()?;
     let home = own.address.to_string();
-    if let Some(elsewhere) = taken.made.iter().find(|output| output.address != home) {
-        let Utxo { address, value, .. } = elsewhere;
+    if let Some(Utxo { address, value, .. }) = made.iter().find(|output| output.address != home) {
         return Err(NotAsAsked::Output { address: address.clone(), lovelace: value.lovelace });
     }
-    let put_up: Lovelace = put_up.into_iter().sum();
-    let returned: Lovelace = taken.made.iter().map(|output| output.value.lovelace).sum();
-    let lost = put_up.saturating_sub(returned);
-    if lost > MAX_COLLATERAL { Err(NotAsAsked::TooMuchLocked(lost, MAX_COLLATERAL)) } else { Ok(()) }
+    let returned = made.iter().map(|output| output.value.lovelace).sum();
+    let lost = pledged.into_iter().sum::<Lovelace>().saturating_sub(returned);
+    ensure(lost <= MAX_COLLATERAL, NotAsAsked::TooMuchLocked(lost, MAX_COLLATERAL))
 }

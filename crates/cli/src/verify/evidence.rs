@@ -126,7 +126,7 @@ pub struct Flaw {
 }
 
 /// The arbiter's three checks, as far as the file and the content show them.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
     /// The escrow commits to this listing. Instant purchases have no escrow.
@@ -202,11 +202,7 @@ pub fn shown(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
         (DeliveryMode::Instant, None) => {
             ensure(rest.is_empty(), "steps", "an instant purchase has one transaction")?;
             pays_seller(listing, &first.utxos)?;
-            let checks = Checks {
-                escrow_is_for_listing: None,
-                output_is_what_seller_posted: None,
-                output_matches_listing: listed,
-            };
+            let checks = Checks { output_matches_listing: listed, ..Checks::default() };
             Ok(Shown { checks, steps: vec![("settled".into(), None)], decision: None, open: None })
         }
         (DeliveryMode::Protected, Some(quote)) => {
@@ -319,8 +315,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(S
             }
         };
     }
-    let checks =
-        Checks { escrow_is_for_listing: Some(true), output_is_what_seller_posted: None, output_matches_listing: None };
+    let checks = Checks { escrow_is_for_listing: Some(true), ..Checks::default() };
     Ok((Shown { checks, steps, decision, open: current.map(|escrow| escrow.utxo.reference) }, result))
 }
 

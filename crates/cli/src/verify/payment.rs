@@ -15,14 +15,15 @@ use cardano::{
 use escrow::{Deployment, PlutusAddress};
 use futures_lite::future::block_on;
 use market::DeliveryMode;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use x402_cardano::{
     escrow::{AuthorizedTerms, DeploymentWire, LockFacts, listing_input_hash, verify_lock},
-    request_commitment::{Commitment, RequestDigest, Salt},
+    request_commitment::{RequestDigest, Salt},
     wire::PaymentRequirements,
 };
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, only_to, sign};
+use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, only_to, sign};
 
 /// A payment of 32 inputs costs some 0.3 tADA, one of the ledger's largest size less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
@@ -30,6 +31,21 @@ const MAX_FEE: Lovelace = Lovelace::from_ada(1);
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
 /// How long ago, or ahead, terms may be made, for clocks that differ.
 const MAX_AGE_MS: Millis = 10 * 60_000;
+
+/// The x402 payload of a draft, which lacks the transaction.
+#[derive(Deserialize)]
+struct Unpaid {
+    accepted: PaymentRequirements,
+    payload: Payload,
+    #[serde(default)]
+    extensions: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    /// An output that the payment spends.
+    nonce: TxRef,
+}
 
 /// A draft that is what was asked for, signed and not sent yet.
 pub struct SignedDraft {
@@ -66,25 +82,25 @@ pub fn payment(
     key: &cardano::keys::SigningKey,
 ) -> Result<SignedDraft, NotAsAsked> {
     let tx = draft.read()?;
-    let commitment = asked.commitment(&draft.payment)?;
+    let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
+    let Unpaid { accepted, payload, extensions } = unpaid;
+    // Nothing where the service does not check it.
+    let (request, salt) = &asked.request;
+    let commitment = request.is_declared_in(&extensions)?.then(|| request.salted(salt));
     let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE, commitment })?;
-    let accepted = accepted(&draft.payment)?;
-    if accepted.network != api_types::NETWORK {
-        return Err(NotAsAsked::Network);
-    }
+    ensure(accepted.network == api_types::NETWORK, NotAsAsked::Network)?;
     let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
-    if amount != price {
-        return Err(NotAsAsked::Amount { paid: amount, asked: price });
-    }
-    names_the_payer(&draft.payment, &tx)?;
+    ensure(amount == price, NotAsAsked::Amount { paid: amount, asked: price })?;
+    // A payment that names another payer would be refused after it is signed.
+    let other = NotAsAsked::Terms("payload.nonce is not an input of the transaction".into());
+    ensure(tx.inputs.contains(&payload.nonce), other)?;
     let (pay_to, paid, terms) = match asked.mode {
         DeliveryMode::Instant => (asked.listing.seller_address.to_string(), instant(&theirs, asked)?, None),
         DeliveryMode::Protected => {
             let (terms, _) = authorized(&accepted, (&asked.listing.id, &asked.listing.content_hash), asked.blueprint)?;
             // Times that lie further ahead would hold the money for as long.
-            if terms.deadlines().issued_at().is_none_or(|issued| issued.abs_diff(own.now) > MAX_AGE_MS) {
-                return Err(NotAsAsked::Deadlines);
-            }
+            let issued = terms.deadlines().issued_at();
+            ensure(issued.is_some_and(|at| at.abs_diff(own.now) <= MAX_AGE_MS), NotAsAsked::Deadlines)?;
             let paid = protected(&theirs, &accepted, asked)?;
             (accepted.pay_to, paid, Some(terms))
         }
@@ -96,51 +112,22 @@ pub fn payment(
         let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &api_types::SLOTS })?;
         let refund = lock.datum.buyer_payout_address();
         // With a return address, a refund would have to be an output with a datum, which is not signed later on.
-        let elsewhere = lock.datum.buyer_return_address.is_some() || lock.datum.buyer != refund;
-        if elsewhere || refund != PlutusAddress::from(own.address) {
-            return Err(NotAsAsked::RefundElsewhere(refund.to_string()));
-        }
+        let is_plain = lock.datum.buyer_return_address.is_none() && lock.datum.buyer == refund;
+        let is_home = is_plain && refund == PlutusAddress::from(own.address);
+        ensure(is_home, NotAsAsked::RefundElsewhere(refund.to_string()))?;
     }
     Ok(SignedDraft { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
-}
-
-impl Asked<'_> {
-    /// What the transaction must commit to: nothing where the service does not check it.
-    fn commitment(&self, payment: &Value) -> Result<Option<Commitment>, NotAsAsked> {
-        let (request, salt) = &self.request;
-        let none = Map::new();
-        let extensions = payment.get("extensions").and_then(Value::as_object).unwrap_or(&none);
-        Ok(request.is_declared_in(extensions)?.then(|| request.salted(salt)))
-    }
-}
-
-fn accepted(payment: &Value) -> Result<PaymentRequirements, NotAsAsked> {
-    let entry = payment.get("accepted").cloned().unwrap_or_default();
-    serde_json::from_value(entry).map_err(|error| NotAsAsked::Terms(error.to_string()))
-}
-
-/// That `payload.nonce` is of the transaction: a payment that names another would be refused after it is signed.
-fn names_the_payer(payment: &Value, tx: &SignedTx) -> Result<(), NotAsAsked> {
-    let nonce = payment.pointer("/payload/nonce").and_then(Value::as_str);
-    let nonce: Option<TxRef> = nonce.and_then(|nonce| nonce.parse().ok());
-    if nonce.is_some_and(|nonce| tx.inputs.contains(&nonce)) {
-        Ok(())
-    } else {
-        Err(NotAsAsked::Terms("payload.nonce is not an input of the transaction".into()))
-    }
 }
 
 fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
     let seller = asked.listing.seller_address;
     let output = only_to(theirs, &seller.to_bytes(), &seller.to_string())?;
-    if output.datum.is_some() || output.reference_script.is_some() {
-        return Err(NotAsAsked::NotPlain("a datum or a script"));
-    }
-    if !output.value.assets.is_empty() {
-        return Err(NotAsAsked::NotPlain("tokens"));
-    }
+    let is_plain = output.datum.is_none() && output.reference_script.is_none();
+    ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))?;
+    ensure(output.value.assets.is_empty(), NotAsAsked::NotPlain("tokens"))?;
     let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
-    if paid == price { Ok(paid) } else { Err(NotAsAsked::Amount { paid, asked: price }) }
+    ensure(paid == price, NotAsAsked::Amount { paid, asked: price })?;
+    Ok(paid)
 }
 
 /// The output at the contract; what its datum says is judged once the transaction is signed.
@@ -148,11 +135,10 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
     let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
     let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
     let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
-    if paid < price {
-        return Err(NotAsAsked::Amount { paid, asked: price });
-    }
+    ensure(paid >= price, NotAsAsked::Amount { paid, asked: price })?;
     let beside = paid.saturating_sub(price);
-    if beside > MAX_COLLATERAL { Err(NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL)) } else { Ok(paid) }
+    ensure(beside <= MAX_COLLATERAL, NotAsAsked::TooMuchLocked(beside, MAX_COLLATERAL))?;
+    Ok(paid)
 }
 
 /// The terms that the seller signed for this listing, its id and content hash, and the contract that the blueprint makes
@@ -170,9 +156,7 @@ pub fn authorized(
     let parameters = parameters.ok_or_else(|| NotAsAsked::Terms("no contract is declared".into()))?;
     let script = blueprint.apply(&parameters)?;
     let known = script.address().to_string();
-    if known != entry.pay_to {
-        return Err(NotAsAsked::Contract { declared: entry.pay_to.clone(), known });
-    }
+    ensure(known == entry.pay_to, NotAsAsked::Contract { declared: entry.pay_to.clone(), known })?;
     // Where only the address and the parameters are looked at, no output needs to carry the script.
     let deployment = Deployment {
         script_hash: script.hash,
@@ -181,9 +165,7 @@ pub fn authorized(
         reference_script_bytes: 0,
         blueprint_sha256: Some(blueprint.sha256()),
     };
-    if extra.terms.input_hash != listing_input_hash(id, content_hash) {
-        return Err(NotAsAsked::OtherContent);
-    }
+    ensure(extra.terms.input_hash == listing_input_hash(id, content_hash), NotAsAsked::OtherContent)?;
     let terms = block_on(AuthorizedTerms::verify(&Native, entry, &deployment, extra.asset_transfer_method))?;
     Ok((terms, deployment))
 }
