@@ -53,9 +53,7 @@ impl Refused for TryAgain {
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
         match error {
-            Unavailable::Database(error) => error.into(),
-            Unavailable::Chain(error) => error.into(),
-            Unavailable::Contents(error) => error.into(),
+            Unavailable::Port(error) => error.into(),
             Unavailable::Unconfirmed(_)
             | Unavailable::NoResult(_)
             | Unavailable::Refundable(_)

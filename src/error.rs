@@ -6,7 +6,7 @@ use edge::{
     http::BodyError,
     settings::SettingError,
 };
-use market::{challenge::ChallengesError, contents::ContentsError};
+use market::{PortError, challenge::ChallengesError, contents::ContentsError};
 use sql::DatabaseError;
 
 /// Seconds after which there may be room again: an operator has to make it.
@@ -85,6 +85,7 @@ fault!(
     ChainError,
     ChallengesError,
     ContentsError,
+    PortError,
     SettingError,
     edge::RandomError,
     worker::Error

@@ -160,8 +160,7 @@ impl Shop for OwnerShop<'_> {
                 ShopError::NotDone("a purchase is on its way: withdraw once it is in a block, in about a minute".into())
             }
             WithdrawError::Ledger(reason) => refused_by_the_ledger(&reason),
-            WithdrawError::Database(error) => told(error),
-            WithdrawError::Chain(error) => told(error),
+            WithdrawError::Port(error) => told(error),
             error => ShopError::NotDone(error.to_string()),
         })?;
         Ok(WithdrawalSent { tx: sent.tx, amount: sent.lovelace, to: account.owner.clone() })

@@ -256,9 +256,7 @@ impl From<ActionError> for ApiError {
     fn from(error: ActionError) -> Self {
         match error {
             ActionError::NoEscrow(NoEscrow::Unknown) => PurchaseError::Unknown.into(),
-            ActionError::NoEscrow(NoEscrow::Database(error)) => error.into(),
-            ActionError::NoEscrow(NoEscrow::Chain(error)) => error.into(),
-            ActionError::NoEscrow(NoEscrow::Contents(error)) => error.into(),
+            ActionError::NoEscrow(NoEscrow::Port(error)) => error.into(),
             error => DraftingError::NotActed(error).into(),
         }
     }

@@ -12,7 +12,7 @@ use edge::{
 };
 use market::{
     ListingId,
-    catalogue::{self, Filter, InvalidParameter, Page, QuotaExceeded, Source, StoreError, Stored},
+    catalogue::{self, Filter, InvalidParameter, Page, QuotaExceeded, Source, Stored},
     listing::{self, InvalidField, NewListing},
     proof::{Proof, ProofError},
 };
@@ -161,12 +161,7 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
     let id = ListingId::new(app.now_ms(), edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
     let source = Source { proof: proof.as_deref(), network: &client(&request)? };
-    let stored = catalogue::store(&database, &contents, &id, &offer, source, quota, app.now_ms()).await;
-    let stored = stored.map_err(|error| match error {
-        StoreError::Database(error) => ApiError::from(error),
-        StoreError::Contents(error) => error.into(),
-    })?;
-    match stored {
+    match catalogue::store(&database, &contents, &id, &offer, source, quota, app.now_ms()).await? {
         Stored::Listing { id, json } => {
             Ok(Response::json(json).with_status(201).with_header("location", format!("/listings/{id}")))
         }

@@ -134,8 +134,7 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
     let key = app.account_key(&account)?;
     let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
     let sent = sent.map_err(|error| match error {
-        WithdrawError::Database(error) => ApiError::from(error),
-        WithdrawError::Chain(error) => error.into(),
+        WithdrawError::Port(error) => ApiError::from(error),
         error => AccountError::NotWithdrawn(error).into(),
     })?;
     respond::private(&Withdrawal { tx: sent.tx, lovelace: sent.lovelace })

@@ -37,7 +37,7 @@ enum WrittenBy {
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     const fn outbox(&self) -> Outbox<'_, D, C> {
-        Outbox { database: self.database, chain: self.chain, hook: &() }
+        Outbox { database: self.database, chain: self.chain, hook: &|_, _| Ok(vec![]) }
     }
 
     /// Pays as awarded, or says when.

@@ -162,6 +162,16 @@ pub enum Fault {
     Inconsistent(String),
 }
 
+impl From<market::PortError> for Fault {
+    fn from(error: market::PortError) -> Self {
+        match error {
+            market::PortError::Database(error) => error.into(),
+            market::PortError::Chain(error) => error.into(),
+            market::PortError::Contents(error) => error.into(),
+        }
+    }
+}
+
 impl Fault {
     /// What the client is told; the reason is for the request's line in the log.
     #[must_use]

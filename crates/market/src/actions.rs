@@ -33,7 +33,13 @@ pub use self::{
     draft::{ActionDraft, ActionError},
     words::party,
 };
-use crate::{chain_state::Lead, contents::ContentsError, listing::DeliveryMode, purchase::Status};
+use crate::{
+    chain_state::Lead,
+    contents::ContentsError,
+    listing::DeliveryMode,
+    port_error::{PortError, from_by_way_of},
+    purchase::Status,
+};
 
 /// Outputs that an escrow is followed through at most: the watcher lags behind by one or two.
 const MAX_STEPS: usize = 4;
@@ -81,16 +87,12 @@ pub enum NoEscrow {
     /// It goes on and on, or its block is gone.
     #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
-    /// The database cannot be asked.
+    /// A port does not answer.
     #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The chain cannot be asked.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The content cannot be read.
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
+    Port(#[from] PortError),
 }
+
+from_by_way_of!(NoEscrow, PortError: DatabaseError, ChainError, ContentsError);
 
 /// A purchase's escrow, as the chain has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

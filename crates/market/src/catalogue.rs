@@ -22,7 +22,7 @@ pub mod take_off;
 
 pub use newest::Newest;
 pub use page::{count, page};
-pub use store::{Quota, QuotaExceeded, Source, StoreError, Stored, store};
+pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
 /// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
 const CHUNK: u32 = 100;

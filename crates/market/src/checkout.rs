@@ -14,25 +14,28 @@
 
 mod buy;
 mod draft;
+mod errors;
 mod pay;
+mod presented;
 mod redeliver;
 mod settle;
 
-pub use buy::{Bought, BuyError, Order};
+pub use buy::{Bought, Order};
 use cardano::{
     ContentHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Inclusion},
+    chain::{Chain, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
     slots::Millis,
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
-use outbox::{Decision, EntryState, OutboxError, Provenance, Sleep, Trust, TxStatus};
-pub use pay::{Paid, PayError, Presentation, Presented};
-pub use redeliver::{NotRead, OwnPurchase, Redelivered};
+pub use errors::{BuyError, NotRead, PayError, Unavailable};
+use outbox::{Decision, EntryState, Provenance, Sleep, Trust, TxStatus};
+pub use pay::Paid;
+pub use presented::{Presentation, Presented};
+pub use redeliver::{OwnPurchase, Redelivered};
 use sql::{Database, DatabaseError};
 use x402_cardano::{
-    Refusal,
     exact::{Moment, VerifiedPayment},
     method::{Draft, OfferError, Offered, PaymentMethod},
     settlement::{Settlement, SettlementEvidence},
@@ -41,7 +44,7 @@ use x402_cardano::{
 use crate::{
     catalogue::ListingTerms,
     claim::NewPayment,
-    contents::{Contents, ContentsError},
+    contents::Contents,
     fees::creator_share,
     listing::DeliveryMode,
     payment::{self, MAX_CHECKED, PaymentRecord},
@@ -92,54 +95,6 @@ enum EarlierPayments {
     Waiting(TxHash),
     /// There are more than are looked for at once; this one is the last of those.
     TooMany(TxHash),
-}
-
-/// What cannot be asked now. The same request may succeed later.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unavailable {
-    /// The database cannot be asked.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The chain cannot be asked.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The content cannot be read.
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-    /// A purchase is in a block, with fewer newer ones than are waited for.
-    #[error(
-        "the payment {0} is in a block and waits for more confirmations: try again in a minute; nothing is paid twice"
-    )]
-    Unconfirmed(TxHash),
-    /// No block has a lock's result yet.
-    #[error(
-        "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
-    )]
-    NoResult(TxHash),
-    /// The newest known block is too old.
-    #[error(
-        "protected purchases are paused while this service catches up with the chain; nothing was paid; try again in a minute"
-    )]
-    ChainBehind,
-    /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
-    #[error(
-        "the service was restored from a backup and still reads this wallet's purchases from the chain; nothing was paid; try again in a minute"
-    )]
-    Restoring,
-    /// No result of a lock was posted in time.
-    #[error(
-        "the seller posted no result for {0} in time, so its content is not delivered: take the money back on the purchase's page"
-    )]
-    Refundable(TxHash),
-}
-
-impl From<OutboxError> for Unavailable {
-    fn from(error: OutboxError) -> Self {
-        match error {
-            OutboxError::Database(error) => Self::Database(error),
-            OutboxError::Chain(error) => Self::Chain(error),
-        }
-    }
 }
 
 /// The offers of a sale, by every method that the listing offers and that is configured. One signature where it offers
@@ -234,24 +189,19 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 
     /// A verified payment, to be claimed; `header` is the digest of what carried it here.
-    async fn new_payment<'a, E: From<Unavailable> + From<Refusal>>(
+    async fn new_payment<'a>(
         &self,
         (terms, mode, offered): (&'a ListingTerms, DeliveryMode, &Offered),
         verified: &'a VerifiedPayment,
         header: ContentHash,
         provenance: Provenance,
-    ) -> Result<NewPayment<'a>, E> {
+    ) -> Result<NewPayment<'a>, Unavailable> {
         // There is something to deliver: where contents lie in the database, the claim makes sure of that by this hash.
         let hash = &terms.content_hash;
         let content = self.contents.reading(hash).is_some().then_some(*hash);
-        if content.is_none() {
-            self.contents
-                .get(hash)
-                .await
-                .map_err(Unavailable::from)?
-                .ok_or_else(|| Unavailable::from(content_missing(hash)))?;
+        if content.is_none() && self.contents.get(hash).await?.is_none() {
+            return Err(content_missing(hash).into());
         }
-        let amount = Lovelace::new(verified.amount.get()).ok_or(Refusal::Requirements("the amount is out of range"))?;
         Ok(NewPayment {
             tx: verified.tx_id,
             cbor: &verified.cbor,
@@ -260,7 +210,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             listing_id: &terms.id,
             mode,
             payer: verified.payer,
-            amount,
+            // An offer asks for it, and a payment that pays anything else is not verified.
+            amount: terms.price_lovelace,
             creator: creator_part(mode, terms.price_lovelace),
             header,
             terms_digest: offered.terms_digest().map(|digest| digest.0),
@@ -272,6 +223,16 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             excluded: 0,
         })
     }
+}
+
+/// The method that pays for a listing in this mode, where it is offered so and that is configured.
+fn method_of<'a>(
+    options: &[PaymentOption<'a>],
+    terms: &ListingTerms,
+    mode: DeliveryMode,
+) -> Option<&'a dyn PaymentMethod> {
+    let option = options.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
+    option.map(|(_, method)| *method)
 }
 
 /// That the content of a payment may be released at this time of the escrow clock, POSIX ms.

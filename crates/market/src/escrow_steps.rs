@@ -20,7 +20,7 @@ use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
     purchase::{Status, newest},
-    transitions::Transitions,
+    transitions,
 };
 
 /// A transaction in a block, whose scripts succeeded.
@@ -176,7 +176,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     pub async fn record(&self, found: Vec<Found>) -> Result<Recorded, DatabaseError> {
         let Steps { statements, superseded, mut recorded } = self.steps(found).await?;
         recorded.notes.extend(write_each(self.database, statements).await);
-        let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
+        let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
         for (tx, by) in superseded {
             if outbox.give_up_conflicting(&tx, &by).await? {
                 recorded.notes.push(format!("{by} spent first what {tx} spends"));

@@ -23,6 +23,7 @@ pub mod listing;
 pub mod network;
 pub mod payment;
 mod platform;
+mod port_error;
 pub mod proof;
 pub mod purchase;
 pub mod purchase_request;
@@ -39,3 +40,4 @@ pub mod watch;
 pub mod withdraw;
 
 pub use listing::{DeliveryMode, ListingId};
+pub use port_error::PortError;

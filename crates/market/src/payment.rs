@@ -1,7 +1,7 @@
 //! Payments that were claimed, and the statements that read them.
 
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
-use outbox::{ENTRY_JSON, Entry, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS};
+use outbox::{ENTRY_JSON, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
 use serde::Deserialize;
 use sql::{Statement, statement};
 
@@ -52,6 +52,12 @@ impl PaymentRecord {
     #[must_use]
     pub const fn is_refunded(&self) -> bool {
         matches!(self.facts.status, Some(Status::Refunded))
+    }
+
+    /// Whether its submission has no answer yet: it binds its payer to no listing.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
     /// Whether its content may be released at this time of the escrow clock, POSIX ms.
@@ -114,7 +120,7 @@ pub(crate) fn settled(tx: &TxHash) -> Statement {
 }
 
 /// An answer to [`settled`].
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Settled {
     /// The payment.
     pub record: Option<PaymentRecord>,

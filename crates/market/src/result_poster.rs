@@ -33,7 +33,7 @@ use sql::{Database, DatabaseError, Statement, statement};
 use crate::{
     escrow_steps::{Recorded, Spending, StepRecorder, rollbacks},
     platform::{free_outputs, pays_alone},
-    transitions::Transitions,
+    transitions,
 };
 
 /// How often a result is built anew because another took its inputs first.
@@ -127,7 +127,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
                 built => built?,
             };
             let Some(mut entry) = self.write(lock, &escrow, &built).await? else { continue };
-            let outbox = Outbox { database: self.database, chain: self.chain, hook: &Transitions };
+            let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
             let refused = outbox.submit_first(&mut entry, Some(&funds.snapshot), self.now).await?;
             match refused {
                 None => return Ok(entry),

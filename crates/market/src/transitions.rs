@@ -1,24 +1,22 @@
 //! What follows from the inclusion of a payment: its purchase, and of a lock the escrow. These are written in one batch with the
-//! inclusion, and take effect only where that did. All else that follows from an entry of the outbox follows by trigger
+//! inclusion, and only where that is written. All else that follows from an entry of the outbox follows by trigger
 //! (`d1-migrations/0005_purchases.sql`).
 
 use cardano::{chain::Inclusion, tx::TransactionUtxos};
 use escrow::{Datum, PlutusAddress};
-use outbox::{Decision, Entry, Kind, TransitionHook};
+use outbox::{Decision, Entry, Kind};
 use sql::{DatabaseError, Statement};
 
 use crate::purchase::{NewEscrow, Status, insert, record_escrow};
 
-/// The market's rules of what follows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Transitions;
-
-impl TransitionHook for Transitions {
-    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        match (entry.kind, decision) {
-            (Kind::Payment | Kind::Lock, Decision::Include(block)) => included(entry, block),
-            _ => Ok(vec![]),
-        }
+/// The statements of what follows from a decision about an entry: the market's [`outbox::Hook`].
+///
+/// # Errors
+/// The payment's bytes cannot be read.
+pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+    match (entry.kind, decision) {
+        (Kind::Payment | Kind::Lock, Decision::Include(block)) => included(entry, block),
+        _ => Ok(vec![]),
     }
 }
 

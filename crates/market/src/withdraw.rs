@@ -12,12 +12,14 @@ use cardano::{
         build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
     },
 };
-use outbox::{
-    Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, open, overdue, snapshot, write_down,
-};
+use outbox::{Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, open, overdue, write_down};
 use sql::{Database, DatabaseError, exactly};
 
-use crate::{account::Account, transitions::Transitions};
+use crate::{
+    account::Account,
+    port_error::{PortError, from_by_way_of},
+    transitions,
+};
 
 /// What stays in the wallet for the fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
@@ -56,22 +58,12 @@ pub enum WithdrawError {
     /// The ledger said no.
     #[error("the ledger refused the withdrawal; nothing was sent: {0}")]
     Ledger(String),
-    /// The database cannot be asked.
+    /// A port does not answer; if the transaction was written down, the same call sends it again.
     #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The chain cannot be asked; if the transaction was written down, the same call sends it again.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
+    Port(#[from] PortError),
 }
 
-impl From<OutboxError> for WithdrawError {
-    fn from(error: OutboxError) -> Self {
-        match error {
-            OutboxError::Database(error) => Self::Database(error),
-            OutboxError::Chain(error) => Self::Chain(error),
-        }
-    }
-}
+from_by_way_of!(WithdrawError, PortError: DatabaseError, ChainError, OutboxError);
 
 /// A withdrawal in the making.
 struct WithdrawalRun<'a, D, C> {
@@ -98,7 +90,7 @@ pub async fn withdraw(
     let owner: Address = account.owner.parse().map_err(|_| WithdrawError::NoOwner)?;
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
-    let outbox = Outbox { database, chain, hook: &Transitions };
+    let outbox = Outbox { database, chain, hook: &transitions::statements };
     let reads = vec![overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal)];
     let [over, open] = exactly(database.batch(reads).await?)?;
     outbox.close(Entry::all(&over)?, &tip, now).await?;
@@ -144,8 +136,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     /// Builds, writes down and submits one.
     async fn attempt(&self) -> Result<Withdrawn, WithdrawError> {
         let database = self.outbox.database;
-        let known = database.run(snapshot(&self.wallet, self.tip.slot, self.now)).await?;
-        let snapshot = WalletSnapshot::read(&self.wallet, &known)?;
+        let snapshot = WalletSnapshot::load(database, &self.wallet, self.tip.slot, self.now).await?;
         let (built, lovelace) = self.build(&snapshot).await?;
         let tx = built.facts.tx_id;
         let draft = Draft::built(Kind::Withdrawal, format!("withdrawal:{tx}"), self.wallet, &built);

@@ -269,7 +269,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 let outbox = outbox::Outbox {
                     database: &sales.db,
                     chain: &sales.ledger,
-                    hook: &market::transitions::Transitions,
+                    hook: &market::transitions::statements,
                 };
                 let mut first = crate::support::entry(&sales.db, &lock);
                 sales.ledger.calls.set(0);

@@ -36,7 +36,7 @@ use market::{
     checkout::{Checkout, Paid, PayError, Presented, Redelivered, Unavailable},
     claim::Claim,
     contents::InDatabase,
-    transitions::Transitions,
+    transitions,
 };
 use outbox::{Decision, Entry, EntryState, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus};
 use serde_json::json;
@@ -271,16 +271,16 @@ fn an_expired_payment_presented_again_is_refused_as_expired() {
     let read = entry(&db, &tx);
     assert!(step(&db, &tx, &Decision::Expire));
 
-    let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
-    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0 };
+    let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0, at_once: true };
     // As it is stored now, and as a request read it that was slower.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
-        let outcome = block(outbox.wait_for_block(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
+        let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON)).unwrap();
         assert_eq!(outcome.status, TxStatus::Expired);
     }
     assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), None, &policy, Trust::Unproven, NOON)).unwrap();
+    let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Unproven, NOON)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "the chain has the last word");
 }
 
@@ -290,9 +290,9 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     let mut read = Entry { valid_until: 0, ..entry(&db, &tx) };
     assert!(step(&db, &tx, &Decision::Include(inclusion(1))));
 
-    let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
-    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0 };
-    let outcome = block(outbox.wait_for_block(&mut read, None, &policy, Trust::Unproven, NOON)).unwrap();
+    let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0, at_once: true };
+    let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "{:?}", outcome.status);
 }
 
@@ -302,7 +302,7 @@ fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
         let (sales, buyer) = (Sales::new(), person(9));
         // Its buyer submits it elsewhere as well.
         let lock = sales.sell(&buyer);
-        let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &Transitions };
+        let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &transitions::statements };
         let (mut first, mut beside) = (entry(&sales.db, &lock), entry(&sales.db, &lock));
         if end == EntryState::Refused {
             assert!(block(outbox.submit_first(&mut first, None, sales.now())).unwrap().is_some());
@@ -311,8 +311,8 @@ fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
         }
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
-        let policy = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0 };
-        let outcome = block(outbox.wait_for_block(&mut beside, None, &policy, Trust::Unproven, sales.now())).unwrap();
+        let policy = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0, at_once: true };
+        let outcome = block(outbox.wait_for_block(&mut beside, &policy, Trust::Unproven, sales.now())).unwrap();
         assert!(matches!(outcome.status, TxStatus::Confirmed { .. }));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();

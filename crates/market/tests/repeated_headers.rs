@@ -14,12 +14,12 @@ use crate::support::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::ContentHash;
 use market::{
-    ListingId,
+    ListingId, PortError,
     catalogue::{self, ListingTerms},
     checkout::{Paid, PayError, Presented, Unavailable},
     claim::Claim,
     contents::InDatabase,
-    transitions::Transitions,
+    transitions,
 };
 use outbox::{EntryState, Outbox, Provenance, Sleep};
 use serde_json::json;
@@ -87,7 +87,7 @@ fn a_refused_payment_opens_nothing_for_an_equal_request() {
     // Its payer submitted it elsewhere.
     assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), UNTIL)));
     let meanwhile = || {
-        let outbox = Outbox { database: &db, chain: &ledger, hook: &Transitions };
+        let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
         assert!(block(outbox.submit_first(&mut first.borrow_mut(), None, NOON)).unwrap().is_some());
         assert_eq!(entry(&db, &paying.tx()).state, EntryState::Refused);
         ledger.mine();
@@ -118,7 +118,7 @@ fn a_payer_told_to_retry_gets_the_content_by_the_same_header() {
             run(statement!("ALTER TABLE contents RENAME TO moved"));
             assert!(matches!(
                 ask(sales.now()),
-                Err(PayError::Unavailable(Unavailable::Contents(_) | Unavailable::Database(_)))
+                Err(PayError::Unavailable(Unavailable::Port(PortError::Contents(_) | PortError::Database(_))))
             ));
             run(statement!("ALTER TABLE moved RENAME TO contents"));
         }

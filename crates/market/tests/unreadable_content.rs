@@ -27,7 +27,7 @@ use market::{
     checkout::{Checkout, Paid, PayError, PaymentOption, Presented},
     contents::{Contents, ContentsError, InDatabase},
     result_poster::Seller,
-    transitions::Transitions,
+    transitions,
 };
 use outbox::{Outbox, Trust};
 use serde_json::json;
@@ -241,7 +241,7 @@ fn content_delivered_by_a_signature_is_not_opened_by_a_rebuilt_header() {
     world.provider.ledger.mine();
     // As the watcher sees it.
     let mut paid = entry(&world.db, &world.tx);
-    let outbox = Outbox { database: &world.db, chain: &world.provider, hook: &Transitions };
+    let outbox = Outbox { database: &world.db, chain: &world.provider, hook: &transitions::statements };
     world.provider.ledger.calls.set(0);
     block(outbox.refresh(&mut paid, None, Trust::Unproven, world.provider.ledger.tip().time_ms)).unwrap();
     (0..200).for_each(|_| world.provider.ledger.mine());

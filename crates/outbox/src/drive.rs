@@ -1,42 +1,23 @@
 //! Driving an entry: one poll of the chain, or several with bounded waits. No other module submits transactions.
 
 use cardano::{
-    Address, TxHash,
+    TxHash,
     chain::{Chain, ChainError, Inclusion, Submission, Tip},
     slots::Millis,
     tx::SignedTx,
 };
-use sql::{Database, DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, Rows, Statement};
 
 use crate::{
-    decide::{ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, Trust, decide},
-    entry::{ENTRY_JSON, Entry, EntryState, Kind, Provenance},
+    decide::{ChainObservation, Decision, NOT_OUR_SUBMISSION, Trust, decide},
+    entry::{Entry, EntryState, Provenance},
     statements::{attempt_not_sent, begin_attempt, by_id, change, keep_bytes, open_of_same_wallet},
-    wallet::{MAX_LAG_MS, WalletSnapshot},
+    wallet::WalletSnapshot,
 };
 
-/// Overdue entries of one wallet that are closed at once.
-const MAX_OVERDUE: u32 = 3;
-/// How long a wallet's own change counts though no provider shows it, in slots.
-const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
-/// Open entries of one wallet and kind that are read at once.
-const MAX_OPEN: u32 = 3;
-
-/// Statements that run in the same batch as a change of an entry.
-pub trait TransitionHook {
-    /// The statements. They run after those that write the change, and must check the entry's state. Where another
-    /// request was faster, the entry has another state, and they must change nothing.
-    ///
-    /// # Errors
-    /// What is stored cannot be read.
-    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError>;
-}
-
-impl TransitionHook for () {
-    fn statements(&self, _: &Entry, _: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        Ok(vec![])
-    }
-}
+/// Names the statements that run in the same batch as a change of an entry, after those that write the change. They
+/// must check the entry's state: where another request was faster, it has another one, and they must change nothing.
+pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
 
 /// Waiting, as a port.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
@@ -54,6 +35,9 @@ pub struct PollPolicy<'a, Z> {
     pub schedule: &'a [Millis],
     /// Newer blocks that are asked for beyond the one that has the transaction: 0 to 20.
     pub confirmations: u64,
+    /// Whether to look before the first wait, as a request does that comes back. It stops where the provider is asked
+    /// too much: it need not wait beside those that pay just now.
+    pub at_once: bool,
 }
 
 /// Why an entry could not be driven. What is written down stays.
@@ -65,6 +49,18 @@ pub enum OutboxError {
     /// The chain cannot be asked.
     #[error(transparent)]
     Chain(#[from] ChainError),
+}
+
+/// Takes a chain that does not answer for one that shows nothing new.
+///
+/// # Errors
+/// The database cannot be asked.
+pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>, DatabaseError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(OutboxError::Chain(_)) => Ok(None),
+        Err(OutboxError::Database(error)) => Err(error),
+    }
 }
 
 /// How an entry stands.
@@ -116,7 +112,7 @@ pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     /// What else changes with an entry.
-    pub hook: &'a dyn TransitionHook,
+    pub hook: &'a Hook<'a>,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
@@ -126,8 +122,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// The database cannot be asked.
     pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<(bool, Vec<Rows>), DatabaseError> {
         let Some(change) = change(entry, decision) else { return Ok((false, vec![])) };
-        let mut statements = vec![change];
-        statements.extend(self.hook.statements(entry, decision)?);
+        let statements = [vec![change], (self.hook)(entry, decision)?].concat();
         let mut answers = self.database.batch(statements).await?.into_iter();
         let changed = answers.next().map(|rows| Entry::first(&rows)).transpose()?.flatten();
         let (hook_answers, has_changed) = (answers.collect(), changed.is_some());
@@ -166,19 +161,18 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             Err(_) => ChainObservation::Unavailable,
             Ok(Submission::Accepted) => ChainObservation::Accepted,
-            Ok(Submission::Refused(reason)) => match self.inclusion_of(entry).await {
-                Err(OutboxError::Database(error)) => return Err(error),
-                Err(OutboxError::Chain(_)) => ChainObservation::Unavailable,
+            Ok(Submission::Refused(reason)) => match unless_chain_fails(self.inclusion_of(entry).await)? {
+                None => ChainObservation::Unavailable,
                 // Others submitted it: only its payer can say what it is for.
-                Ok(Some(_))
+                Some(Some(_))
                     if entry.is_only_attempt()
                         && entry.provenance == Provenance::Unknown
                         && !entry.kind.names_its_listing() =>
                 {
                     ChainObservation::Refused(reason)
                 }
-                Ok(Some(block)) => ChainObservation::InBlock(block),
-                Ok(None) => ChainObservation::Refused(reason),
+                Some(Some(block)) => ChainObservation::InBlock(block),
+                Some(None) => ChainObservation::Refused(reason),
             },
         })
     }
@@ -320,26 +314,19 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Submits an entry that was claimed just now (`first`), and waits for its block as long as the policy allows.
+    /// Waits for the block of an entry as long as the policy allows.
     ///
     /// # Errors
     /// The database cannot be asked. A chain that cannot be asked leaves the entry pending.
     pub async fn wait_for_block<Z: Sleep>(
         &self,
         entry: &mut Entry,
-        first: Option<Option<&WalletSnapshot>>,
         policy: &PollPolicy<'_, Z>,
         trust: Trust,
         mut now: Millis,
     ) -> Result<WaitOutcome, DatabaseError> {
-        if let Some(wallet) = first
-            && let Some(reason) = self.submit_first(entry, wallet, now).await?
-            && entry.state == EntryState::Refused
-        {
-            return Ok(WaitOutcome { status: TxStatus::Refused(reason), hook_answers: vec![] });
-        }
         let (mut hook_answers, mut confirmations) = (vec![], 0);
-        let at_once = first.is_none().then_some(0);
+        let at_once = policy.at_once.then_some(0);
         let mut waits = at_once.into_iter().chain(policy.schedule.iter().copied()).peekable();
         while let Some(wait) = waits.next() {
             if let Some(status) = confirmed(entry, confirmations, policy.confirmations) {
@@ -359,8 +346,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(status) = poll.end {
                 return Ok(WaitOutcome { status, hook_answers });
             }
-            // A request that comes back need not wait beside those that pay just now.
-            if poll.throttled && first.is_none() {
+            if poll.throttled && policy.at_once {
                 break;
             }
         }
@@ -421,7 +407,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(poll)
     }
 
-    /// Refreshes [`overdue`] entries. Open ones expire, which frees their inputs; one that was given up may be in a block after
+    /// Refreshes [`crate::overdue`] entries. Open ones expire, which frees their inputs; one that was given up may be in a block after
     /// all. Whether one of the latter is.
     ///
     /// # Errors
@@ -440,40 +426,4 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
     let block = entry.block.filter(|_| entry.state == EntryState::Included && newer >= asked)?;
     Some(TxStatus::Confirmed { block, confirmations: newer })
-}
-
-/// The statement that reads a wallet's open entries whose validity ended before this slot, and the newest that were
-/// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
-#[must_use]
-pub fn overdue(wallet: &Address, slot: u64) -> Statement {
-    statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
-               OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
-             ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}"
-        ),
-        wallet,
-        slot.saturating_sub(EXPIRY_GRACE_SLOTS),
-        slot.saturating_sub(MAX_LAG_SLOTS),
-    )
-}
-
-/// The statement that reads the open entries of a wallet that do this, oldest first.
-#[must_use]
-pub fn open(wallet: &Address, kind: Kind) -> Statement {
-    statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-             AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}"
-        ),
-        wallet,
-        kind.name(),
-    )
-}
-
-/// The statement that notes that an entry was checked again and its block has not changed.
-#[must_use]
-pub fn rechecked(tx: &TxHash) -> Statement {
-    statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }

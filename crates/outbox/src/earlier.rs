@@ -2,6 +2,8 @@
 //! provider forwarded it although it answered with a refusal, or it lags behind the chain. So the next entry for the
 //! purpose spends an input of each of them: the ledger then takes only one.
 
+use std::collections::BTreeMap;
+
 use cardano::{
     TxHash, TxRef,
     chain::{Chain, TracedOutput, Utxo},
@@ -108,22 +110,20 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = shown.iter().find(free) {
                 return Ok(EarlierStatus::Input(utxo.clone()));
             }
-            let known_of = |input: &&TxRef| found(&lookups.outputs, input).is_some();
-            let Some(first) = inputs.iter().find(known_of).or(inputs.first()) else {
-                return Ok(EarlierStatus::Unknown);
-            };
-            if found(&lookups.outputs, first).is_none() {
+            let first = inputs.iter().find(|input| lookups.outputs.contains_key(input)).or(inputs.first());
+            let Some(first) = first.copied() else { return Ok(EarlierStatus::Unknown) };
+            if !lookups.outputs.contains_key(&first) {
                 if lookups.outputs.len() >= MAX_ASKED {
                     return Ok(EarlierStatus::Unknown);
                 }
-                lookups.outputs.push((*first, self.chain.output(first).await?));
+                lookups.outputs.insert(first, self.chain.output(&first).await?);
             }
-            match found(&lookups.outputs, first).and_then(Option::as_ref) {
+            match lookups.outputs.get(&first).and_then(Option::as_ref) {
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(EarlierStatus::InBlock),
                 // One that it builds on is in a block: it may be in the next.
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(EarlierStatus::Unknown),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(EarlierStatus::Excluded),
-                Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(first) => {
+                Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(&first) => {
                     return Ok(EarlierStatus::Input(utxo.clone()));
                 }
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(EarlierStatus::Unknown),
@@ -133,19 +133,17 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             if let Some(utxo) = known.change.iter().chain(&known.contested).find(free) {
                 return Ok(EarlierStatus::Input(utxo.clone()));
             }
-            let parent = first.tx;
-            if found(&lookups.parents, &parent).is_none() {
+            if !lookups.parents.contains_key(&first.tx) {
                 if lookups.parents.len() >= MAX_ANCESTORS {
                     return Ok(EarlierStatus::Unknown);
                 }
-                let entry = Entry::first(&self.database.run(by_id(&parent)).await?)?;
+                let made_it = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
-                let inputs =
-                    entry.filter(|it| ended(it) && !it.cbor.is_empty()).map(|it| inputs_of(&it)).transpose()?;
-                lookups.parents.push((parent, inputs));
+                let ended = made_it.filter(|it| ended(it) && !it.cbor.is_empty());
+                lookups.parents.insert(first.tx, ended.map(|it| inputs_of(&it)).transpose()?);
             }
-            let Some(Some(spent)) = found(&lookups.parents, &parent) else { return Ok(EarlierStatus::Unknown) };
-            (tx, inputs) = (parent, spent.clone());
+            let Some(Some(spent)) = lookups.parents.get(&first.tx) else { return Ok(EarlierStatus::Unknown) };
+            (tx, inputs) = (first.tx, spent.clone());
         }
         Ok(EarlierStatus::Unknown)
     }
@@ -154,14 +152,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 /// Answers about the outputs that they spend, and about the entries that made these.
 #[derive(Default)]
 struct Lookups {
-    outputs: Vec<(TxRef, Option<TracedOutput>)>,
+    outputs: BTreeMap<TxRef, Option<TracedOutput>>,
     /// The inputs of those that were given up.
-    parents: Vec<(TxHash, Option<Vec<TxRef>>)>,
-}
-
-/// The answer for a key.
-fn found<'a, K: PartialEq, V>(lookups: &'a [(K, V)], key: &K) -> Option<&'a V> {
-    lookups.iter().find(|(known, _)| known == key).map(|(_, answer)| answer)
+    parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 
 fn inputs_of(entry: &Entry) -> Result<Vec<TxRef>, DatabaseError> {

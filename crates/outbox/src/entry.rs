@@ -81,12 +81,6 @@ impl Kind {
         !matches!(self, Self::Payout)
     }
 
-    /// Whether a buyer pays by it.
-    #[must_use]
-    pub const fn is_payment(self) -> bool {
-        matches!(self, Self::Payment | Self::Lock)
-    }
-
     /// Whether its bytes say what it is for: all but a plain payment to a seller.
     #[must_use]
     pub const fn names_its_listing(self) -> bool {

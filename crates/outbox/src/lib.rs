@@ -15,8 +15,8 @@
 //! - At most one live entry stands for a purpose. An input belongs to one entry.
 //! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
 //!   drives an entry with bounded waits ([`Outbox::wait_for_block`]), a tick by one poll ([`Outbox::observe`]).
-//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: [`TransitionHook`] names the statements
-//!   that are written in one batch with it.
+//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: its [`Hook`] names the statements that are
+//!   written in one batch with it.
 //!
 //! An entry is given up only when none of its submissions can be in a block. The ledger refused the only attempt, a
 //! block has another that spends the same, or the transaction's validity has ended. A payment that was not submitted
@@ -37,14 +37,12 @@ pub use decide::{
     ChainObservation, Decision, EXPIRY_GRACE_SLOTS, NOT_OUR_SUBMISSION, RESEND_UNANSWERED_MS, RESEND_UNCONFIRMED_MS,
     Trust, decide,
 };
-pub use drive::{
-    Outbox, OutboxError, PollPolicy, Sleep, TransitionHook, TxStatus, WaitOutcome, open, overdue, rechecked,
-};
+pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutcome, unless_chain_fails};
 pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
 pub use statements::{
     KEEP_RESERVED_MS, MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain,
-    mark_never_included, open_of_kinds, recheck, to_recheck, write_down,
+    mark_never_included, open, open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 

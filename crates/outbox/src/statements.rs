@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cardano::{TxHash, chain::Inclusion, slots::Millis};
+use cardano::{Address, TxHash, chain::Inclusion, slots::Millis};
 use sql::{Statement, statement};
 
 use crate::{
-    decide::Decision,
+    decide::{Decision, EXPIRY_GRACE_SLOTS},
     entry::{Draft, ENTRY_JSON, Entry, Kind},
-    wallet::MAX_LATE_MS,
+    wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
 /// How long after its block a transaction's inputs stay reserved: longer than any provider's view is late.
@@ -21,6 +21,12 @@ const MAX_RESERVED: usize = 32;
 /// Given-up entries of the last hour for one purpose that the next one excludes. One more is read: where there are more,
 /// the next has to wait.
 pub const MAX_GIVEN_UP: usize = 32;
+/// Overdue entries of one wallet that are closed at once.
+const MAX_OVERDUE: u32 = 3;
+/// How long a wallet's own change counts though no provider shows it, in slots.
+const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
+/// Open entries of one wallet and kind that are read at once.
+const MAX_OPEN: u32 = 3;
 
 /// The names under which outputs are reserved, as JSON, each with 1 where it is only put up. A payer's have a prefix: a
 /// stranger's transaction must not reserve an output of the service.
@@ -157,6 +163,42 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     )
 }
 
+/// The statement that reads a wallet's open entries whose validity ended before this slot, and the newest that were
+/// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
+#[must_use]
+pub fn overdue(wallet: &Address, slot: u64) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
+               OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
+             ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}"
+        ),
+        wallet,
+        slot.saturating_sub(EXPIRY_GRACE_SLOTS),
+        slot.saturating_sub(MAX_LAG_SLOTS),
+    )
+}
+
+/// The statement that reads the open entries of a wallet that do this, oldest first.
+#[must_use]
+pub fn open(wallet: &Address, kind: Kind) -> Statement {
+    statement!(
+        format!(
+            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+             AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}"
+        ),
+        wallet,
+        kind.name(),
+    )
+}
+
+/// The statement that notes that an entry was checked again and its block has not changed.
+#[must_use]
+pub fn rechecked(tx: &TxHash) -> Statement {
+    statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
+}
+
 /// The statement that begins a further attempt, unless another began since the entry was read. It answers the entry.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
@@ -216,61 +258,38 @@ pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
 /// changed. None for decisions that change nothing.
 #[must_use]
 pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
-    let tx = entry.tx;
+    let update = |set: &str, condition: &str| {
+        format!("UPDATE outbox SET {set} WHERE tx_id = ?1 AND {condition} RETURNING {ENTRY_JSON}")
+    };
+    let in_block = |block: &Inclusion, condition: &str| {
+        let set = "state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, block_slot = ?4, \
+            block_time_ms = ?5, cbor = iif(cbor = '', ?6, cbor)";
+        let Inclusion { block, height, slot, time_ms, .. } = *block;
+        statement!(update(set, condition), entry.tx, block, height, slot, time_ms, hex::encode(&entry.cbor))
+    };
     Some(match decision {
         Decision::Wait | Decision::Submit => return None,
-        Decision::Accept => statement!(
-            format!(
-                "UPDATE outbox SET state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance) \
-                 WHERE tx_id = ?1 AND state = 'claimed' RETURNING {ENTRY_JSON}"
-            ),
-            tx
-        ),
+        Decision::Accept => {
+            let set = "state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance)";
+            statement!(update(set, "state = 'claimed'"), entry.tx)
+        }
         // Another request may have given it up, and its bytes, since this one read it.
-        Decision::Include(block) => in_block(entry, block, "state <> 'included'"),
-        Decision::Reanchor(block) => in_block(entry, block, "state = 'included'"),
-        Decision::Unconfirm => statement!(
-            format!(
-                "UPDATE outbox SET state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, \
-                   block_time_ms = NULL, attempted_at_ms = 0, recheck = 0 WHERE tx_id = ?1 AND state = 'included' \
-                 RETURNING {ENTRY_JSON}"
-            ),
-            tx
-        ),
-        Decision::Refuse(reason) => statement!(
-            format!(
-                "UPDATE outbox SET state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
-                   reason = substr(?3, 1, 300), cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND attempts = ?2 \
-                   AND attempted_at_ms = ?4 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
-            ),
-            tx,
-            entry.attempts,
-            reason.as_str(),
-            entry.attempted_at_ms,
-        ),
-        Decision::Expire => statement!(
-            format!(
-                "UPDATE outbox SET state = 'expired', reason = 'no block had it in time', \
-                   cbor = iif(wallet IS NULL, '', cbor) WHERE tx_id = ?1 AND state IN ('claimed', 'submitted') \
-                 RETURNING {ENTRY_JSON}"
-            ),
-            tx
-        ),
+        Decision::Include(block) => in_block(block, "state <> 'included'"),
+        Decision::Reanchor(block) => in_block(block, "state = 'included'"),
+        Decision::Unconfirm => {
+            let set = "state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, block_time_ms = NULL, \
+                attempted_at_ms = 0, recheck = 0";
+            statement!(update(set, "state = 'included'"), entry.tx)
+        }
+        Decision::Refuse(reason) => {
+            let set = "state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
+                reason = substr(?4, 1, 300), cbor = iif(wallet IS NULL, '', cbor)";
+            let condition = "state IN ('claimed', 'submitted') AND attempts = ?2 AND attempted_at_ms = ?3";
+            statement!(update(set, condition), entry.tx, entry.attempts, entry.attempted_at_ms, reason.as_str())
+        }
+        Decision::Expire => {
+            let set = "state = 'expired', reason = 'no block had it in time', cbor = iif(wallet IS NULL, '', cbor)";
+            statement!(update(set, "state IN ('claimed', 'submitted')"), entry.tx)
+        }
     })
-}
-
-fn in_block(entry: &Entry, block: &Inclusion, when: &str) -> Statement {
-    statement!(
-        format!(
-            "UPDATE outbox SET state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, \
-               block_slot = ?4, block_time_ms = ?5, cbor = iif(cbor = '', ?6, cbor) WHERE tx_id = ?1 AND {when} \
-             RETURNING {ENTRY_JSON}"
-        ),
-        entry.tx,
-        block.block,
-        block.height,
-        block.slot,
-        block.time_ms,
-        hex::encode(&entry.cbor),
-    )
 }

@@ -17,7 +17,7 @@ use cardano::{
     tx::{AddressKind, Output, OutputDatum, SignedTx},
 };
 use serde::Deserialize;
-use sql::{DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use crate::{
     decide::EXPIRY_GRACE_SLOTS,
@@ -93,6 +93,19 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
 }
 
 impl WalletSnapshot {
+    /// Reads what is known of a wallet now.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn load(
+        database: &impl Database,
+        wallet: &Address,
+        tip_slot: u64,
+        now: Millis,
+    ) -> Result<Self, DatabaseError> {
+        Self::read(wallet, &database.run(snapshot(wallet, tip_slot, now)).await?)
+    }
+
     /// Reads the answer to [`snapshot`].
     ///
     /// # Errors
@@ -150,11 +163,6 @@ impl WalletSnapshot {
     #[must_use]
     pub fn is_unconfirmed(&self, output: &TxRef) -> bool {
         self.unconfirmed.iter().any(|(tx, _)| *tx == output.tx)
-    }
-
-    /// Notes that a block has this own transaction.
-    pub fn confirm(&mut self, tx: &TxHash) {
-        self.unconfirmed.retain(|(known, _)| known != tx);
     }
 
     /// Whether a block has an own transaction that spends this output, and that is not this one.

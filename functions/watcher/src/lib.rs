@@ -16,7 +16,7 @@ use edge::{
 use keys::PlatformKeys;
 use market::network::UNKNOWN;
 use market::status::{TickOutcome, note_tick};
-use market::watch::{Report, TickError, Watch};
+use market::watch::{Report, Watch};
 use settings::WatcherSettings;
 use sql::Database;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -144,11 +144,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
             if let Some(alarm) = alarm {
                 line.note("alarms", &alarm);
             }
-            Err(match error {
-                TickError::Database(error) => error.into(),
-                TickError::Chain(error) => error.into(),
-                TickError::Contents(error) => error.into(),
-            })
+            Err(error.into())
         }
     }
 }

@@ -23,6 +23,7 @@ use super::{Actions, CurrentEscrow, LockedPurchase, NoEscrow, address_of, words}
 use crate::{
     cip30::{Cip30Wallet, change_words, largest_few, span, total_of},
     contents::Contents,
+    port_error::from_by_way_of,
     purchase::Status,
 };
 
@@ -113,17 +114,7 @@ pub enum ActionError {
     Plan(PlanError),
 }
 
-impl From<DatabaseError> for ActionError {
-    fn from(error: DatabaseError) -> Self {
-        Self::NoEscrow(error.into())
-    }
-}
-
-impl From<ChainError> for ActionError {
-    fn from(error: ChainError) -> Self {
-        Self::NoEscrow(error.into())
-    }
-}
+from_by_way_of!(ActionError, NoEscrow: DatabaseError, ChainError);
 
 /// An action that may be planned.
 struct Permitted {

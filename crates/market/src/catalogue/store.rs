@@ -6,10 +6,11 @@ use sql::{Database, DatabaseError, Param, Rows, Statement, exactly, statement};
 
 use super::{LISTING_JSON, LISTINGS};
 use crate::{
-    contents::{Contents, ContentsError},
+    contents::Contents,
     limits::{DAY_MS, day},
     listing::{ListingId, NewListing},
     network,
+    port_error::PortError,
 };
 
 /// What may be taken up.
@@ -88,17 +89,6 @@ pub enum Stored {
     QuotaExceeded(QuotaExceeded),
 }
 
-/// A listing cannot be kept now. Never the user's fault.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The database cannot be asked.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// What is sold cannot be kept.
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-}
-
 /// One offer that becomes a listing.
 struct Offer<'a> {
     id: &'a ListingId,
@@ -125,7 +115,7 @@ pub async fn store(
     source: Source<'_>,
     quota: Quota,
     now_ms: u64,
-) -> Result<Stored, StoreError> {
+) -> Result<Stored, PortError> {
     let offer = Offer { id, listing, hash: listing.content_hash(), source, quota, now_ms };
     let [made, room, taken] =
         exactly(db.batch(vec![offer.existing(), offer.quota_state(), offer.take_quota()]).await?)?;

@@ -22,7 +22,7 @@ use x402_cardano::{
     request_commitment::Commitment,
 };
 
-use super::PaymentOption;
+use super::{PaymentOption, method_of};
 use crate::{
     catalogue::ListingTerms,
     cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, span, total_of},
@@ -117,13 +117,12 @@ pub fn draft(
     parameters: &ProtocolParameters,
 ) -> Result<PaymentDraft, DraftError> {
     let DraftOrder { terms, mode, nonce, clock, .. } = *order;
-    let way = options.iter().find(|(known, _)| *known == mode && terms.modes.contains(&mode));
-    let (_, method) = way.ok_or(DraftError::NotOffered(mode))?;
+    let method = method_of(options, terms, mode).ok_or(DraftError::NotOffered(mode))?;
     if wallet.keys().contains(terms.seller_address.payment_key()) {
         return Err(DraftError::OwnListing);
     }
     let offered = method.offer(&terms.sale(), clock, nonce)?;
-    let drafting = Drafting { method: *method, offered: &offered, order, wallet, parameters };
+    let drafting = Drafting { method, offered: &offered, order, wallet, parameters };
     let (tx, output, buyer) = drafting.cheapest()?;
     let (nonce, buyer) = drafting.payer(&tx, &buyer)?;
     let valid_until = api_types::SLOTS.slot_begins_at(tx.facts().valid_until_slot);

@@ -1,42 +1,34 @@
-//! A payment from outside: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
+//! A payment from outside: verified, claimed, settled and delivered, or taken up where it is.
 
-use cardano::{
-    Address, ContentHash, TxHash,
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    keys::VerifyEd25519,
-    slots::Millis,
-};
-use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus, WalletSnapshot};
-use sql::{Database, DatabaseError};
+use cardano::{Address, ContentHash, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis};
+use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus};
+use sql::Database;
 use x402_cardano::{
     Refusal,
-    exact::{Payment, VerifiedPayment, VerifyError, verify},
+    exact::{Payment, VerifiedPayment, verify},
     method::{Offered, recognise},
-    request_commitment::{Bound, RequestDigest, request_commitment},
     settlement::{NotSettled, Settlement, SettlementEvidence},
-    wire::{
-        InvalidAccepted, PaymentPayload, PaymentRequirements, SettlementResponse, payment_identifier::payload_digest,
-    },
+    wire::{InvalidAccepted, PaymentPayload, SettlementResponse},
 };
 
 use super::{
-    Checkout, EarlierPayments, Unavailable, content_missing, ensure_releasable, settle::PaymentOutcome, x402_settlement,
+    Checkout, EarlierPayments, PayError, Presented, content_missing, ensure_releasable,
+    settle::{PaymentOutcome, Start},
+    x402_settlement,
 };
 use crate::{
     catalogue::ListingTerms,
-    claim::{Blocked, Claim, Identifier, NewPayment},
+    claim::{Blocked, Claim, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, Known, MAX_CHECKED, PaymentRecord},
-    proof::ProofError,
+    payment::{self, Known, PaymentRecord},
 };
 
 /// How often a claim is tried again because the payment that blocked it failed.
 const MAX_ROUNDS: u32 = 3;
 
 /// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
-const MIN_VALIDITY_SLOTS: u64 = 30;
+pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
 /// How long a transaction that is not submitted, for its payer owns what it is for, must stay unseen.
 const PUBLIC_CHECK_MS: Millis = 5_000;
@@ -46,72 +38,6 @@ const PUBLIC_CHECK_MS: Millis = 5_000;
 /// more confirmations, for a lock's result, for a provider that is down.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// What an outside payer shows, each as the HTTP header of its name carries it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Presentation {
-    /// x402's PaymentPayload (`PAYMENT-SIGNATURE`).
-    pub payment: Option<String>,
-    /// A recent signature of the payer's wallet over the listing (`X-Service-Proof`).
-    pub proof: Option<String>,
-}
-
-/// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and a request that
-/// waits for a block would hold them.
-#[derive(Clone, Debug)]
-pub struct Presented<'a> {
-    text: &'a str,
-    tx: TxHash,
-    header: ContentHash,
-    /// Whether something in it is known to its maker and this service alone.
-    is_secret: bool,
-    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show. Then
-    /// its sender made it, even if it is public.
-    is_committed: bool,
-    identifier: Option<Identifier>,
-}
-
-impl<'a> Presented<'a> {
-    /// Reads the value of a `PAYMENT-SIGNATURE` header that came from this network of a client's. Without a secret of its own
-    /// (`request-binding`, `payment-identifier`) all in it can be known to others: then it is the same header only from
-    /// the same network. One that commits to a request (`cardano-request-commitment`) is taken with no other.
-    ///
-    /// # Errors
-    /// Whatever keeps it from being a payment, or of this request: nothing was looked up.
-    pub fn read(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
-        let payload = PaymentPayload::from_header(header)?;
-        let identifier = match payload.payment_id()? {
-            Some(id) => Some(Identifier { id: id.to_string(), payload: payload_digest(header)? }),
-            None => None,
-        };
-        let tx = Payment::read(&payload.payload)?.tx;
-        let is_committed = request_commitment(&payload, &tx, request, false)? == Bound::ToThisRequest;
-        let is_secret = payload.is_bound() || identifier.is_some() || is_committed;
-        let known_as = if is_secret { ContentHash::of(header.as_bytes()) } else { of_network(header, network) };
-        Ok(Self { text: header, tx: tx.id, header: known_as, is_secret, is_committed, identifier })
-    }
-
-    /// The transaction.
-    #[must_use]
-    pub const fn tx(&self) -> &TxHash {
-        &self.tx
-    }
-
-    /// The entry that was accepted.
-    ///
-    /// # Errors
-    /// It is none of this scheme's.
-    pub fn accepted(&self) -> Result<PaymentRequirements, Refusal> {
-        let accepted = serde_json::to_value(PaymentPayload::from_header(self.text)?.accepted);
-        let requirements = accepted.and_then(serde_json::from_value);
-        requirements.map_err(|_| Refusal::Requirements("the accepted entry cannot be shown"))
-    }
-}
-
-fn of_network(header: &str, network: &str) -> ContentHash {
-    // Headers have no line breaks.
-    ContentHash::of(format!("{header}\n{network}").as_bytes())
-}
-
 /// A payment that delivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paid {
@@ -120,118 +46,6 @@ pub struct Paid {
     /// What is told about the payment. Its transaction is the one by which the payer owns the listing: where that is an
     /// earlier one, this one was not broadcast and expires unused.
     pub settlement: SettlementResponse,
-}
-
-/// Why nothing is delivered now. The text says what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PayError {
-    /// Nothing was shown.
-    #[error("payment required: choose one of the offers")]
-    Unpaid,
-    /// The proof proves nothing.
-    #[error(transparent)]
-    Proof(#[from] ProofError),
-    /// The address that signed the proof has bought nothing here.
-    #[error("this address has not bought this listing: pay for it")]
-    NotOwned,
-    /// It is refused: nothing was paid by it.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It was settled, or not yet: what is told about it.
-    #[error("{0}")]
-    NotSettled(Refusal, Box<SettlementResponse>),
-    /// It was refunded.
-    #[error("this payment was refunded: pay with a new transaction")]
-    Refunded,
-    /// Another handed the transaction in before it came here, or may have: it proves nothing about who sends it.
-    #[error(
-        "this transaction was public before it came here, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
-    )]
-    Public,
-    /// More of the payer's failed payments than are looked for may be in a block.
-    #[error(
-        "too many failed payments: more than {MAX_CHECKED} of this payer's for this listing failed, and some may still be in a block; nothing was paid now; try again in one hour"
-    )]
-    TooManyUnresolved,
-    /// It would hardly be in a block in time.
-    #[error(
-        "the payment is valid for less than {MIN_VALIDITY_SLOTS} seconds more: nothing was paid; build a new one, under new terms \
-         where those expire soon"
-    )]
-    ExpiresTooSoon,
-    /// Another payment spends the same.
-    #[error(
-        "an unconfirmed payment spends an input of this one; nothing was paid: wait until it is in a block or expires, or spend other outputs"
-    )]
-    InputsTaken,
-    /// The identifier came with another payload before.
-    #[error(
-        "this payment identifier came with another payload before; nothing was paid: use a new one for a new payment"
-    )]
-    IdentifierTaken,
-    /// Something cannot be asked.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-}
-
-impl PayError {
-    /// The stable code: this is the table of all that are not x402's own.
-    #[must_use]
-    pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Unpaid => "PAYMENT-SIGNATURE header is required",
-            Self::Proof(_) => "proof_refused",
-            Self::NotOwned => "not_owned",
-            Self::Refused(refusal) | Self::NotSettled(refusal, _) => refusal.code(),
-            Self::Refunded => "payment_refunded",
-            Self::Public => "payment_public",
-            Self::TooManyUnresolved => "payer_unresolved",
-            Self::ExpiresTooSoon => "invalid_exact_cardano_payload_ttl_too_soon",
-            Self::InputsTaken => "invalid_exact_cardano_payload_input_not_available",
-            Self::IdentifierTaken => "payment_identifier_taken",
-            Self::Unavailable(Unavailable::ChainBehind) => "protected_paused",
-            Self::Unavailable(_) => "unavailable",
-        }
-    }
-
-    /// What is told about a payment that was settled, or not yet.
-    #[must_use]
-    pub const fn settlement(&self) -> Option<&SettlementResponse> {
-        if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
-    }
-
-    /// Whether a payment is unconfirmed.
-    #[must_use]
-    pub const fn is_pending(&self) -> bool {
-        matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
-    }
-
-    /// Whether it tells how a payment stands that was made before: its payer is told of a hidden listing's, too.
-    #[must_use]
-    pub const fn reports_earlier_payment(&self) -> bool {
-        matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
-    }
-}
-
-impl From<NotSettled> for PayError {
-    fn from(error: NotSettled) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-impl From<DatabaseError> for PayError {
-    fn from(error: DatabaseError) -> Self {
-        Self::Unavailable(error.into())
-    }
-}
-
-impl From<VerifyError> for PayError {
-    fn from(error: VerifyError) -> Self {
-        match error {
-            VerifyError::Refused(refusal) => Self::Refused(refusal),
-            VerifyError::Chain(error) => Self::Unavailable(error.into()),
-        }
-    }
 }
 
 /// A payment and what it is held against.
@@ -244,31 +58,36 @@ struct PayRequest<'a> {
 }
 
 impl PayRequest<'_> {
-    /// Whether a payment that was claimed before may be taken up: for the same listing, with the same header before the
-    /// content was handed out. The header is what only the payer and we know, until the transaction is public. An
-    /// identifier is never public, whether it was looked for or stands in the same header; and the payer may sign.
-    fn may_resume(&self, record: &PaymentRecord, identified: bool) -> Result<(), PayError> {
-        let same = record.header == self.presented.header || self.presented.is_committed;
-        let same = same && (!record.delivered || self.presented.identifier.is_some());
-        let since = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
-        let same = same && (self.presented.is_secret || since.is_none_or(|end| self.now < end));
-        if !(same || identified || self.is_proven(&record.payer)) {
+    /// That this request may take up a payment that was claimed before: it pays for the same listing, and came by the
+    /// same header, or under the same identifier, which is never public (`is_identified`), or its payer signs.
+    fn ensure_resumable(&self, record: &PaymentRecord, is_identified: bool) -> Result<(), PayError> {
+        self.ensure_same_listing(record)?;
+        if !(is_identified || self.has_same_header(record) || self.is_proven(&record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
         // One whose answer is not known yet goes on: how it was submitted is checked before it delivers.
         if record.entry.provenance == Provenance::Foreign {
-            self.ensure_entitled(&record.entry, &record.payer)
-        } else {
-            Ok(())
+            self.ensure_entitled(&record.entry, &record.payer)?;
         }
+        Ok(())
+    }
+
+    /// Whether the payment came by this request's header, and that still shows its payer: before the content was handed
+    /// out, or with an identifier in it. What only the payer and we know is public once the transaction is.
+    fn has_same_header(&self, record: &PaymentRecord) -> bool {
+        let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
+        let is_same = record.header == *header || *is_committed;
+        let is_fresh = !record.delivered || identifier.is_some();
+        let replay_end = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
+        is_same && is_fresh && (*is_secret || replay_end.is_none_or(|end| self.now < end))
     }
 
     fn ensure_same_listing(&self, record: &PaymentRecord) -> Result<(), PayError> {
         if record.listing_id == self.terms.id {
             return Ok(());
         }
-        // A claim whose submission has no answer binds no one yet: the payer must not pay anew meanwhile.
-        if record.entry.state == EntryState::Claimed && record.entry.provenance == Provenance::Unknown {
+        // The payer must not pay anew meanwhile.
+        if record.is_unanswered() {
             answer(Settlement::Pending(None), &record.entry.tx, &record.payer)?;
         }
         Err(NotSettled::OtherResource.into())
@@ -326,8 +145,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Err(PayError::IdentifierTaken);
         }
         if let Some(mut record) = record {
-            if self.is_resumable(&pay, &mut record).await? {
-                return self.resume_claimed(&pay, record, payload.is_some()).await;
+            if self.is_standing(&pay, &mut record).await? {
+                pay.ensure_resumable(&record, payload.is_some())?;
+                return self.resume(&pay, record).await;
             }
             // What a node refused once is for another listing by its payer's word alone.
             if record.listing_id != terms.id {
@@ -337,19 +157,20 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Whether to go on with a payment that was claimed before. One that the ledger refused is verified anew, unless a block
+    /// Whether a payment that was claimed before still stands. One that the ledger refused is verified anew, unless a block
     /// has it after all, and its payer asks.
-    async fn is_resumable(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
-        let same_listing = pay.ensure_same_listing(record).is_ok();
-        let payers = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
-        let entry = &mut record.entry;
-        let unbound = entry.state == EntryState::Claimed && entry.provenance == Provenance::Unknown && !same_listing;
-        let may_stand = same_listing && (payers || entry.kind.names_its_listing());
-        if unbound || entry.state == EntryState::Refused && may_stand {
-            let trust = if unbound { Trust::Unproven } else { pay.trust(&record.payer) };
-            self.outbox().refresh(entry, None, trust, self.now).await.map_err(Unavailable::from)?;
+    async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
+        let is_same_listing = record.listing_id == pay.terms.id;
+        let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
+        let may_be_in_block = record.entry.state == EntryState::Refused
+            && is_same_listing
+            && (is_ours || record.entry.kind.names_its_listing());
+        if may_be_in_block {
+            self.outbox().refresh(&mut record.entry, None, pay.trust(&record.payer), self.now).await?;
+        } else if record.is_unanswered() && !is_same_listing {
+            self.outbox().refresh(&mut record.entry, None, Trust::Unproven, self.now).await?;
         }
-        Ok(entry.state != EntryState::Refused)
+        Ok(record.entry.state != EntryState::Refused)
     }
 
     /// That the stored payment is still the one that this request went on with: one that was refused meanwhile may have
@@ -360,7 +181,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         header: &ContentHash,
         outcome: &PaymentOutcome,
     ) -> Result<(), PayError> {
-        let Some(record) = &outcome.record else { return Ok(()) };
+        let Some(record) = &outcome.settled.record else { return Ok(()) };
         pay.ensure_same_listing(record)?;
         if record.is_refunded() {
             return Err(PayError::Refunded);
@@ -372,42 +193,31 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(ensure_releasable(record, self.clock)?)
     }
 
-    /// Goes on with a payment that was claimed before, where the request may.
-    async fn resume_claimed(
-        &self,
-        pay: &PayRequest<'_>,
-        record: PaymentRecord,
-        identified: bool,
-    ) -> Result<Paid, PayError> {
-        pay.ensure_same_listing(&record)?;
-        pay.may_resume(&record, identified)?;
-        self.resume(pay, record).await
-    }
-
+    /// Goes on with a payment that was claimed before.
     async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
         pay.ensure_same_listing(&record)?;
         if record.is_refunded() {
             return Err(PayError::Refunded);
         }
-        self.deliver(pay, &mut record.entry, (&record.payer, &record.header), None).await
+        self.deliver(pay, &mut record.entry, (&record.payer, &record.header), Start::Resume).await
     }
 
-    /// Settles a payment, claimed by this header, and delivers. `first`: it was claimed just now, and is to be submitted.
+    /// Settles a payment of this payer, claimed by this header, and delivers.
     async fn deliver(
         &self,
         pay: &PayRequest<'_>,
         entry: &mut Entry,
         (payer, header): (&Address, &ContentHash),
-        first: Option<Option<&WalletSnapshot>>,
+        start: Start<'_>,
     ) -> Result<Paid, PayError> {
-        let outcome = self.settle(entry, pay.terms, first, pay.trust(payer)).await?;
+        let outcome = self.settle(entry, pay.terms, start, pay.trust(payer)).await?;
         self.ensure_unchanged(pay, header, &outcome)?;
-        if first.is_none() && matches!(outcome.status, TxStatus::Refused(_)) {
+        if matches!((start, &outcome.status), (Start::Resume, TxStatus::Refused(_))) {
             pay.ensure_entitled(entry, payer)?;
         }
         let settlement = answer(x402_settlement(outcome.status), &entry.tx, payer)?;
         // An instant payment is marked with its inclusion.
-        let is_marked = outcome.record.is_some_and(|record| record.delivered);
+        let is_marked = outcome.settled.record.is_some_and(|record| record.delivered);
         let content = self.bought(&pay.terms.content_hash, &entry.tx, outcome.content).await?;
         // Last: a client that is told to come back must find the payment as it was.
         if !is_marked && !(self.hung_up)() {
@@ -437,18 +247,20 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// What is stored of a transaction that an equal request claimed first.
-    async fn own_submission(&self, tx: &TxHash) -> Result<Option<PaymentRecord>, PayError> {
+    /// The payment by this transaction, where an equal request claimed it first: it is taken up.
+    async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<Paid>, PayError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
-        Ok(record.filter(|record| record.entry.state != EntryState::Refused))
+        let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
+        pay.ensure_resumable(&record, false)?;
+        self.resume(pay, record).await.map(Some)
     }
 
     async fn pay_anew(&self, pay: &PayRequest<'_>) -> Result<Paid, PayError> {
         let (mode, offered, verified) = self.verified(pay).await?;
         let payer = verified.payer;
         if verified.public {
-            if let Some(record) = self.own_submission(&verified.tx_id).await? {
-                return self.resume_claimed(pay, record, false).await;
+            if let Some(paid) = self.resume_equal(pay, &verified.tx_id).await? {
+                return Ok(paid);
             }
             if !pay.is_payer(&payer) {
                 return Err(PayError::Public);
@@ -456,17 +268,15 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         } else if self.expires_too_soon(&verified) {
             return Err(PayError::ExpiresTooSoon);
         }
-        let PayRequest { terms, presented, .. } = pay;
-        let sold = (*terms, mode, &offered);
-        let new = self.new_payment(sold, &verified, presented.header, pay.provenance(&payer)).await;
-        let mut new: NewPayment<'_> = new.map_err(|error: PayError| error)?;
-        new.identifier.clone_from(&presented.identifier);
+        let Presented { header, identifier, .. } = pay.presented;
+        let new = self.new_payment((pay.terms, mode, &offered), &verified, *header, pay.provenance(&payer)).await?;
+        let mut new = NewPayment { identifier: identifier.clone(), ..new };
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => {
                     // A node refuses what it has: what its payer submitted before only waits for a block.
-                    let first = (!verified.public).then_some(None);
-                    return self.deliver(pay, &mut entry, (&payer, &presented.header), first).await;
+                    let start = if verified.public { Start::Resume } else { Start::Submit(None) };
+                    return self.deliver(pay, &mut entry, (&payer, header), start).await;
                 }
                 Claim::InputsTaken => return Err(PayError::InputsTaken),
                 Claim::Blocked(blocked) => {
@@ -487,10 +297,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         blocked: Blocked,
     ) -> Result<Option<Paid>, PayError> {
         match blocked {
-            Blocked::Known => match self.own_submission(&new.tx).await? {
-                Some(record) => self.resume_claimed(pay, record, false).await.map(Some),
-                None => Ok(None),
-            },
+            Blocked::Known => self.resume_equal(pay, &new.tx).await,
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
             // The payer signed this transaction, which no one else has seen: the unconfirmed payment is theirs.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
@@ -519,7 +326,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile.
+    /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile. What is told is the original
+    /// transaction, in its block.
     async fn already_owned(
         &self,
         pay: &PayRequest<'_>,
@@ -532,8 +340,16 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let Some(owned) = owned else { return Ok(None) };
         pay.ensure_same_listing(&owned)?;
         new.name(self.database, purchase, self.now).await?;
-        let settlement = self.owned(&owned, &new.payer).await?;
-        Ok(Some(Paid { content: self.bought(&pay.terms.content_hash, purchase, None).await?, settlement }))
+        ensure_releasable(&owned, self.clock)?;
+        let (inclusion, confirmations) = self.confirmations_of(&owned).await?;
+        let evidence = SettlementEvidence::Block { inclusion, confirmations };
+        let settlement = match confirmations >= self.confirmations {
+            true => Settlement::Confirmed(evidence),
+            false => Settlement::Pending(Some(evidence)),
+        };
+        let settlement = answer(settlement, purchase, &new.payer)?;
+        let content = self.bought(&pay.terms.content_hash, purchase, None).await?;
+        Ok(Some(Paid { content, settlement }))
     }
 
     /// The content of the payer's unconfirmed payment; `None` where that failed meanwhile.
@@ -563,19 +379,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         self.sleep.sleep(PUBLIC_CHECK_MS).await;
         let tx = pay.presented.tx();
-        let seen = async { Ok(self.chain.in_mempool(tx).await? || self.chain.inclusion_of(tx).await?.is_some()) };
-        let seen: Result<bool, ChainError> = seen.await;
-        if seen.map_err(Unavailable::from)? { Err(PayError::Public) } else { Ok(()) }
-    }
-
-    /// What is told where the payer owns the listing already: the original transaction, in its block.
-    async fn owned(&self, owned: &PaymentRecord, payer: &Address) -> Result<SettlementResponse, PayError> {
-        ensure_releasable(owned, self.clock)?;
-        let (block, newer) = self.confirmations_of(owned).await?;
-        let evidence = SettlementEvidence::Block { inclusion: block, confirmations: newer };
-        let enough = newer >= self.confirmations;
-        let settlement = if enough { Settlement::Confirmed(evidence) } else { Settlement::Pending(Some(evidence)) };
-        answer(settlement, &owned.entry.tx, payer)
+        if self.chain.in_mempool(tx).await? || self.chain.inclusion_of(tx).await?.is_some() {
+            return Err(PayError::Public);
+        }
+        Ok(())
     }
 }
 

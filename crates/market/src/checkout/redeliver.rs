@@ -8,7 +8,7 @@ use cardano::{
 use outbox::{Sleep, Trust};
 use sql::{Database, DatabaseError, exactly};
 
-use super::{Checkout, Unavailable, ensure_releasable};
+use super::{Checkout, NotRead, Unavailable, ensure_releasable, settle::Start};
 use crate::{
     account::Account,
     catalogue::{self, ListingTerms},
@@ -36,29 +36,6 @@ pub struct OwnPurchase {
     pub content: Option<String>,
 }
 
-/// Why a purchase is not read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRead {
-    /// The account has no purchase with this id.
-    #[error("this account has no such purchase")]
-    Unknown,
-    /// Its payment failed, and no block has it.
-    #[error("this payment failed: nothing was paid")]
-    Failed,
-    /// It was paid back.
-    #[error("this purchase was refunded: its content is no longer yours")]
-    Refunded,
-    /// Something cannot be asked, or is waited for.
-    #[error(transparent)]
-    Unavailable(#[from] Unavailable),
-}
-
-impl From<DatabaseError> for NotRead {
-    fn from(error: DatabaseError) -> Self {
-        Self::Unavailable(error.into())
-    }
-}
-
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     /// The content again, for a buyer who proved to be one, by any of these payment keys. It is that of the purchase on
     /// record, or of a payment that is in a block by now and is recorded so. `None` where there is none.
@@ -82,8 +59,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let is_same_listing = |record: &PaymentRecord| record.listing_id == terms.id;
         let Some(mut record) = found.filter(is_same_listing) else { return Ok(None) };
         if record.release(self.clock) != Release::Now {
-            let outcome = self.settle(&mut record.entry, terms, None, Trust::Payer).await?;
-            record = outcome.record.unwrap_or(record);
+            let outcome = self.settle(&mut record.entry, terms, Start::Resume, Trust::Payer).await?;
+            record = outcome.settled.record.unwrap_or(record);
         }
         if !is_same_listing(&record) {
             return Ok(None);

@@ -14,74 +14,47 @@ use cardano::{
 };
 use escrow::result::result_hash;
 use outbox::{
-    ChainObservation, Decision, Entry, EntryState, Outbox, PollPolicy, Sleep, TransitionHook, Trust, TxStatus,
-    WaitOutcome, WalletSnapshot, decide,
+    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus,
+    WaitOutcome, WalletSnapshot, decide, unless_chain_fails,
 };
-use sql::{Database, DatabaseError, Rows, Statement};
+use sql::{Database, DatabaseError, Rows};
 
 use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
     escrow_steps::{Found, StepRecorder},
-    payment::{self, PaymentRecord, Settled},
+    payment::{self, Settled},
     release::Release,
     result_poster::{self, ResultPoster},
-    transitions::Transitions,
+    transitions,
 };
 
 /// After as many looks for a result alone the lock is looked for, too: the buyer may have taken another step first.
 const RESULT_POLLS: usize = 3;
 
+/// What is done with a payment first.
+#[derive(Clone, Copy)]
+pub(super) enum Start<'a> {
+    /// It was claimed just now and is submitted; with what is known of the service wallet that pays, if one does.
+    Submit(Option<&'a WalletSnapshot>),
+    /// Its payer, or an earlier request, submitted it: the chain is asked at once.
+    Resume,
+}
+
 /// How a payment stands after this request drove it.
 pub(super) struct PaymentOutcome {
     pub status: TxStatus,
-    /// The payment as stored, where a block has it.
-    pub record: Option<PaymentRecord>,
-    /// The purchase as JSON, where a block has it.
-    pub purchase: Option<String>,
+    /// The payment and its purchase as stored, where a block has it.
+    pub settled: Settled,
     /// The content, where it was read on the way.
     pub content: Option<String>,
 }
 
 impl PaymentOutcome {
     /// One that no block has.
-    const fn not_in_block(status: TxStatus) -> Self {
-        Self { status, record: None, purchase: None, content: None }
-    }
-}
-
-/// What the inclusion of a payment brings along in its batch: the purchase, that the content is delivered, and the
-/// payment and the content to answer with.
-struct InclusionHook<'a> {
-    trust: Trust,
-    delivers: bool,
-    content: Option<&'a Statement>,
-    content_hash: &'a ContentHash,
-    now: Millis,
-}
-
-impl TransitionHook for InclusionHook<'_> {
-    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        let mut statements = Transitions.statements(entry, decision)?;
-        if matches!(decision, Decision::Include(_)) {
-            let may_have = self.trust == Trust::Payer || entry.provenance == outbox::Provenance::Ours;
-            if self.delivers && may_have {
-                statements.push(payment::mark_delivered_with(&entry.tx, self.content_hash, self.now));
-            }
-            statements.push(payment::settled(&entry.tx));
-            statements.extend(self.content.filter(|_| may_have).cloned());
-        }
-        Ok(statements)
-    }
-}
-
-/// What the inclusion of a result brings along in its batch: its steps.
-struct ResultHook(Vec<Statement>);
-
-impl TransitionHook for ResultHook {
-    fn statements(&self, entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-        Ok([Transitions.statements(entry, decision)?, self.0.clone()].concat())
+    fn not_in_block(status: TxStatus) -> Self {
+        Self { status, settled: Settled::default(), content: None }
     }
 }
 
@@ -97,94 +70,113 @@ struct LockRun<'a> {
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
     pub(super) const fn outbox(&self) -> Outbox<'_, D, C> {
-        Outbox { database: self.database, chain: self.chain, hook: &Transitions }
+        Outbox { database: self.database, chain: self.chain, hook: &transitions::statements }
     }
 
-    /// Drives a payment as far as the request's time allows. `first`: it was claimed just now, from this wallet.
+    /// Drives a payment as far as the request's time allows.
     pub(super) async fn settle(
         &self,
         entry: &mut Entry,
         terms: &ListingTerms,
-        first: Option<Option<&WalletSnapshot>>,
+        start: Start<'_>,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
-        if entry.kind == outbox::Kind::Lock {
-            return self.settle_lock(entry, terms, first, trust).await;
+        if let Start::Submit(wallet) = start
+            && let Some(reason) = self.outbox().submit_first(entry, wallet, self.now).await?
+            && entry.state == EntryState::Refused
+        {
+            return Ok(PaymentOutcome::not_in_block(TxStatus::Refused(reason)));
         }
+        match entry.kind {
+            Kind::Lock => self.settle_lock(entry, terms, start, trust).await,
+            _ => self.settle_payment(entry, terms, start, trust).await,
+        }
+    }
+
+    /// Waits for an instant payment's block. In one batch with the inclusion it is marked as delivered, and the payment,
+    /// the purchase and the content are read to answer with.
+    async fn settle_payment(
+        &self,
+        entry: &mut Entry,
+        terms: &ListingTerms,
+        start: Start<'_>,
+        trust: Trust,
+    ) -> Result<PaymentOutcome, Unavailable> {
         let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
-        let delivers = first.is_some() && self.confirmations == 0 && content.is_some() && !(self.hung_up)();
-        let hook = InclusionHook {
-            trust,
-            delivers,
-            content: content.as_ref(),
-            content_hash: &terms.content_hash,
-            now: self.now,
+        let delivers = matches!(start, Start::Submit(_)) && content.is_some() && !(self.hung_up)();
+        let hook = |entry: &Entry, decision: &Decision| {
+            let mut statements = transitions::statements(entry, decision)?;
+            if matches!(decision, Decision::Include(_)) {
+                let may_have = trust == Trust::Payer || entry.provenance == Provenance::Ours;
+                if delivers && may_have {
+                    statements.push(payment::mark_delivered_with(&entry.tx, &terms.content_hash, self.now));
+                }
+                statements.push(payment::settled(&entry.tx));
+                statements.extend(content.clone().filter(|_| may_have));
+            }
+            Ok(statements)
+        };
+        let policy = PollPolicy {
+            sleep: self.sleep,
+            schedule: self.schedule,
+            confirmations: self.confirmations,
+            at_once: matches!(start, Start::Resume),
         };
         let outbox = Outbox { hook: &hook, ..self.outbox() };
-        let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, confirmations: self.confirmations };
-        let WaitOutcome { status, hook_answers } =
-            outbox.wait_for_block(entry, first, &policy, trust, self.now).await?;
+        let WaitOutcome { status, hook_answers } = outbox.wait_for_block(entry, &policy, trust, self.now).await?;
         if !matches!(status, TxStatus::Confirmed { .. }) {
             return Ok(PaymentOutcome::not_in_block(status));
         }
         let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|settled| settled.record.is_some());
         let found = hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?)));
-        let Some((at, Settled { record, purchase })) = found else {
+        let Some((at, settled)) = found else {
             // A block had it before, or another request wrote it down.
             return self.stored_outcome(&entry.tx, status).await;
         };
         let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);
-        Ok(PaymentOutcome { status, record, purchase, content })
+        Ok(PaymentOutcome { status, settled, content })
     }
 
     /// What is stored of a payment that a block has.
     async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
-        let settled: Option<Settled> = self.database.run(payment::settled(tx)).await?.first_json()?;
-        let (record, purchase) = settled.map(|settled| (settled.record, settled.purchase)).unwrap_or_default();
-        Ok(PaymentOutcome { status, record, purchase, content: None })
+        let settled = self.database.run(payment::settled(tx)).await?.first_json()?.unwrap_or_default();
+        Ok(PaymentOutcome { status, settled, content: None })
     }
 
     async fn settle_lock(
         &self,
         lock: &mut Entry,
         terms: &ListingTerms,
-        first: Option<Option<&WalletSnapshot>>,
+        start: Start<'_>,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
-        if let Some(wallet) = first
-            && let Some(reason) = self.outbox().submit_first(lock, wallet, self.now).await?
-            && lock.state == EntryState::Refused
+        let resumes = matches!(start, Start::Resume);
+        if let Some(block) = lock.block.filter(|_| resumes && lock.state == EntryState::Included)
+            && self.confirmations == 0
         {
-            return Ok(PaymentOutcome::not_in_block(TxStatus::Refused(reason)));
-        }
-        if first.is_none() && lock.state == EntryState::Included && self.confirmations == 0 {
-            let status = lock.block.map_or(TxStatus::Expired, |block| TxStatus::Confirmed { block, confirmations: 0 });
-            let outcome = self.stored_outcome(&lock.tx, status).await?;
-            let may_end = |record: &PaymentRecord| matches!(record.release(self.clock), Release::Now | Release::Never);
-            if outcome.record.as_ref().is_some_and(may_end) {
+            let outcome = self.stored_outcome(&lock.tx, TxStatus::Confirmed { block, confirmations: 0 }).await?;
+            if outcome.settled.record.as_ref().is_some_and(|record| record.release(self.clock) != Release::NotYet) {
                 return Ok(outcome);
             }
         }
         let content = self.bought(&terms.content_hash, &lock.tx, None).await?;
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
-        let result = match first {
-            Some(_) => None,
-            None => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
+        let result = match start {
+            Start::Submit(_) => None,
+            Start::Resume => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
         };
         let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };
-        if let Some(status) = self.drive_lock(&mut run, first.is_none()).await? {
-            return Ok(PaymentOutcome::not_in_block(status));
+        if let Some(end) = self.drive_lock(&mut run, resumes).await? {
+            return Ok(PaymentOutcome::not_in_block(end));
         }
-        let confirmations = run.confirmations;
-        let (submitted, included) = (run.lock.state == EntryState::Submitted, run.lock.state == EntryState::Included);
-        match run.lock.block.filter(|_| included) {
-            None => Ok(PaymentOutcome::not_in_block(TxStatus::Pending { block: None, submitted })),
-            Some(block) => {
-                let outcome = self.stored_outcome(&run.lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
-                Ok(PaymentOutcome { content, ..outcome })
-            }
-        }
+        let LockRun { lock, confirmations, .. } = run;
+        let Some(block) = lock.block.filter(|_| lock.state == EntryState::Included) else {
+            let submitted = lock.state == EntryState::Submitted;
+            return Ok(PaymentOutcome::not_in_block(TxStatus::Pending { block: None, submitted }));
+        };
+        let outcome = self.stored_outcome(&lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
+        Ok(PaymentOutcome { content, ..outcome })
     }
 
     /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is over.
@@ -228,10 +220,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     async fn result_is_confirmed(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
         let Some(result) = &mut run.result else { return Ok(false) };
         let tip = if self.confirmations > 0 { self.chain.tip().await.ok() } else { None };
-        let block = match self.chain.inclusion_of(&result.tx).await {
-            Ok(block) => block,
-            Err(_) => return Ok(false),
-        };
+        let Ok(block) = self.chain.inclusion_of(&result.tx).await else { return Ok(false) };
         let Some(block) = block.filter(|block| block.valid) else {
             let seen = ChainObservation::InNoBlock { tip_slot: None };
             if decide(result, &seen, Trust::Payer, run.now) == Decision::Submit {
@@ -244,11 +233,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         };
         run.confirmations = tip.map_or(0, |tip| tip.height.saturating_sub(block.height));
         if run.lock.state != EntryState::Included {
-            match self.outbox().refresh(run.lock, None, run.trust, run.now).await {
-                Ok(_) => {}
-                Err(outbox::OutboxError::Database(error)) => return Err(error.into()),
-                Err(outbox::OutboxError::Chain(_)) => return Ok(false),
-            }
+            unless_chain_fails(self.outbox().refresh(run.lock, None, run.trust, run.now).await)?;
         }
         if run.lock.state == EntryState::Included && result.state != EntryState::Included {
             self.include_result(result, block).await?;
@@ -264,7 +249,10 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let tip = Tip { hash, height, slot, time_ms };
         let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks: None, seller: None };
         let steps = recorder.steps(vec![Found { utxos, height, time_ms }]).await?;
-        let hook = ResultHook(steps.statements.concat());
+        let steps = steps.statements.concat();
+        let hook = |entry: &Entry, decision: &Decision| {
+            Ok([transitions::statements(entry, decision)?, steps.clone()].concat())
+        };
         Outbox { hook: &hook, ..self.outbox() }.apply(result, &Decision::Include(block)).await?;
         Ok(())
     }
@@ -276,11 +264,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             return Ok(None);
         }
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-        match self.outbox().refresh(run.lock, tip.as_ref(), run.trust, run.now).await {
-            Ok(Decision::Refuse(reason)) => return Ok(Some(TxStatus::Refused(reason))),
-            Ok(_) => {}
-            Err(outbox::OutboxError::Database(error)) => return Err(error.into()),
-            Err(outbox::OutboxError::Chain(_)) => {}
+        let decision = self.outbox().refresh(run.lock, tip.as_ref(), run.trust, run.now).await;
+        if let Some(Decision::Refuse(reason)) = unless_chain_fails(decision)? {
+            return Ok(Some(TxStatus::Refused(reason)));
         }
         Ok((run.lock.state == EntryState::Expired).then_some(TxStatus::Expired))
     }

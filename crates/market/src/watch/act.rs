@@ -21,13 +21,13 @@ use serde_json::json;
 use sql::{Database, Statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::Tick,
     due::{self, Owed},
     plan::{Judged, Task},
     seller_wallet::SellerWallet,
 };
-use crate::{contents::Contents, platform, subject};
+use crate::{contents::Contents, platform, port_error::PortError, subject};
 
 /// Outside calls for asking the arbiter: how the escrow stands, and the question.
 const CALLS_TO_ASK: u32 = 4;
@@ -54,7 +54,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         mut tasks: VecDeque<Task>,
         needs: Lovelace,
-    ) -> Result<(), TickError> {
+    ) -> Result<(), PortError> {
         let mut unserved = 0_u32;
         while let Some(task) = tasks.pop_front() {
             if self.is_put_aside(&task) {
@@ -72,21 +72,21 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     unserved = 0;
                     instead.into_iter().rev().for_each(|job| tasks.push_front(Task::Act(job)));
                 }
-                Err(TickError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
-                Err(error @ (TickError::Chain(_) | TickError::Contents(_))) => {
+                Err(PortError::Chain(ChainError::BudgetExhausted | ChainError::TimeOver)) => return Ok(()),
+                Err(error @ (PortError::Chain(_) | PortError::Contents(_))) => {
                     self.report.note(&"an action", &error);
                     for purchase in purchases {
                         self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
                     // Not the fault of this task, and the next would not be served either.
-                    if matches!(error, TickError::Chain(ChainError::RateLimited)) {
+                    if matches!(error, PortError::Chain(ChainError::RateLimited)) {
                         return Ok(());
                     }
                     if !late.is_empty() {
                         self.ports.database.batch(late).await?;
                     }
                     unserved =
-                        unserved.saturating_add(u32::from(!matches!(error, TickError::Chain(ChainError::TooLong))));
+                        unserved.saturating_add(u32::from(!matches!(error, PortError::Chain(ChainError::TooLong))));
                     if unserved >= MAX_UNSERVED {
                         return Ok(());
                     }
@@ -121,7 +121,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         task: Task,
         needs: Lovelace,
-    ) -> Result<Vec<Vec<Judged>>, TickError> {
+    ) -> Result<Vec<Vec<Judged>>, PortError> {
         if let Task::Ask(judged) = &task {
             return self.ask(judged).await;
         }
@@ -139,7 +139,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Splits the largest output of the platform's wallet, where too few are left for results that do not depend on each
     /// other.
-    async fn split_outputs(&mut self, key: &SigningKey, platform: &mut SellerWallet) -> Result<(), TickError> {
+    async fn split_outputs(&mut self, key: &SigningKey, platform: &mut SellerWallet) -> Result<(), PortError> {
         let Some((from, outputs)) = platform::split(&platform.utxos(), platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
         let plan = TxPlan {
@@ -164,7 +164,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         owed: &Owed,
         key: &SigningKey,
         platform: &mut SellerWallet,
-    ) -> Result<(), TickError> {
+    ) -> Result<(), PortError> {
         // A plain payment is not evaluated before it is sent: only outputs that the provider shows pay for it.
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
@@ -200,7 +200,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    async fn retry_later(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), TickError> {
+    async fn retry_later(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), PortError> {
         self.not_posted(&judged.due.purchase, why);
         self.ports.database.run(due::retry_later(&judged.due, self.view.clock)).await?;
         Ok(())

@@ -16,13 +16,13 @@ use serde_json::json;
 use sql::{Database, Statement, statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::Tick,
     reconcile::found_in,
     restore::unknown_escrows,
     stored::{self, UnreadTransaction},
 };
-use crate::{contents::Contents, escrow_steps::Found};
+use crate::{contents::Contents, escrow_steps::Found, port_error::PortError};
 
 /// Transactions that are listed at once.
 const PAGE: usize = 50;
@@ -58,7 +58,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         mut next: Option<Place>,
         unread: Vec<UnreadTransaction>,
-    ) -> Result<bool, TickError> {
+    ) -> Result<bool, PortError> {
         let known = self.report.steps;
         let address = deployment.address().to_string();
         let mut allowance = Allowance { foreign: MAX_FOREIGN, unserved: 0 };
@@ -92,7 +92,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         page: &[AddressTransaction],
         again: Vec<AddressTransaction>,
         allowance: &mut Allowance,
-    ) -> Result<Option<Place>, TickError> {
+    ) -> Result<Option<Place>, PortError> {
         let listed: Vec<&AddressTransaction> = page.iter().chain(&again).collect();
         let mut ours = self.own_entries(&listed).await?;
         let (mut found, mut marks, mut last): (Vec<Found>, _, _) = (vec![], vec![], None);
@@ -130,7 +130,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// The own entries among these; `None` for those whose steps are recorded.
-    async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, TickError> {
+    async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, PortError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -182,7 +182,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Ok(None) => Ok(Read::NotNow),
             Err(error) => Err(error.into()),
         };
-        let served = !matches!(read, Err(TickError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
+        let served = !matches!(read, Err(PortError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
         allowance.unserved = if served { 0 } else { allowance.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             self.report.note(&listed.tx, &error);
@@ -198,7 +198,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         listed: &AddressTransaction,
         utxos: TransactionUtxos,
         before: &[Found],
-    ) -> Result<Read, TickError> {
+    ) -> Result<Read, PortError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
             let ours = statement!(

@@ -11,7 +11,7 @@ use outbox::Outbox;
 use sql::{Database, Statement};
 
 use super::{ArbiterClient, Keys, Ledger, Report, Watch, seller_wallet::SellerWallet};
-use crate::{contents::Contents, escrow_steps::write_each, transitions::Transitions};
+use crate::{contents::Contents, escrow_steps::write_each, transitions};
 
 /// Outside calls that looking after entries leaves for what is due.
 pub(super) const CALLS_KEPT: u32 = 16;
@@ -57,7 +57,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     pub const fn outbox(&self) -> Outbox<'a, D, C> {
-        Outbox { database: self.ports.database, chain: self.ports.chain, hook: &Transitions }
+        Outbox { database: self.ports.database, chain: self.ports.chain, hook: &transitions::statements }
     }
 
     /// Writes changes that do not depend on one another; what the database refuses is noted.

@@ -5,13 +5,14 @@ use cardano::{TxRef, slots::Millis};
 use sql::Database;
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::{Tick, View},
     due::{self, Due},
 };
 use crate::{
     contents::Contents,
     escrow_steps::{Found, Recorded, Spending, StepRecorder},
+    port_error::PortError,
 };
 
 /// Outside calls that following one step takes.
@@ -23,7 +24,7 @@ const MAX_UNSERVED: u32 = 3;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
     /// Looks whether escrows were spent on which nothing is to be done before the time that stands with each.
-    pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), TickError> {
+    pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), PortError> {
         let mut unserved = 0_u32;
         let (mut later, mut statements) = (vec![], vec![]);
         for (due, until) in waiting {
@@ -55,7 +56,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
 
     /// Follows an escrow from the output that it was last known to be, by one step. Later steps are due at once, and are not
     /// read here: a buyer makes as long a step as they like.
-    pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, TickError> {
+    pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, PortError> {
         let mut recorded = Recorded::default();
         let spending = self.recorder().follow(from, &mut recorded).await;
         self.report.absorb(recorded);
@@ -63,7 +64,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     /// Records what these transactions did to our escrows.
-    pub(super) async fn record(&mut self, found: Vec<Found>) -> Result<(), TickError> {
+    pub(super) async fn record(&mut self, found: Vec<Found>) -> Result<(), PortError> {
         let recorded = self.recorder().record(found).await?;
         self.report.absorb(recorded);
         Ok(())

@@ -29,58 +29,18 @@ mod sync;
 mod tick;
 
 use cardano::{
-    ContentHash, TxRef,
-    chain::{Chain, ChainError},
-    evaluation::Evaluate,
-    history::History,
-    keys::SigningKey,
-    slots::Millis,
+    ContentHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, keys::SigningKey, slots::Millis,
 };
 use escrow::Deployment;
-use outbox::OutboxError;
 use serde::Serialize;
-use sql::{Database, DatabaseError};
+use sql::Database;
 
-use crate::{
-    chain_state::Lead,
-    contents::{Contents, ContentsError},
-    escrow_steps::Recorded,
-};
+use crate::{chain_state::Lead, contents::Contents, escrow_steps::Recorded, port_error::PortError};
 use context::Tick;
 pub use due::ServiceWallet;
 
 /// Alarms, and notes, that a report has at most.
 const MAX_LINES: usize = 50;
-
-/// Why a tick ended early. What it wrote stays; the next goes on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TickError {
-    /// The database cannot be asked.
-    #[error(transparent)]
-    Database(#[from] DatabaseError),
-    /// The chain cannot be asked.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// What is sold cannot be read.
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-}
-
-impl From<OutboxError> for TickError {
-    fn from(error: OutboxError) -> Self {
-        match error {
-            OutboxError::Database(error) => Self::Database(error),
-            OutboxError::Chain(error) => Self::Chain(error),
-        }
-    }
-}
-
-impl TickError {
-    /// Whether the provider served nothing. An answer that someone made too long says nothing about the provider.
-    const fn is_unserved(&self) -> bool {
-        matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
-    }
-}
 
 /// What one tick did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -198,8 +158,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
     /// Reads what is new and does what is due, as far as the calls reach.
     ///
     /// # Errors
-    /// What could not be asked, where nothing can be done without it.
-    pub async fn tick(&self) -> Result<Report, TickError> {
+    /// What could not be asked, where nothing can be done without it. What was written stays; the next tick goes on.
+    pub async fn tick(&self) -> Result<Report, PortError> {
         Tick::run(self).await
     }
 }

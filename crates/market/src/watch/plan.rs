@@ -8,12 +8,12 @@ use escrow::{Action, Datum, State, result::result_hash, rules::Timing};
 use sql::{Database, DatabaseError, Statement, exactly};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::{Tick, View},
     decide::{EscrowFacts, NextStep, decide},
     due::{self, Due, Owed},
 };
-use crate::contents::Contents;
+use crate::{contents::Contents, port_error::PortError};
 
 /// Escrows that one tick acts on at most: more than its calls reach.
 const MAX_JUDGED: usize = 96;
@@ -110,7 +110,7 @@ fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> 
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Reads what is due, and plans what to do about it.
-    pub(super) async fn plan(&mut self) -> Result<Plan, TickError> {
+    pub(super) async fn plan(&mut self) -> Result<Plan, PortError> {
         let reads = vec![due::due(self.view.clock, 0), due::owed()];
         let [due, owed] = exactly(self.ports.database.batch(reads).await?)?;
         let (due, owed): (Vec<Due>, Vec<Owed>) = (due.all_json()?, owed.all_json()?);
@@ -125,7 +125,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Judges what is due, page after page, until there is as much to do as one tick may reach. What only waits is put
     /// aside at once; what of it may have been spent meanwhile is handed back.
-    async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), TickError> {
+    async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), PortError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
         let most = MAX_JUDGED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
         // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
@@ -174,7 +174,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// What to do with one escrow; `None` where that depends on what was sold, which may not be read now.
-    pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, TickError> {
+    pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
         let facts = EscrowFacts {
@@ -207,7 +207,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// The hash of what was delivered, as a result of this lock.
-    async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, TickError> {
+    async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, PortError> {
         if due.delivered.is_some() || !reads {
             return Ok(due.delivered);
         }

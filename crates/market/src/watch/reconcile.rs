@@ -6,7 +6,7 @@ use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, mark_block_on_chai
 use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::{CALLS_KEPT, Tick},
     foreign_steps::RecheckedStep,
     stored::SeenBlock,
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     contents::Contents,
     escrow_steps::{Found, Spending},
+    port_error::PortError,
 };
 
 /// Blocks with own entries that one tick checks after a rollback, and entries in those that it removed.
@@ -30,7 +31,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         blocks: Vec<SeenBlock>,
         steps: Vec<RecheckedStep>,
         open: Vec<Entry>,
-    ) -> Result<(), TickError> {
+    ) -> Result<(), PortError> {
         self.reconcile_entries(actions).await?;
         self.recheck_steps(steps).await;
         let gone = self.entries_of_removed_blocks(blocks).await?;
@@ -39,7 +40,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// The own entries in those of these blocks that a rollback removed. Entries in the others need no check.
-    async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, TickError> {
+    async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, PortError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
             if self.calls_left() <= CALLS_KEPT {
@@ -67,7 +68,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Reconciles entries. One that cannot be checked or changed delays no other: anyone can submit payments.
-    async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), TickError> {
+    async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), PortError> {
         let mut found = Vec::new();
         let mut unserved = 0_u32;
         for entry in &mut entries {
@@ -88,13 +89,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Reconciles one entry: what it did to escrows, if it is in a block. An unconfirmed action that conflicts with a block is
     /// not submitted again: no node would take it.
-    async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, TickError> {
+    async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, PortError> {
         let (decision, found) = self.observe(entry).await?;
         if entry.state.is_open() && acts_on_escrows(entry.kind) {
             match self.is_superseded(&entry.tx).await {
                 Ok(true) => return Ok(None),
                 Ok(false) => {}
-                Err(error @ TickError::Database(_)) => return Err(error),
+                Err(error @ PortError::Database(_)) => return Err(error),
                 // The provider does not say so: a node may still take it.
                 Err(error) => self.report.note(&entry.tx, &error),
             }
@@ -107,7 +108,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Whether a block has another transaction that spends an escrow of this unconfirmed action. Then that one is recorded, and
     /// the action given up: it would keep all its escrows reserved until its validity ends.
-    async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, TickError> {
+    async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
         // A conflict that was found before may have given this one up, too.
         let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
@@ -124,7 +125,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
                 // One that cannot be followed does not stop the others.
-                Err(error @ TickError::Chain(_)) => unserved = Some(error),
+                Err(error @ PortError::Chain(_)) => unserved = Some(error),
                 Err(error) => return Err(error),
             }
         }
@@ -133,7 +134,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Asks the chain about one entry, without submitting it again. What was decided, and what it did to escrows if it is in a
     /// block.
-    pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), TickError> {
+    pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), PortError> {
         let was = entry.state;
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
         match &decision {
@@ -160,7 +161,7 @@ pub(super) fn blocks_to_recheck() -> Statement {
 }
 
 /// What an own action in a block did; `None` for what touches no escrow.
-pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, TickError> {
+pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, PortError> {
     if !acts_on_escrows(entry.kind) {
         return Ok(None);
     }

@@ -18,12 +18,12 @@ use cardano::{
     tx::{SignedTx, TransactionUtxos},
 };
 use escrow::{Deployment, plan::Escrow};
-use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, TransitionHook, change, write_down};
+use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
-use super::{ArbiterClient, Keys, Ledger, TickError, context::Tick};
+use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
     account::{self, Account},
     catalogue::{self, ListingTerms},
@@ -31,8 +31,8 @@ use crate::{
     claim::NewPayment,
     contents::Contents,
     listing::{DeliveryMode, ListingId},
-    subject,
-    transitions::Transitions,
+    port_error::PortError,
+    subject, transitions,
 };
 
 /// How long after a restore the chain may still take what was sent before it, in ms: no payment is valid for longer.
@@ -116,7 +116,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Reads one wallet, page after page. Its place is written down after each. Whether something was recorded.
-    async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, TickError> {
+    async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, PortError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
         let end = unread.restored.saturating_add(STILL_VALID_MS);
@@ -158,7 +158,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// The statements that record the payment of a transaction that this wallet signed. There are none where it made no
     /// payment here, its scripts failed, or it cannot be read.
-    async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, TickError> {
+    async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, PortError> {
         let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,
             Ok(None) => return Err(ChainError::Unavailable(format!("no bytes of {tx}")).into()),
@@ -208,7 +208,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         utxos: &TransactionUtxos,
         (cbor, valid_until): (&[u8], u64),
         block: &Inclusion,
-    ) -> Result<Vec<Statement>, TickError> {
+    ) -> Result<Vec<Statement>, PortError> {
         let reads = vec![catalogue::terms(listing), account::by_wallet(wallet)];
         let [terms, account] = exactly(self.ports.database.batch(reads).await?)?;
         let (terms, account): (Option<ListingTerms>, Option<Account>) = (terms.first_json()?, account.first_json()?);
@@ -265,7 +265,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
         let decision = Decision::Include(*block);
         statements.extend(change(&entry, &decision));
-        statements.extend(Transitions.statements(&entry, &decision)?);
+        statements.extend(transitions::statements(&entry, &decision)?);
         Ok(statements)
     }
 }

@@ -9,7 +9,7 @@ use outbox::recheck;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, TickError,
+    ArbiterClient, Keys, Ledger,
     context::Tick,
     due,
     foreign_steps::{self, RecheckedStep},
@@ -17,7 +17,7 @@ use super::{
     reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
 };
-use crate::{chain_state, contents::Contents};
+use crate::{chain_state, contents::Contents, port_error::PortError};
 
 /// Blocks that are checked, going back in growing steps, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
@@ -37,7 +37,7 @@ pub(super) struct Synced {
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Undoes a rollback and notes the newest block, before anything is written that depends on it. `None` where this tick
     /// must not go on.
-    pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Synced>, TickError> {
+    pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.ports.now) / 1_000;
@@ -53,7 +53,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Notes the newest block; `None` where another tick undid a rollback, or saw another block, meanwhile.
-    async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, TickError> {
+    async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
         let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
@@ -89,7 +89,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
     /// A provider that is behind what was seen before is not believed until it has caught up.
-    async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, TickError> {
+    async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, PortError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
             return Ok(true);
@@ -112,7 +112,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// Whether the chain has a block: not where a node shows another of its height. One that shows none is behind.
-    pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, TickError> {
+    pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
         }
@@ -123,7 +123,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// The height of the newest known block that still exists. It is 0 where few are known, and `None` where so many
     /// are gone that it cannot be a rollback.
-    async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, TickError> {
+    async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, PortError> {
         let known = statement!(
             "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
              ORDER BY height DESC LIMIT 256",
@@ -143,7 +143,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Undoes what came after a block; `false` where another tick does so. The stored progress is set back first, so that
     /// nothing found before is written any more.
-    async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, TickError> {
+    async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, PortError> {
         if self.ports.database.run(stored.go_back(fork)).await?.first().is_none() {
             return Ok(false);
         }

@@ -6,20 +6,20 @@ use cardano::keys::SigningKey;
 use sql::Database;
 
 use super::{
-    ArbiterClient, Keys, Ledger, Report, TickError, Watch,
+    ArbiterClient, Keys, Ledger, Report, Watch,
     context::{Tick, View},
     plan::Plan,
     stored::Stored,
     sync::Synced,
 };
-use crate::contents::Contents;
+use crate::{contents::Contents, port_error::PortError};
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
     /// The whole tick.
     ///
     /// # Errors
     /// What could not be asked, where nothing can be done without it.
-    pub async fn run(ports: &'a Watch<'a, D, C, K, S, A>) -> Result<Report, TickError> {
+    pub async fn run(ports: &'a Watch<'a, D, C, K, S, A>) -> Result<Report, PortError> {
         let stored = Stored::load(ports.database).await?;
         let tip = ports.chain.tip().await?;
         let clock = ports.lead.clock(tip.time_ms, ports.now);
@@ -45,7 +45,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(report)
     }
 
-    async fn run_parts(&mut self, synced: Synced) -> Result<(), TickError> {
+    async fn run_parts(&mut self, synced: Synced) -> Result<(), PortError> {
         let Synced { stored: Stored { actions, open, unread, next, has_unread_wallets, .. }, blocks, steps } = synced;
         self.reconcile(actions, blocks, steps, open).await?;
         if let Some(deployment) = self.ports.deployment {
@@ -62,7 +62,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     /// Plans and acts, and looks whether what only waits was spent meanwhile.
-    async fn plan_and_act(&mut self, deployment: &escrow::Deployment) -> Result<(), TickError> {
+    async fn plan_and_act(&mut self, deployment: &escrow::Deployment) -> Result<(), PortError> {
         let Plan { tasks, needs, waiting } = self.plan().await?;
         // Read anew where this plan needs more than an earlier one of this tick.
         self.wallet = None;

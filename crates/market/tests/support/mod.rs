@@ -27,9 +27,9 @@ use market::{
     contents::InDatabase,
     headroom::StorageHeadroom,
     listing::{DeliveryMode, NewListing},
-    transitions::Transitions,
+    transitions,
 };
-use outbox::{Decision, Entry, Provenance, TransitionHook};
+use outbox::{Decision, Entry, Provenance};
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -226,7 +226,7 @@ pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
 pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements: Vec<_> = outbox::change(&entry, step).into_iter().collect();
-    statements.extend(Transitions.statements(&entry, step).unwrap());
+    statements.extend(transitions::statements(&entry, step).unwrap());
     block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
 

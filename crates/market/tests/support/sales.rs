@@ -17,14 +17,14 @@ use escrow::{
     rules::{Effect, Rule},
 };
 use market::{
-    ListingId,
+    ListingId, PortError,
     chain_state::Lead,
     claim::{Claim, NewPayment},
     contents::InDatabase,
     fees::creator_share,
     listing::DeliveryMode,
     result_poster::{PostError, ResultPoster, Seller},
-    watch::{ArbiterClient, Dispute, Keys, Report, ServiceWallet, TickError, Watch},
+    watch::{ArbiterClient, Dispute, Keys, Report, ServiceWallet, Watch},
 };
 use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
@@ -302,11 +302,11 @@ impl Sales {
     }
 
     /// A tick that may be killed.
-    pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
+    pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, PortError> {
         self.watch(database, now)
     }
 
-    fn watch(&self, database: &impl Database, now: Millis) -> Result<Report, TickError> {
+    fn watch(&self, database: &impl Database, now: Millis) -> Result<Report, PortError> {
         let before = self.ledger.calls.replace(0);
         let watch = Watch {
             database,

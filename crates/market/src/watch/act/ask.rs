@@ -7,8 +7,9 @@ use sql::Database;
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
+    port_error::PortError,
     watch::{
-        ArbiterClient, Dispute, Keys, Ledger, TickError,
+        ArbiterClient, Dispute, Keys, Ledger,
         context::Tick,
         decide::NextStep,
         due::{self, Due},
@@ -24,14 +25,14 @@ const NO_VERDICT: &str = "no_verdict";
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Asks, unless the dispute is settled: then what is due next. As long as nothing is proven, it is asked again only after
     /// the time for evidence.
-    pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, TickError> {
+    pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due = &judged.due;
         let purchase = due.purchase;
         if due.may_be_gone(self.view.read_to) {
             match self.follow(&due.utxo).await {
                 Ok(Spending::SpentBy(_)) => return self.next_of(judged).await,
                 Ok(Spending::Unspent | Spending::Unknown) => {}
-                Err(error @ (TickError::Database(_) | TickError::Chain(ChainError::BudgetExhausted))) => {
+                Err(error @ (PortError::Database(_) | PortError::Chain(ChainError::BudgetExhausted))) => {
                     return Err(error);
                 }
                 Err(error) => self.report.note(&purchase, &error),
@@ -61,7 +62,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// What there is to do now on an escrow that went on.
-    async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, TickError> {
+    async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due: Vec<Due> = self.ports.database.run(due::due(self.view.clock, 0)).await?.all_json()?;
         let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };
         let Some((step, result)) = self.judge(&due, true).await? else { return Ok(vec![]) };

@@ -20,10 +20,10 @@ use sql::Database;
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
+    port_error::PortError,
     result_poster::purpose,
     watch::{
-        ArbiterClient, Keys, Ledger, TickError, context::Tick, decide::NextStep, due, plan::Judged,
-        seller_wallet::SellerWallet,
+        ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged, seller_wallet::SellerWallet,
     },
 };
 
@@ -45,7 +45,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         cases: Vec<Judged>,
         key: &SigningKey,
         platform: &mut SellerWallet,
-    ) -> Result<Vec<Vec<Judged>>, TickError> {
+    ) -> Result<Vec<Vec<Judged>>, PortError> {
         let planned = self.plan_all(deployment, cases, platform).await?;
         let Some(first) = planned.first() else { return Ok(vec![]) };
         let Some((kind, _)) = step(&first.judged) else { return Ok(vec![]) };
@@ -89,7 +89,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     /// An action may fail because another step of the escrow came first: then that is recorded, and what follows is due.
-    async fn fail(&mut self, judged: &Judged, error: &DraftError) -> Result<(), TickError> {
+    async fn fail(&mut self, judged: &Judged, error: &DraftError) -> Result<(), PortError> {
         if matches!(error, DraftError::Refused(_)) {
             match self.follow(&judged.due.utxo).await {
                 Ok(Spending::SpentBy(_)) => {
@@ -98,7 +98,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
                 // Others decide how long this answer is: the rest of the tick goes on.
-                Err(TickError::Chain(
+                Err(PortError::Chain(
                     why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
                 )) => self.report.note(&judged.due.purchase, &why),
                 Err(error) => return Err(error),
@@ -112,7 +112,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         cases: Vec<Judged>,
         platform: &SellerWallet,
-    ) -> Result<Vec<Planned>, TickError> {
+    ) -> Result<Vec<Planned>, PortError> {
         let made = cases.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
         let made = self.ports.database.batch(made).await?;
         let time = ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock };
@@ -139,7 +139,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         judged: &Judged,
         made: Option<Entry>,
-    ) -> Result<Option<Escrow>, TickError> {
+    ) -> Result<Option<Escrow>, PortError> {
         let utxo = judged.due.utxo;
         let cbor = match made {
             Some(entry) if !entry.cbor.is_empty() => Some(entry.cbor),

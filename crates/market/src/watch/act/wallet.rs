@@ -9,8 +9,9 @@ use sql::Database;
 use crate::{
     contents::Contents,
     platform::{free_outputs, pays_alone},
+    port_error::PortError,
     watch::{
-        ArbiterClient, Keys, Ledger, TickError,
+        ArbiterClient, Keys, Ledger,
         context::Tick,
         seller_wallet::{SellerWallet, is_named},
     },
@@ -18,7 +19,7 @@ use crate::{
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// The platform's wallet with as much as is needed, or all that it may spend now: read once in a tick.
-    pub(super) async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<SellerWallet, TickError> {
+    pub(super) async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<SellerWallet, PortError> {
         if let Some(known) = self.wallet.take() {
             return Ok(known);
         }
@@ -45,7 +46,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         draft: &Draft,
         change: &[Utxo],
         platform: &mut SellerWallet,
-    ) -> Result<Option<String>, TickError> {
+    ) -> Result<Option<String>, PortError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
         let Some((entry, refused)) = self.write_and_submit(draft, &platform.snapshot).await? else {
@@ -68,7 +69,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         draft: &Draft,
         known: &WalletSnapshot,
-    ) -> Result<Option<(Entry, Option<String>)>, TickError> {
+    ) -> Result<Option<(Entry, Option<String>)>, PortError> {
         let names: Vec<String> = draft.acts_on.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
             [] => draft.kind.name().to_owned(),

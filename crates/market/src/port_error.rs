@@ -1,0 +1,50 @@
+//! A port that cannot be asked now.
+
+use cardano::chain::ChainError;
+use outbox::OutboxError;
+use sql::DatabaseError;
+
+use crate::contents::ContentsError;
+
+/// The database, the chain or the store of contents cannot be asked. Never the user's fault: the same call may succeed
+/// later.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PortError {
+    /// The database cannot be asked.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The chain cannot be asked.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// What is sold cannot be read or kept.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+}
+
+impl PortError {
+    /// Whether the provider served nothing. An answer that someone made too long says nothing about the provider.
+    pub(crate) const fn is_unserved(&self) -> bool {
+        matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
+    }
+}
+
+impl From<OutboxError> for PortError {
+    fn from(error: OutboxError) -> Self {
+        match error {
+            OutboxError::Database(error) => Self::Database(error),
+            OutboxError::Chain(error) => Self::Chain(error),
+        }
+    }
+}
+
+/// Lets `?` turn each of these causes into an error that is made of another one.
+macro_rules! from_by_way_of {
+    ($error:ty, $way:ty: $($cause:ty),+) => {$(
+        impl From<$cause> for $error {
+            fn from(cause: $cause) -> Self {
+                Self::from(<$way>::from(cause))
+            }
+        }
+    )+};
+}
+pub(crate) use from_by_way_of;
