@@ -26,19 +26,18 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
         let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
         wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
     }
-    let (open_escrows, oldest_deadline) = stored.open();
     let status = ServiceStatus {
         version: app.version(),
         at: now,
         last_tick: stored.last_tick(),
-        newest_block: stored.newest_block(),
-        open_escrows,
-        oldest_deadline,
+        newest_block: stored.newest_block,
+        open_escrows: stored.open_escrows,
+        oldest_deadline: stored.oldest_deadline,
         provider_calls: ProviderCalls {
             project: chain.calls_on_day_of(now).await.ok().flatten(),
             watcher: stored.watcher_calls(),
         },
-        restore: stored.restore(),
+        restore: stored.restore,
         alarms: stored.alarms(&wallets, settings.lead, now),
         wallets,
     };

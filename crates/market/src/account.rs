@@ -420,7 +420,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
             "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
         ))
     );
-    let listings = catalogue::newest(&format!("seller_address = {SESSION_OWNER}"));
+    let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"));
     let figures = catalogue::seller_figures(SESSION_OWNER);
     let [account, spent, purchases, listings, figures] = exactly(
         db.batch(vec![
@@ -440,7 +440,7 @@ pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Opti
         account,
         spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
         purchases: format!("[{}]", purchases.rows.join(",")),
-        listings: catalogue::joined(&listings.rows)?.json,
+        listings: catalogue::newest::page(&listings)?.json,
         figures: figures.first().unwrap_or(catalogue::NO_FIGURES).to_owned(),
     }))
 }

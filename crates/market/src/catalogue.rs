@@ -15,7 +15,7 @@ use x402_cardano::method::Sale;
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
 pub mod discovery;
-mod newest;
+pub(crate) mod newest;
 mod page;
 mod store;
 pub mod take_off;
@@ -51,32 +51,6 @@ const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' |
     ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
 
-/// SQL that reads the newest listings for which a condition holds, in chunks: `cursor json`, the cursor `-` on all but
-/// the last chunk, and there too where nothing is left. Where the last one is, is found by the lengths of the cards alone:
-/// their JSON is made once, and never sorted.
-pub(crate) fn newest(condition: &str) -> String {
-    let shown = format!("hidden_at_ms IS NULL AND {condition}");
-    format!(
-        "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
-             sum(octet_length(card) + {FIGURES_BYTES}) OVER (ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS bytes \
-             FROM (SELECT seq, card FROM listings WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
-           WHERE bytes <= {MAX_WHOLE_BYTES}) \
-         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < last) \
-           THEN last || '.' || last ELSE '-' END || ' ' || group_concat(json, ',' ORDER BY seq DESC) \
-         FROM (SELECT seq, last, {LISTING_JSON} AS json FROM ending CROSS JOIN {LISTINGS} WHERE {shown} AND seq >= last) \
-         GROUP BY seq / {CHUNK} ORDER BY min(seq) DESC"
-    )
-}
-
-/// What [`newest`] read, as one page.
-pub(crate) fn joined(chunks: &[String]) -> Result<Page, DatabaseError> {
-    let malformed = || DatabaseError("a chunk of the catalogue has no cursor".into());
-    let chunks: Option<Vec<(&str, &str)>> = chunks.iter().map(|chunk| chunk.split_once(' ')).collect();
-    let chunks = chunks.ok_or_else(malformed)?;
-    let next = chunks.last().map(|(cursor, _)| *cursor).filter(|cursor| *cursor != "-").map(str::to_owned);
-    Ok(Page { json: format!("[{}]", chunks.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
-}
-
 /// One listing as JSON.
 ///
 /// # Errors
@@ -94,7 +68,7 @@ pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, D
 /// The database cannot be asked.
 pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let address = address.to_string();
-    let listings = newest("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
+    let listings = newest::matching("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
     let [listings, seller] = exactly(
         db.batch(vec![
             statement!(listings, address.as_str(), after.map(|cursor| cursor.seq)),
@@ -102,7 +76,7 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
         ])
         .await?,
     )?;
-    let Page { json, next } = joined(&listings.rows)?;
+    let Page { json, next } = newest::page(&listings)?;
     let figures = seller.first().unwrap_or(NO_FIGURES);
     Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next })
 }

@@ -115,14 +115,6 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// What a transaction changes.
-#[derive(Default)]
-struct Changes {
-    statements: Vec<Statement>,
-    /// Outbox entries that spend the same inputs: no block will have them.
-    superseded: Vec<TxHash>,
-}
-
 impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Whether this tip's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
     /// show another block of the tip's height.
@@ -205,34 +197,22 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             }
         }
         for found in &found {
-            let changes = self.changes(found, &mut open, &mut steps.recorded);
-            steps.superseded.extend(changes.superseded.into_iter().map(|tx| (tx, found.utxos.id)));
-            if !changes.statements.is_empty() {
-                steps.statements.push(changes.statements);
+            let spent: Vec<OpenEscrow> = found.utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
+            let (mut payouts, mut statements) = (Payouts::of(&found.utxos.made), vec![]);
+            for watched in spent {
+                steps.recorded.steps = steps.recorded.steps.saturating_add(1);
+                let superseded = watched.spender.filter(|tx| *tx != found.utxos.id);
+                steps.superseded.extend(superseded.map(|tx| (tx, found.utxos.id)));
+                let (statement, next) = self.step_from(watched, found, &mut payouts, &mut steps.recorded);
+                statements.push(statement);
+                // One that continues replaces itself.
+                open.extend(next.map(|next| (next.escrow.utxo.reference, next)));
+            }
+            if !statements.is_empty() {
+                steps.statements.push(statements);
             }
         }
         Ok(steps)
-    }
-
-    /// What one transaction changes; escrows that continue replace themselves in `open`.
-    fn changes(&self, found: &Found, open: &mut BTreeMap<TxRef, OpenEscrow>, recorded: &mut Recorded) -> Changes {
-        let utxos = &found.utxos;
-        let spent: Vec<OpenEscrow> = utxos.spent.iter().filter_map(|input| open.remove(input)).collect();
-        let mut changes = Changes::default();
-        if spent.is_empty() {
-            return changes;
-        }
-        let mut payouts = Payouts::of(&utxos.made);
-        for watched in spent {
-            recorded.steps = recorded.steps.saturating_add(1);
-            changes.superseded.extend(watched.spender.filter(|tx| *tx != utxos.id));
-            let (step, next) = self.step_from(watched, found, &mut payouts, recorded);
-            changes.statements.push(step);
-            if let Some(next) = next {
-                open.insert(next.escrow.utxo.reference, next);
-            }
-        }
-        changes
     }
 
     /// What a transaction made of an escrow that it spent: the statement, and the escrow where it continues.
@@ -247,9 +227,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         match watched.escrow.spent_into(&found.utxos.made) {
             Spent::Continues(next) => {
                 let next = OpenEscrow { escrow: *next, spender: None, ..watched };
-                let status = Status::from(next.escrow.datum.state);
-                let step = Step { old, utxo: Some(next.escrow.utxo.reference), status, creator_paid: false };
-                (self.step(&next, found, &step), Some(next))
+                (self.step(&next, found, &old, (Status::from(next.escrow.datum.state), false)), Some(next))
             }
             Spent::Ended(ending) => {
                 let datum = &watched.escrow.datum;
@@ -264,16 +242,22 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 let creator_paid = ending == Ending::Withdrawn
                     && watched.share > Lovelace::ZERO
                     && payouts.take_output(&watched.creator, watched.share);
-                let step = Step { old, utxo: None, status: Status::from(ending), creator_paid };
-                (self.step(&watched, found, &step), None)
+                (self.step(&watched, found, &old, (Status::from(ending), creator_paid)), None)
             }
         }
     }
 
-    /// The statement that adds a step, where the escrow is still what was spent, and no rollback was undone meanwhile. An own
-    /// entry says in which block it is.
-    fn step(&self, after: &OpenEscrow, found: &Found, step: &Step) -> Statement {
-        let datum = &after.escrow.datum;
+    /// The statement that adds a step from this output, where the escrow is still that, and no rollback was undone meanwhile.
+    /// With the status after it, and whether it paid the creator. An own entry says in which block it is.
+    fn step(
+        &self,
+        after: &OpenEscrow,
+        found: &Found,
+        from: &TxRef,
+        (status, creator_paid): (Status, bool),
+    ) -> Statement {
+        let Escrow { utxo, datum } = &after.escrow;
+        let continues_as = Some(utxo.reference).filter(|now| now != from);
         statement!(
             format!(
                 "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
@@ -289,26 +273,16 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             found.utxos.id,
             found.height,
             found.time_ms,
-            step.status.name(),
-            step.utxo,
+            status.name(),
+            continues_as,
             hex::encode(datum.to_cbor()),
-            after.escrow.utxo.value.lovelace,
+            utxo.value.lovelace,
             datum.has_result().then(|| hex::encode(&datum.result_hash)),
-            step.creator_paid,
-            step.old,
+            creator_paid,
+            from,
             self.rollbacks,
         )
     }
-}
-
-/// A step to be written.
-struct Step {
-    /// The output that it spent.
-    old: TxRef,
-    /// The output that it made, where the escrow continues.
-    utxo: Option<TxRef>,
-    status: Status,
-    creator_paid: bool,
 }
 
 /// The plain outputs of a transaction, each of which pays one creator for one sale.

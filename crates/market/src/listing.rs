@@ -9,11 +9,11 @@ use std::{fmt, str::FromStr};
 pub use api_types::{CATEGORIES, DeliveryMode, MAX_CONTENT_BYTES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use ulid::Ulid;
 use url::Url;
 
-use draft::{ListingDraft, Text, Texts};
+use draft::{ListingDraft, optional, required};
 
 /// The least price of any listing.
 pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
@@ -103,6 +103,10 @@ impl Modes {
     }
 }
 
+/// Most bytes of a character in UTF-8.
+const UTF8: usize = 4;
+/// Bytes of the fields that are short by their rules: numbers, addresses, names.
+const SHORT: usize = 256;
 /// File endings of a preview.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 
@@ -160,7 +164,7 @@ impl NewListing {
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
         let description =
             text(draft.description, "description", MAX_DESCRIPTION, |c| c.is_control() && !matches!(c, '\n' | '\t'))?;
-        let signed_price = draft.price_lovelace.required("priceLovelace", "is not an amount of lovelace")?;
+        let signed_price = required(draft.price_lovelace, "priceLovelace", SHORT, "is not an amount of lovelace")?;
         let price = price(&signed_price)?;
         let seller = match seller {
             Some(owner) => owner,
@@ -173,7 +177,7 @@ impl NewListing {
         if modes.protected && price < MIN_PROTECTED_PRICE {
             return invalid("priceLovelace", format!("must be at least {MIN_PROTECTED_PRICE} to offer protected"));
         }
-        let content = draft.content.required("content", &content_too_long().rule)?;
+        let content = required(draft.content, "content", MAX_CONTENT_BYTES, &content_too_long().rule)?;
         if content.is_empty() {
             return invalid("content", "must not be empty");
         }
@@ -234,14 +238,14 @@ const fn overrides_direction(c: char) -> bool {
 }
 
 /// A text that is shown to others: of 1 to `most` characters, none of which is invisible.
-fn text<const MAX: usize>(
-    sent: Text<MAX>,
+fn text(
+    sent: Option<&RawValue>,
     field: &'static str,
     most: usize,
     refused: impl Fn(char) -> bool,
 ) -> Result<String, InvalidField> {
     let length = format!("must have 1 to {most} characters");
-    let text = sent.required(field, &length)?;
+    let text = required(sent, field, most.saturating_mul(UTF8), &length)?;
     if !(1..=most).contains(&text.chars().count()) {
         return invalid(field, length);
     }
@@ -255,42 +259,28 @@ fn price(text: &str) -> Result<Lovelace, InvalidField> {
     text.parse().or_else(|error: cardano::money::LovelaceError| invalid("priceLovelace", error.to_string()))
 }
 
-fn seller_address<const MAX: usize>(sent: Text<MAX>) -> Result<Address, InvalidField> {
+fn seller_address(sent: Option<&RawValue>) -> Result<Address, InvalidField> {
     const FIELD: &str = "sellerAddress";
-    let text = sent.required(FIELD, "is not an address")?;
+    let text = required(sent, FIELD, SHORT, "is not an address")?;
     text.parse().or_else(|error: cardano::address::AddressError| invalid(FIELD, error.to_string()))
 }
 
-fn modes(sent: Texts) -> Result<Modes, InvalidField> {
-    const RULE: &str = "must be a list of \"instant\", \"protected\" or both, each once";
-    let Texts(Some(items)) = sent else {
-        return invalid("modes", RULE);
-    };
-    let mut modes = Modes { instant: false, protected: false };
-    for item in items {
-        let mode = match item {
-            Text::Here(text) => text.parse().ok(),
-            Text::Missing | Text::OtherType | Text::TooLong => None,
-        };
-        let offered = match mode {
-            Some(DeliveryMode::Instant) => &mut modes.instant,
-            Some(DeliveryMode::Protected) => &mut modes.protected,
-            None => return invalid("modes", RULE),
-        };
-        if std::mem::replace(offered, true) {
-            return invalid("modes", RULE);
-        }
+fn modes(sent: Option<&RawValue>) -> Result<Modes, InvalidField> {
+    let json = sent.map(RawValue::get).filter(|json| json.len() <= SHORT);
+    let listed: Vec<DeliveryMode> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+    let once = |mode| listed.iter().filter(|listed| **listed == mode).count() == 1;
+    let modes = Modes { instant: once(DeliveryMode::Instant), protected: once(DeliveryMode::Protected) };
+    if listed.is_empty() || modes.list().len() != listed.len() {
+        return invalid("modes", "must be a list of \"instant\", \"protected\" or both, each once");
     }
-    if modes.instant || modes.protected { Ok(modes) } else { invalid("modes", RULE) }
+    Ok(modes)
 }
 
 /// The URL as its standard writes it, so that a page that shows it meets no character that ends an attribute or a line.
-fn preview<const MAX: usize>(sent: Text<MAX>) -> Result<Option<String>, InvalidField> {
+fn preview(sent: Option<&RawValue>) -> Result<Option<String>, InvalidField> {
     const FIELD: &str = "previewMedia";
     const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";
-    let Some(text) = sent.optional(FIELD, RULE)? else {
-        return Ok(None);
-    };
+    let Some(text) = optional(sent, FIELD, MAX_PREVIEW_URL, RULE)? else { return Ok(None) };
     // Parsers pass on a percent sign that encodes nothing, and strict readers refuse the URL for it (RFC 3986, 2.1).
     let encodes = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     let (Ok(url), true) = (Url::parse(&text), text.split('%').skip(1).all(encodes)) else {
@@ -309,11 +299,9 @@ fn preview<const MAX: usize>(sent: Text<MAX>) -> Result<Option<String>, InvalidF
     }
 }
 
-fn category<const MAX: usize>(sent: Text<MAX>) -> Result<Option<&'static str>, InvalidField> {
+fn category(sent: Option<&RawValue>) -> Result<Option<&'static str>, InvalidField> {
     let rule = format!("must be one of {}", CATEGORIES.join(", "));
-    let Some(text) = sent.optional("category", &rule)? else {
-        return Ok(None);
-    };
+    let Some(text) = optional(sent, "category", SHORT, &rule)? else { return Ok(None) };
     match CATEGORIES.into_iter().find(|category| *category == text) {
         Some(category) => Ok(Some(category)),
         None => invalid("category", rule),

@@ -47,10 +47,14 @@ pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement 
 #[serde(rename_all = "camelCase")]
 pub struct StoredStatus {
     tick: Option<Tick>,
-    block: Option<Block>,
-    open: u64,
-    deadline: Option<Deadline>,
-    restore: Option<Restoring>,
+    /// The newest known block.
+    pub newest_block: Option<KnownBlock>,
+    /// Escrows that are open.
+    pub open_escrows: u64,
+    /// The deadline that comes first among them.
+    pub oldest_deadline: Option<OpenDeadline>,
+    /// What is still read after a restore.
+    pub restore: Option<Restoring>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -60,19 +64,6 @@ struct Tick {
     outcome: TickOutcome,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-struct Block {
-    height: u64,
-    at: Millis,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-struct Deadline {
-    purchase: cardano::TxHash,
-    status: crate::purchase::Status,
-    at: Millis,
-}
-
 /// The statement that reads it at this time, POSIX ms.
 #[must_use]
 pub fn read(now: Millis) -> Statement {
@@ -80,9 +71,10 @@ pub fn read(now: Millis) -> Statement {
         "SELECT json_object( \
            'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'outcome', json(outcome)) \
              FROM last_tick WHERE id = 1)), \
-           'block', json((SELECT json_object('height', tip_height, 'at', tip_time_ms) FROM chain_state WHERE id = 1)), \
-           'open', (SELECT count(*) FROM escrows WHERE utxo IS NOT NULL), \
-           'deadline', json((SELECT json_object('purchase', purchase_id, 'status', status, 'at', at) FROM ( \
+           'newestBlock', json((SELECT json_object('height', tip_height, 'at', CAST(tip_time_ms AS TEXT)) \
+             FROM chain_state WHERE id = 1)), \
+           'openEscrows', (SELECT count(*) FROM escrows WHERE utxo IS NOT NULL), \
+           'oldestDeadline', json((SELECT json_object('purchase', purchase_id, 'status', status, 'at', CAST(at AS TEXT)) FROM ( \
              SELECT e.purchase_id, p.status, CASE WHEN p.status IN ('FundsLocked', 'RefundRequested') THEN e.submit_result_ms \
                WHEN p.status = 'Disputed' THEN e.external_dispute_unlock_ms ELSE e.unlock_ms END AS at \
              FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.utxo IS NOT NULL ORDER BY at LIMIT 1))), \
@@ -107,29 +99,10 @@ impl StoredStatus {
         self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.outcome.notes.clone() })
     }
 
-    /// The newest known block.
-    #[must_use]
-    pub fn newest_block(&self) -> Option<KnownBlock> {
-        self.block.map(|Block { height, at }| KnownBlock { height, at })
-    }
-
-    /// Escrows that are open, and the deadline that comes first among them.
-    #[must_use]
-    pub fn open(&self) -> (u64, Option<OpenDeadline>) {
-        let deadline = self.deadline.map(|Deadline { purchase, status, at }| OpenDeadline { purchase, status, at });
-        (self.open, deadline)
-    }
-
     /// Outside calls of today's ticks.
     #[must_use]
     pub fn watcher_calls(&self) -> u64 {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
-    }
-
-    /// What is still read after a restore.
-    #[must_use]
-    pub const fn restore(&self) -> Option<Restoring> {
-        self.restore
     }
 
     /// What is wrong: as the last tick said, and what no tick can say.
@@ -147,7 +120,7 @@ impl StoredStatus {
             }
             Some(_) => {}
         }
-        if let Some(block) = self.block.filter(|block| lead.is_behind(block.at, now)) {
+        if let Some(block) = self.newest_block.filter(|block| lead.is_behind(block.at, now)) {
             alarms.push(format!("the newest known block is {} minutes old", minutes(block.at)));
         }
         for WalletBalance { name, address, balance_lovelace } in wallets {
@@ -170,9 +143,9 @@ mod tests {
     fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> StoredStatus {
         StoredStatus {
             tick: tick.map(|(at, outcome)| Tick { at, calls: 7, outcome }),
-            block: block.map(|at| Block { height: 5, at }),
-            open: 0,
-            deadline: None,
+            newest_block: block.map(|at| KnownBlock { height: 5, at }),
+            open_escrows: 0,
+            oldest_deadline: None,
             restore: None,
         }
     }

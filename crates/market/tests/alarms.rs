@@ -108,12 +108,12 @@ fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
         let told = block(sales.db.run(status::read(sales.now()))).unwrap();
         StoredStatus::of(&told).unwrap()
     };
-    assert_eq!(read().open(), (0, None));
+    assert_eq!((read().open_escrows, read().oldest_deadline), (0, None));
     assert_eq!(read().last_tick(), None);
     let lock = sales.sell(&person(11));
     sales.ticks(3);
     let deadlines = sales.escrow(&lock).datum.deadlines;
-    let (open, deadline) = read().open();
+    let StoredStatus { open_escrows: open, oldest_deadline: deadline, .. } = read();
     let deadline = deadline.unwrap();
     assert_eq!((open, deadline.purchase, deadline.at), (1, lock, deadlines.unlock));
     let told = TickOutcome { alarms: vec!["an alarm".into()], ..TickOutcome::default() };

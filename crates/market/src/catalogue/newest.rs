@@ -50,15 +50,8 @@ impl Newest {
     /// # Errors
     /// The database cannot be asked.
     pub async fn read(db: &impl Database) -> Result<Self, DatabaseError> {
-        let [state, chunks] = exactly(db.batch(vec![state(), read_all()]).await?)?;
-        let (mut listings, mut more) = (VecDeque::new(), false);
-        for chunk in &chunks.rows {
-            let (rest, chunk) = chunk.split_once(' ').ok_or_else(malformed)?;
-            more = rest == "+";
-            for item in chunk.split(SEPARATOR) {
-                listings.push_back(Kept::read(item)?);
-            }
-        }
+        let [state, chunks] = exactly(db.batch(vec![state(), statement!(matching("TRUE"))]).await?)?;
+        let (listings, more) = kept(&chunks)?;
         Ok(Self { state: state_of(&state)?, bytes: listings.iter().map(|kept| kept.bytes).sum(), listings, more })
     }
 
@@ -117,14 +110,7 @@ impl Newest {
     /// They as a page.
     #[must_use]
     pub fn page(&self) -> Page {
-        let mut json = String::with_capacity(self.listings.iter().map(|kept| kept.json.len().saturating_add(1)).sum());
-        for (index, kept) in self.listings.iter().enumerate() {
-            json.push(if index == 0 { '[' } else { ',' });
-            json.push_str(&kept.json);
-        }
-        json.push_str(if self.listings.is_empty() { "[]" } else { "]" });
-        let last = self.listings.back().filter(|_| self.more);
-        Page { json, next: last.map(|Kept { seq, .. }| format!("{seq}.{seq}")) }
+        page_of(&self.listings, self.more)
     }
 }
 
@@ -155,20 +141,47 @@ fn item() -> String {
     format!("listings.seq || ' ' || (octet_length(card) + {FIGURES_BYTES}) || ' ' || {LISTING_JSON}")
 }
 
-/// Reads the newest listings in chunks, `- items`, or `+ items` in the last chunk where older ones are left. Where the last
-/// listing is, is found by the lengths of the cards alone: their JSON is made once.
-fn read_all() -> Statement {
+/// SQL that reads the newest listings for which a condition holds, in chunks: `- items`, or `+ items` in the last chunk
+/// where older ones are left. Where the last listing is, is found by the lengths of the cards alone: their JSON is made once,
+/// and never sorted.
+pub(crate) fn matching(condition: &str) -> String {
     let item = item();
-    statement!(format!(
+    let shown = format!("hidden_at_ms IS NULL AND {condition}");
+    format!(
         "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
              sum(octet_length(card) + {FIGURES_BYTES}) OVER (ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS bytes \
-             FROM (SELECT seq, card FROM listings WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
+             FROM (SELECT seq, card FROM listings WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
            WHERE bytes <= {MAX_WHOLE_BYTES}) \
-         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE hidden_at_ms IS NULL AND seq < last) \
+         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < last) \
            THEN '+ ' ELSE '- ' END || group_concat(item, char(30) ORDER BY seq DESC) \
-         FROM (SELECT seq, last, {item} AS item FROM ending CROSS JOIN {LISTINGS} WHERE hidden_at_ms IS NULL AND seq >= last) \
+         FROM (SELECT seq, last, {item} AS item FROM ending CROSS JOIN {LISTINGS} WHERE {shown} AND seq >= last) \
          GROUP BY seq / {CHUNK} ORDER BY min(seq) DESC"
-    ))
+    )
+}
+
+/// What [`matching`] read, and whether older ones are left.
+fn kept(chunks: &Rows) -> Result<(VecDeque<Kept>, bool), DatabaseError> {
+    let (mut listings, mut more) = (VecDeque::new(), false);
+    for chunk in &chunks.rows {
+        let (rest, chunk) = chunk.split_once(' ').ok_or_else(malformed)?;
+        more = rest == "+";
+        for item in chunk.split(SEPARATOR) {
+            listings.push_back(Kept::read(item)?);
+        }
+    }
+    Ok((listings, more))
+}
+
+/// What [`matching`] read, as one page.
+pub(crate) fn page(chunks: &Rows) -> Result<Page, DatabaseError> {
+    let (listings, more) = kept(chunks)?;
+    Ok(page_of(&listings, more))
+}
+
+fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
+    let json: Vec<&str> = listings.iter().map(|kept| &*kept.json).collect();
+    let last = listings.back().filter(|_| more);
+    Page { json: format!("[{}]", json.join(",")), next: last.map(|Kept { seq, .. }| format!("{seq}.{seq}")) }
 }
 
 /// Reads what changed after this version among the listings from the oldest to the newest that are known, and what is newer,
