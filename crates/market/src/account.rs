@@ -85,11 +85,9 @@ impl std::fmt::Debug for Token {
 pub struct Account {
     /// The address signed in with, or [`DEMO_OWNER`].
     pub owner: String,
-    /// The service wallet's address.
     pub wallet_address: Address,
     /// The version of its derivation.
     pub key_version: u32,
-    /// Most per purchase.
     pub max_per_payment: Lovelace,
     /// Most per UTC day.
     pub daily_budget: Lovelace,
@@ -136,13 +134,10 @@ pub const MAX_SESSIONS_UNPAID: usize = 8;
 /// Why a sign-in fails.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSignedIn {
-    /// The challenge was answered before.
     #[error("this challenge was answered before: ask for a new one")]
     Answered,
-    /// The database has no room for another account.
     #[error("there is no room for a new account")]
     StorageFull,
-    /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
@@ -276,13 +271,10 @@ pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_m
 /// Limits out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
-    /// Per purchase.
     #[error("maxPerPaymentAda: must be a whole number from 1 to {MAX_PER_PAYMENT_ADA}")]
     PerPayment,
-    /// Per day.
     #[error("dailyBudgetAda: must be a whole number from maxPerPaymentAda to {MAX_DAILY_BUDGET_ADA}")]
     Daily,
-    /// For approval.
     #[error("askAboveAda: must be a whole number from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none")]
     AskAbove,
 }

@@ -52,7 +52,6 @@ pub struct Actions<'a, D, C, K> {
     pub chain: &'a C,
     /// What is sold: a result is the hash of it.
     pub contents: &'a K,
-    /// The contract.
     pub deployment: &'a Deployment,
     /// The wall clock, POSIX ms.
     pub now: Millis,
@@ -75,13 +74,10 @@ struct LockedPurchase {
 /// Why it cannot be told what is possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoEscrow {
-    /// No purchase has this id.
     #[error("no such purchase")]
     Unknown,
-    /// An instant purchase.
     #[error("this purchase was paid directly to the seller: nothing is locked, so nothing can be asked back here")]
     Instant,
-    /// An escrow of another contract than the one that is configured.
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
     /// It goes on and on, or its block is gone.
@@ -112,7 +108,6 @@ pub struct PossibleAction {
     pub window: Window,
     /// Where the chain's clock stands to it.
     pub timing: Timing,
-    /// About what it costs.
     pub fee: Option<Lovelace>,
     /// What it does, in a sentence.
     pub words: String,

@@ -113,17 +113,13 @@ pub(crate) fn seller_figures(address: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListingTerms {
-    /// The listing.
     pub id: ListingId,
     /// For the payment's description.
     pub title: String,
-    /// What it costs.
     pub price_lovelace: cardano::Lovelace,
-    /// Who sells it.
     pub seller_address: Address,
     /// What it commits to.
     pub content_hash: cardano::ContentHash,
-    /// How it may be bought.
     pub modes: Vec<DeliveryMode>,
     /// Whether the operator took it out of sale: its buyers keep it, others do not find it.
     pub hidden: bool,
@@ -173,23 +169,17 @@ pub fn titles(ids: &[&str]) -> Statement {
 /// Which listings a page shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only this category.
     pub category: Option<&'static str>,
-    /// Only what is offered in this mode.
     pub mode: Option<DeliveryMode>,
-    /// Only what this address sells.
     pub seller: Option<Address>,
     /// Words that title or description contain (the last may be a beginning, of which eight letters count).
     pub words: Option<String>,
     /// One of the words is enough.
     pub any_word: bool,
-    /// At most this price.
     pub max_price: Option<cardano::Lovelace>,
     /// At least this score, of sellers who have one.
     pub min_reputation: Option<u8>,
-    /// The order.
     pub sort: Sort,
-    /// At most this many.
     pub limit: Option<u32>,
     /// Continue after the page that gave this.
     pub cursor: Option<Cursor>,

@@ -22,7 +22,7 @@ mod settle;
 
 pub use buy::{Bought, Order};
 use cardano::{
-    ContentHash, Lovelace, TxHash,
+    ContentHash, TxHash,
     chain::{Chain, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
@@ -45,7 +45,6 @@ use crate::{
     catalogue::ListingTerms,
     claim::NewPayment,
     contents::Contents,
-    fees::creator_share,
     listing::DeliveryMode,
     payment::{self, MAX_CHECKED, PaymentRecord},
     release::Release,
@@ -59,17 +58,14 @@ pub type PaymentOption<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 pub struct Checkout<'a, D, C, V, Z, K> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// Signature checks.
     pub signatures: &'a V,
     /// The port that waits: tests pass time, workers sleep.
     pub sleep: &'a Z,
-    /// What is sold.
     pub contents: &'a K,
     /// The platform as seller of record, where protected sales are configured.
     pub seller: Option<Seller<'a>>,
     /// Whether the newest known block is too old for protected sales: none is paid for anew.
     pub behind: bool,
-    /// The payment methods that are configured.
     pub options: &'a [PaymentOption<'a>],
     /// The wall clock, POSIX ms.
     pub now: Millis,
@@ -120,14 +116,6 @@ pub async fn quote(
         });
     }
     Ok(offered)
-}
-
-/// What the creator gets of a sale under these terms: of an instant sale nothing is passed on.
-pub(crate) fn creator_part(mode: DeliveryMode, price: Lovelace) -> Lovelace {
-    match mode {
-        DeliveryMode::Instant => Lovelace::ZERO,
-        DeliveryMode::Protected => creator_share(price),
-    }
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
@@ -212,7 +200,6 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             payer: verified.payer,
             // An offer asks for it, and a payment that pays anything else is not verified.
             amount: terms.price_lovelace,
-            creator: creator_part(mode, terms.price_lovelace),
             header,
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: None,

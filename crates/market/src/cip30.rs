@@ -29,7 +29,6 @@ pub const MAX_SPENT: usize = 32;
 /// A wallet whose keys the service does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cip30Wallet {
-    /// Where change goes.
     pub change: Address,
     /// What it may spend: outputs of keys. Those that carry scripts stay where they are, for their bytes would cost a
     /// fee that cannot be known exactly, and a paywall takes no such input.
@@ -56,13 +55,10 @@ pub struct WalletDescription<'a> {
 /// What of a description cannot be used. The text names the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWallet {
-    /// The change address.
     #[error("changeAddress: {0}")]
     ChangeAddress(AddressError),
-    /// An address that it named.
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
-    /// More of a list than is read.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany {
         /// The name of the list in the request.
@@ -70,7 +66,6 @@ pub enum InvalidWallet {
         /// How many are read.
         most: usize,
     },
-    /// Not an output.
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput {
         /// The name of the list in the request.

@@ -16,6 +16,7 @@ use sql::{Database, DatabaseError, Rows, Statement, statement};
 use crate::{
     account::Account,
     buyer,
+    fees::creator_share,
     limits::{Authorization, SpendRefused, day, spent_on},
     listing::{DeliveryMode, ListingId},
     purchase_request::{self, UNUSED},
@@ -33,7 +34,6 @@ const MAX_IDENTIFIERS: u32 = 8;
 /// A client's own name for a payment (x402's extension `payment-identifier`), with the digest of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identifier {
-    /// The name.
     pub id: String,
     /// SHA-256 of the payload.
     pub payload: ContentHash,
@@ -42,24 +42,17 @@ pub struct Identifier {
 /// A verified payment to be claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPayment<'a> {
-    /// The transaction.
     pub tx: TxHash,
-    /// Its bytes.
     pub cbor: &'a [u8],
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
     /// Who handed it to the network first, as far as is known.
     pub provenance: Provenance,
-    /// What is paid for.
     pub listing_id: &'a ListingId,
-    /// The delivery mode.
     pub mode: DeliveryMode,
-    /// Who pays.
     pub payer: Address,
     /// The price, in lovelace.
     pub amount: Lovelace,
-    /// What the creator gets of a protected sale.
-    pub creator: Lovelace,
     /// SHA-256 of what carried it here.
     pub header: ContentHash,
     /// The digest of the signed terms, where there are any.
@@ -98,9 +91,13 @@ pub enum Blocked {
     /// The client's name for it belongs to another payload.
     IdentifierTaken,
     /// The buyer owns the listing by this purchase.
-    Owned { purchase: TxHash },
+    Owned {
+        purchase: TxHash,
+    },
     /// The buyer is paying for the listing by this transaction.
-    Paying { tx: TxHash },
+    Paying {
+        tx: TxHash,
+    },
     /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
     Restoring,
     /// A payment of the buyer's for the listing failed, and may still be in a block: the chain must be asked first.
@@ -109,15 +106,15 @@ pub enum Blocked {
     Superseded,
     /// The terms belong to another transaction.
     TermsTaken,
-    /// The session, or the agent's grant, has ended.
     SignedOut,
-    /// Over the account's limit per purchase.
-    OverPerPayment { limit: Lovelace },
-    /// Over the account's daily budget.
-    OverBudget { limit: Lovelace, spent: Lovelace },
-    /// The agent's owner has to approve it first.
+    OverPerPayment {
+        limit: Lovelace,
+    },
+    OverBudget {
+        limit: Lovelace,
+        spent: Lovelace,
+    },
     Unapproved,
-    /// What is sold is not in the database.
     ContentMissing,
 }
 
@@ -182,6 +179,14 @@ fn with_account(mut facts: serde_json::Value, account: &Account, now: Millis) ->
 impl NewPayment<'_> {
     fn purpose(&self) -> String {
         format!("payment:{}:{}", self.listing_id, self.tx)
+    }
+
+    /// What the creator gets of it: of an instant sale nothing is passed on.
+    fn creator_part(&self) -> Lovelace {
+        match self.mode {
+            DeliveryMode::Instant => Lovelace::ZERO,
+            DeliveryMode::Protected => creator_share(self.amount),
+        }
     }
 
     /// The facts that the conditions are about.
@@ -270,7 +275,7 @@ impl NewPayment<'_> {
             self.mode.as_str(),
             self.payer,
             self.amount,
-            self.creator,
+            self.creator_part(),
             self.header,
             self.terms_digest,
             self.account.map(|account| account.owner.as_str()),

@@ -6,13 +6,10 @@ use sql::{Database, DatabaseError, Statement, statement};
 /// Contents cannot be had, or cannot be kept, now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
-    /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The store outside the database cannot be asked.
     #[error("the store of contents: {0}")]
     Store(String),
-    /// The client read as much as it may for now.
     #[error("too much content was read: try again in a minute")]
     TooMuch,
 }

@@ -34,7 +34,6 @@ pub(crate) struct Found {
 /// Whether an output is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
-    /// It is unspent.
     Unspent,
     /// This transaction spent it, and that is recorded.
     SpentBy(TxHash),

@@ -36,13 +36,10 @@ impl Authorization {
 /// Why an account does not pay. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpendRefused {
-    /// The session, or the agent's grant, has ended.
     #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
     SignedOut,
-    /// Over the limit per purchase.
     #[error("over the limit of {} per purchase: raise it on your account page, under Spending limits", limit.display_tada())]
     PerPayment { limit: Lovelace },
-    /// Over the daily budget.
     #[error(
         "over the daily limit: {} of {} are spent today (UTC); raise it on your account page, under Spending limits, or try again tomorrow",
         spent.display_tada(), limit.display_tada()

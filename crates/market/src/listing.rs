@@ -82,9 +82,7 @@ impl FromStr for ListingId {
 /// The modes that a listing offers: at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
-    /// Whether `instant` is offered.
     pub instant: bool,
-    /// Whether `protected` is offered.
     pub protected: bool,
 }
 
@@ -125,7 +123,6 @@ pub struct NewListing {
     pub seller: Address,
     /// At least one.
     pub modes: Modes,
-    /// What is sold.
     pub content: String,
     /// An https URL of a recording, as the URL standard writes it: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,

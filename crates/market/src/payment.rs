@@ -8,7 +8,7 @@ use sql::{Statement, statement};
 use crate::{
     buyer,
     contents::MOST_HELD,
-    listing::{DeliveryMode, ListingId},
+    listing::ListingId,
     purchase::{PURCHASE_JSON, Status},
     release::{Release, ReleaseFacts, facts_json, release},
 };
@@ -25,17 +25,12 @@ const OLDEST_AND_NEWEST_FIRST: &str =
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRecord {
-    /// Its transaction.
     pub entry: Entry,
     /// What is paid for.
     pub listing_id: ListingId,
-    /// The delivery mode.
-    pub mode: DeliveryMode,
-    /// Who pays.
     pub payer: Address,
     /// SHA-256 of what carried it here.
     pub header: ContentHash,
-    /// Whether the content was delivered for it.
     pub delivered: bool,
     /// What its release waits for.
     pub facts: ReleaseFacts,
@@ -70,7 +65,7 @@ impl PaymentRecord {
 /// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.
 fn select_records() -> String {
     format!(
-        "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'mode', p.mode, 'payer', p.payer, \
+        "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
            'header', p.header_digest, 'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
            'facts', {facts}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE ",
         facts = facts_json("p.tx_id", "p.mode"),
@@ -122,7 +117,6 @@ pub(crate) fn settled(tx: &TxHash) -> Statement {
 /// An answer to [`settled`].
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Settled {
-    /// The payment.
     pub record: Option<PaymentRecord>,
     /// The purchase that it made, as the text of a JSON object.
     pub purchase: Option<String>,

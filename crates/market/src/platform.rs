@@ -2,8 +2,17 @@
 //!
 //! It keeps [`OUTPUTS`] separate outputs, so that results of different sales need not spend each other's change.
 
-use cardano::{Address, Lovelace, chain::Utxo, tx::build::NewOutput};
-use outbox::WalletSnapshot;
+use std::collections::{BTreeSet, HashSet};
+
+use cardano::{
+    Address, Lovelace, TxRef,
+    chain::{Chain, Utxo},
+    params::ProtocolParameters,
+    slots::Millis,
+    tx::build::{NewOutput, Wallet},
+};
+use outbox::{OutboxError, WalletSnapshot};
+use sql::Database;
 
 /// The least that pays for an action alone: fee, collateral, and change that is an output again.
 pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
@@ -30,11 +39,6 @@ pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
 
-/// The shown outputs that no outbox entry has reserved.
-pub(crate) fn free_outputs<'a>(shown: &'a [Utxo], snapshot: &'a WalletSnapshot) -> impl Iterator<Item = &'a Utxo> {
-    shown.iter().filter(|utxo| !snapshot.reserved.contains(&utxo.reference))
-}
-
 /// The outputs to split off the largest of these, where fewer than half of [`OUTPUTS`] pay alone and it holds enough.
 /// Returns the output to spend, and what to make of it.
 pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOutput>)> {
@@ -46,6 +50,105 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     let spare = largest.value.lovelace.saturating_sub(UNSPLIT_RESERVE).get().checked_div(SPLIT.get())?;
     let count = usize::try_from(spare).unwrap_or(usize::MAX).min(OUTPUTS.saturating_sub(separate)).min(MAX_SPLIT);
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
+}
+
+/// So many outputs are not gathered, however small: results go at once with one of each.
+const FEW: usize = 30;
+/// How many of them one action gathers.
+const MAX_DUST: usize = 3;
+
+/// The platform's wallet as one result, or one tick, knows it.
+pub(crate) struct PlatformWallet {
+    pub parameters: ProtocolParameters,
+    pub address: Address,
+    pub snapshot: WalletSnapshot,
+    /// Free outputs that a block has: results of different sales do not depend on each other.
+    pub utxos: Vec<Utxo>,
+    /// Its change that no block has: spent only where nothing else is enough. What overtakes the transaction that makes it
+    /// takes along what spends it.
+    pub unconfirmed: Vec<Utxo>,
+    pub shown: HashSet<TxRef>,
+    /// Whether change of what was sent in this tick may be spent: not where the node that runs scripts does not know it.
+    pub chains: bool,
+}
+
+static NONE: BTreeSet<TxRef> = BTreeSet::new();
+
+impl PlatformWallet {
+    /// Reads it, page after page, until free outputs that pay alone hold this much, or all of it.
+    ///
+    /// # Errors
+    /// The database or the chain cannot be asked.
+    pub async fn read(
+        database: &impl Database,
+        chain: &impl Chain,
+        address: Address,
+        tip_slot: u64,
+        now: Millis,
+        needs: Lovelace,
+    ) -> Result<Self, OutboxError> {
+        let parameters = chain.protocol_parameters().await?;
+        let snapshot = WalletSnapshot::load(database, &address, tip_slot, now).await?;
+        let enough = |shown: &[Utxo]| {
+            let free = shown.iter().filter(|utxo| pays_alone(utxo) && !snapshot.reserved.contains(&utxo.reference));
+            free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
+        };
+        let shown = chain.utxos_at(&address.to_string(), enough).await?;
+        let spendable = snapshot.spendable(&shown);
+        let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
+        let (unconfirmed, utxos) = spendable
+            .into_iter()
+            .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_unconfirmed(&utxo.reference));
+        Ok(Self { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true })
+    }
+
+    pub const fn wallet(&self) -> Wallet<'_> {
+        Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
+    }
+
+    /// The smallest of the wallet's outputs, where there are more than [`FEW`]. One more input costs little, and
+    /// gathered outputs need not be read page after page in every tick that acts.
+    pub fn dust(&self) -> Vec<Utxo> {
+        let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
+        let mut dust: Vec<&Utxo> = dust.collect();
+        dust.sort_by_key(|utxo| (utxo.value.lovelace, utxo.reference));
+        dust.into_iter().take(MAX_DUST).cloned().collect()
+    }
+
+    /// Takes its unconfirmed change for as good as the rest. Whether there is any.
+    pub fn spend_change(&mut self) -> bool {
+        let any = !self.unconfirmed.is_empty();
+        self.utxos.append(&mut self.unconfirmed);
+        any
+    }
+
+    /// Leaves out what the provider does not show: unconfirmed change, or what the same key has spent elsewhere. Whether there
+    /// was any.
+    pub fn drop_unshown(&mut self) -> bool {
+        let before = self.utxos.len();
+        self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
+        self.unconfirmed.retain(|utxo| self.shown.contains(&utxo.reference));
+        self.utxos.len() < before
+    }
+
+    /// Leaves out, besides, what the provider's reason names: the node that runs scripts may not know what is in no block, or
+    /// what another node has. Whether there was any.
+    pub fn drop_named(&mut self, reason: &str) -> bool {
+        let before = self.utxos.len();
+        self.utxos.retain(|utxo| !is_named(reason, utxo));
+        self.chains &= self.utxos.len() == before;
+        self.drop_unshown() || self.utxos.len() < before
+    }
+}
+
+/// Whether a refusal is about what made this output.
+pub(crate) fn is_named(reason: &str, utxo: &Utxo) -> bool {
+    reason.contains(&utxo.reference.tx.to_string())
+}
+
+/// A datum costs nothing to spend, a script less than what the output must hold for it.
+fn is_dust(utxo: &Utxo) -> bool {
+    utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }
 
 #[cfg(test)]

@@ -10,13 +10,10 @@ use crate::contents::ContentsError;
 /// later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
-    /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The chain cannot be asked.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// What is sold cannot be read or kept.
     #[error(transparent)]
     Contents(#[from] ContentsError),
 }

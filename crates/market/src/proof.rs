@@ -42,18 +42,14 @@ pub struct Proof {
 /// Why a proof proves nothing. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// Not base64 of the JSON that it should be.
     #[error("X-Service-Proof must be base64 of JSON with address, timestamp, key and signature")]
     Malformed,
     #[error("the proof in X-Service-Proof is older than 5 minutes: sign a new one")]
     TooOld,
-    /// From the future.
     #[error("the proof in X-Service-Proof is dated in the future: check the clock and sign a new one")]
     Ahead,
-    /// Of another wallet than the request is about.
     #[error("X-Service-Proof is signed by another address than {0}")]
     OtherAddress(Address),
-    /// The signature is not one of this text by this address.
     #[error("the signature in X-Service-Proof is not valid: {0}")]
     Signature(#[from] Cip8Error),
 }

@@ -69,15 +69,10 @@ fn requests(which: &str) -> String {
 /// What an agent asks its owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
-    /// The account.
     pub owner: &'a str,
-    /// The agent's grant.
     pub grant: &'a str,
-    /// What it wants to buy.
     pub listing: &'a ListingId,
-    /// How it would pay.
     pub mode: DeliveryMode,
-    /// What it costs.
     pub price: Lovelace,
 }
 

@@ -19,7 +19,6 @@ use crate::listing::DeliveryMode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseFacts {
-    /// How it is paid.
     pub mode: DeliveryMode,
     /// The purchase's status, once a block has the payment.
     pub status: Option<Status>,

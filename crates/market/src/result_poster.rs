@@ -12,10 +12,9 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use cardano::{
     ContentHash, TxHash, TxRef,
-    chain::{Chain, Utxo},
+    chain::{Chain, ChainError, Utxo},
     evaluation::Evaluate,
     keys::SigningKey,
-    params::ProtocolParameters,
     slots::Millis,
     tx::{
         TransactionUtxos,
@@ -26,13 +25,14 @@ use escrow::{
     Deployment,
     plan::{ChainTime, DraftError, Escrow, Planner, Step},
 };
-use outbox::{Draft, ENTRY_JSON, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, snapshot, write_down};
+use outbox::{Draft, ENTRY_JSON, Entry, EntryState, Kind, Outbox, OutboxError, write_down};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
     escrow_steps::{Recorded, Spending, StepRecorder, rollbacks},
-    platform::{free_outputs, pays_alone},
+    platform::{MIN_FUNDS, PlatformWallet, pays_alone},
+    port_error::from_by_way_of,
     transitions,
 };
 
@@ -42,7 +42,6 @@ const MAX_TRIES: usize = 4;
 /// The platform as the seller of record.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
-    /// The contract.
     pub deployment: &'a Deployment,
     /// The seller's key: it signs results, and its wallet pays for them.
     pub key: &'a SigningKey,
@@ -54,22 +53,15 @@ pub enum PostError {
     /// It cannot be built, or the ledger refuses it.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// The lock makes no escrow that can be read.
     #[error("the lock makes no escrow at this contract")]
     NoEscrow,
-    /// Other results took the wallet's outputs first, again and again.
     #[error("other transactions took the wallet's outputs first")]
     Busy,
-    /// The database or the chain cannot be asked.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
 }
 
-impl From<DatabaseError> for PostError {
-    fn from(error: DatabaseError) -> Self {
-        Self::Outbox(error.into())
-    }
-}
+from_by_way_of!(PostError, OutboxError: DatabaseError, ChainError);
 
 /// Posts the result of one lock.
 pub struct ResultPoster<'a, D, C> {
@@ -91,17 +83,6 @@ struct Posting {
     result: Option<Entry>,
 }
 
-/// What pays for a result.
-struct Funds {
-    parameters: ProtocolParameters,
-    tip_slot: u64,
-    /// The wallet's free outputs that a block has: results of different sales do not depend on each other.
-    confirmed: Vec<Utxo>,
-    /// Change of our unconfirmed transactions, spent where nothing else is free.
-    unconfirmed: Vec<Utxo>,
-    snapshot: WalletSnapshot,
-}
-
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// Posts this result of an accepted lock, unless one is pending. The entry that carries it.
     ///
@@ -114,10 +95,12 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             if let Some(entry) = pending {
                 return Ok(entry);
             }
-            let funds = self.funds().await?;
-            let built = match self.build(lock, &escrow, result, &funds, attempt).await {
+            let (tip_slot, address) = (self.chain.recent_tip().await?.slot, self.seller.key.enterprise_address());
+            let wallet =
+                PlatformWallet::read(self.database, self.chain, address, tip_slot, self.now, MIN_FUNDS).await?;
+            let built = match self.build(lock, &escrow, result, (&wallet, tip_slot), attempt).await {
                 // Another result took the wallet's output since it was read: the next attempt chooses another.
-                Err(error) if funds.confirmed.iter().any(|utxo| error.names(&utxo.reference)) => continue,
+                Err(error) if wallet.utxos.iter().any(|utxo| error.names(&utxo.reference)) => continue,
                 // A step of the buyer's may have come first: then the result is built on what it made.
                 Err(DraftError::Refused(_)) if follows && lock.state == EntryState::Included => {
                     follows = false;
@@ -128,7 +111,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             };
             let Some(mut entry) = self.write(lock, &escrow, &built).await? else { continue };
             let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
-            let refused = outbox.submit_first(&mut entry, Some(&funds.snapshot), self.now).await?;
+            let refused = outbox.submit_first(&mut entry, Some(&wallet.snapshot), self.now).await?;
             match refused {
                 None => return Ok(entry),
                 Some(_) if follows && lock.state == EntryState::Included => {
@@ -152,32 +135,13 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         );
         let Posting { output, result } = self.database.run(read).await?.first_json()?.unwrap_or_default();
         let cbor = match output {
-            Some(output) if output.tx != lock.tx => {
-                self.chain.transaction(&output.tx).await.map_err(OutboxError::from)?
-            }
+            Some(output) if output.tx != lock.tx => self.chain.transaction(&output.tx).await?,
             _ => Some(lock.cbor.clone()),
         };
         let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made);
         let escrow = made.unwrap_or_default().into_iter().filter(|made| output.is_none_or(|it| it == made.reference));
         let escrow = escrow.filter_map(|made| Escrow::read(made, self.seller.deployment).ok()).next();
         Ok((escrow.ok_or(PostError::NoEscrow)?, result))
-    }
-
-    async fn funds(&self) -> Result<Funds, PostError> {
-        let address = self.seller.key.enterprise_address();
-        let tip = self.chain.recent_tip().await.map_err(OutboxError::from)?;
-        let parameters = self.chain.protocol_parameters().await.map_err(OutboxError::from)?;
-        let known = self.database.run(snapshot(&address, tip.slot, self.now)).await?;
-        let snapshot = WalletSnapshot::read(&address, &known)?;
-        // One page mostly: some free output is enough.
-        let enough = |shown: &[Utxo]| free_outputs(shown, &snapshot).any(pays_alone);
-        let shown = self.chain.utxos_at(&address.to_string(), enough).await.map_err(OutboxError::from)?;
-        let is_shown: BTreeSet<TxRef> = shown.iter().map(|utxo| utxo.reference).collect();
-        let (confirmed, unconfirmed) = snapshot
-            .spendable(&shown)
-            .into_iter()
-            .partition(|utxo| is_shown.contains(&utxo.reference) && !snapshot.is_unconfirmed(&utxo.reference));
-        Ok(Funds { parameters, tip_slot: tip.slot, confirmed, unconfirmed, snapshot })
     }
 
     /// The signed result, paid for by one output if one is large enough. The lock's hash and the attempt choose it, so
@@ -187,31 +151,31 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         lock: &Entry,
         escrow: &Escrow,
         result: ContentHash,
-        funds: &Funds,
+        (wallet, tip_slot): (&PlatformWallet, u64),
         attempt: usize,
     ) -> Result<BuiltTx, DraftError> {
         let planner =
-            Planner { deployment: self.seller.deployment, parameters: &funds.parameters, slots: &api_types::SLOTS };
-        let time = ChainTime { tip_slot: funds.tip_slot, now: self.clock };
+            Planner { deployment: self.seller.deployment, parameters: &wallet.parameters, slots: &api_types::SLOTS };
+        let time = ChainTime { tip_slot, now: self.clock };
         let mut plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
         if lock.state != EntryState::Included {
             // A lock that no block takes in time must not hold the wallet's outputs any longer.
             plan.validity.until = plan.validity.until.min(lock.valid_until);
         }
-        let alone: Vec<&Utxo> = funds.confirmed.iter().filter(|utxo| pays_alone(utxo)).collect();
+        let alone: Vec<&Utxo> = wallet.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
         let spread =
             lock.tx.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
         let chosen = spread.checked_rem(alone.len()).and_then(|at| alone.get(at)).map(|utxo| (*utxo).clone());
         let from: Vec<Utxo> = match chosen {
             Some(utxo) => vec![utxo],
-            None => [funds.confirmed.as_slice(), &funds.unconfirmed].concat(),
+            None => [wallet.utxos.as_slice(), &wallet.unconfirmed].concat(),
         };
         let mut unconfirmed: Vec<Utxo> = match lock.state {
             EntryState::Included => vec![],
             _ => vec![escrow.utxo.clone()],
         };
-        unconfirmed.extend(from.iter().filter(|utxo| funds.unconfirmed.contains(utxo)).cloned());
-        let wallet = Wallet { address: self.seller.key.enterprise_address(), utxos: &from, reserved: &BTreeSet::new() };
+        unconfirmed.extend(from.iter().filter(|utxo| wallet.unconfirmed.contains(utxo)).cloned());
+        let wallet = Wallet { address: wallet.address, utxos: &from, reserved: &BTreeSet::new() };
         let draft = planner.draft_chained(self.chain, plan, &wallet, &unconfirmed).await?;
         Ok(draft.sign(&[self.seller.key])?)
     }
@@ -225,7 +189,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     }
 
     async fn follow(&self, from: &TxRef) -> Result<Spending, PostError> {
-        let tip = self.chain.tip().await.map_err(OutboxError::from)?;
+        let tip = self.chain.tip().await?;
         let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
         let seller = Some(self.seller.key.enterprise_address());
         let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller };

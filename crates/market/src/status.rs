@@ -47,9 +47,7 @@ pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement 
 #[serde(rename_all = "camelCase")]
 pub struct StoredStatus {
     tick: Option<Tick>,
-    /// The newest known block.
     pub newest_block: Option<KnownBlock>,
-    /// Escrows that are open.
     pub open_escrows: u64,
     /// The deadline that comes first among them.
     pub oldest_deadline: Option<OpenDeadline>,

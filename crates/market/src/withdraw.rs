@@ -31,7 +31,6 @@ const MAX_TRIES: u32 = 4;
 /// What was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// The transaction.
     pub tx: TxHash,
     /// Lovelace that arrive at the owner's address.
     pub lovelace: Lovelace,
@@ -43,19 +42,15 @@ pub enum WithdrawError {
     /// The account has no owner's address (the shared demo wallet).
     #[error("this account has no wallet of its own to withdraw to")]
     NoOwner,
-    /// Too little.
     #[error("nothing to withdraw: the Surety balance is {}, and about 2 tADA stay for fees", balance.display_tada())]
     Nothing {
         /// What it holds.
         balance: Lovelace,
     },
-    /// Other payments took inputs first, again and again.
     #[error("the wallet is busy with payments; nothing was sent: try again in a few seconds")]
     Busy,
-    /// It could not be built.
     #[error("the withdrawal failed; nothing was sent: {0}")]
     Build(BuildError),
-    /// The ledger said no.
     #[error("the ledger refused the withdrawal; nothing was sent: {0}")]
     Ledger(String),
     /// A port does not answer; if the transaction was written down, the same call sends it again.

@@ -193,7 +193,6 @@ impl World {
             mode: if protected { DeliveryMode::Protected } else { DeliveryMode::Instant },
             payer: buyer.enterprise_address(),
             amount: price,
-            creator: if protected { creator_share(price) } else { Lovelace::ZERO },
             header: ContentHash::of(&built.cbor),
             terms_digest: protected.then(|| ContentHash::of(&number.to_be_bytes())),
             identifier: None,

@@ -29,7 +29,6 @@ pub trait Sleep {
 /// How long a request waits for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct PollPolicy<'a, Z> {
-    /// How to wait.
     pub sleep: &'a Z,
     /// Waits in ms before polls of the chain: as many polls, and no more. Each costs up to three outside calls.
     pub schedule: &'a [Millis],
@@ -43,10 +42,8 @@ pub struct PollPolicy<'a, Z> {
 /// Why an entry could not be driven. What is written down stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
-    /// The database cannot be asked.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The chain cannot be asked.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }
@@ -88,7 +85,6 @@ pub enum TxStatus {
 /// An entry after it was driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitOutcome {
-    /// How it stands.
     pub status: TxStatus,
     /// What the hook's statements answered at its inclusion; empty where a block had it before.
     pub hook_answers: Vec<Rows>,

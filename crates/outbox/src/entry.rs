@@ -117,7 +117,6 @@ impl Provenance {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Its id.
     pub tx: TxHash,
     /// What it does.
     pub kind: Kind,
@@ -134,7 +133,6 @@ pub struct Entry {
     pub attempted_at_ms: Millis,
     /// Who handed it to the network first.
     pub provenance: Provenance,
-    /// The block that has it.
     pub block: Option<Inclusion>,
 }
 
@@ -180,7 +178,6 @@ pub struct Guard {
 /// A transaction to be written down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// Its id.
     pub tx: TxHash,
     /// What it does.
     pub kind: Kind,
@@ -188,7 +185,6 @@ pub struct Draft {
     pub purpose: String,
     /// The wallet of the service that built it.
     pub wallet: Option<Address>,
-    /// Its bytes.
     pub cbor: Vec<u8>,
     /// The first slot in which it is no longer valid.
     pub valid_until: u64,
@@ -199,7 +195,6 @@ pub struct Draft {
     pub spends: Vec<TxRef>,
     /// Outputs that it only puts up.
     pub collateral: Vec<TxRef>,
-    /// The purchases that it acts on.
     pub acts_on: Vec<TxHash>,
     /// What else must hold.
     pub guard: Option<Guard>,

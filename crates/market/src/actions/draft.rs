@@ -44,7 +44,6 @@ pub struct ActionDraft {
     pub receives: Lovelace,
     /// Until when the contract permits it; `None` for as long as the escrow is as it is.
     pub closes: Option<Millis>,
-    /// Where change goes.
     pub change_to: Address,
     /// The end of the transaction's validity, POSIX ms.
     pub valid_until: Millis,
@@ -58,17 +57,14 @@ pub enum ActionError {
     /// There is nothing to act on.
     #[error(transparent)]
     NoEscrow(#[from] NoEscrow),
-    /// The escrow is no more.
     #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
     Ended(&'static str),
-    /// The contract knows no such action in this state.
     #[error("{} is not possible in the state {state}: leave out action to see what is", action.name())]
     State {
         action: Action,
         /// In the API's word.
         state: &'static str,
     },
-    /// The action's window has not opened.
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
     TooEarly {
         action: Action,
@@ -76,14 +72,12 @@ pub enum ActionError {
         from: Millis,
         now: Millis,
     },
-    /// The action's window has closed.
     #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
     TooLate {
         action: Action,
         /// Until when, POSIX ms.
         until: Millis,
     },
-    /// Another party's to do.
     #[error(
         "{} is for the {party} to sign, {address}: connect that wallet; where it has several addresses, send them as \
          addresses (CIP-30's getUsedAddresses)", action.name()
@@ -94,22 +88,17 @@ pub enum ActionError {
         party: &'static str,
         address: Address,
     },
-    /// The wallet holds too little for the fee.
     #[error("not enough tADA in the wallet: {} more is needed for the fee; send it to {wallet}", missing.display_tada())]
     Insufficient { missing: Lovelace, wallet: Address },
-    /// The wallet has nothing to put up.
     #[error(
         "no collateral: the wallet needs an output of tADA alone of {} or more, which it puts up in case the contract fails; \
          send it to {wallet}, or set collateral in the wallet's settings", missing.display_tada()
     )]
     Collateral { missing: Lovelace, wallet: Address },
-    /// No transaction can be made of what the wallet describes.
     #[error("utxos: {0}")]
     Build(BuildError),
-    /// The provider's ledger, or the contract, would refuse it.
     #[error("the ledger would refuse this transaction: read the wallet's outputs again, some may be spent ({0})")]
     Refused(String),
-    /// The escrow cannot be acted on by our rules.
     #[error("this escrow cannot be acted on: {0}")]
     Plan(PlanError),
 }

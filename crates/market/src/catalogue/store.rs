@@ -52,17 +52,14 @@ impl Default for Quota {
 /// Which quota a listing would exceed. The text says what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaExceeded {
-    /// Too many listings.
     #[error(
         "this seller has {0} listings, the most for one seller: sell from another address, or ask the operator for more"
     )]
     Listings(u64),
-    /// Too many bytes.
     #[error(
         "the contents of this seller's listings would be more than {0} bytes, the most for one seller: offer shorter content, or ask the operator for more"
     )]
     Bytes(u64),
-    /// Too many bytes of all sellers on this day.
     #[error(
         "no more new listings today: the service takes {bytes} bytes of them a day, and a 64th of that from one network; nothing was listed; try again after 00:00 UTC, or ask the operator for more"
     )]

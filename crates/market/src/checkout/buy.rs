@@ -54,7 +54,6 @@ pub struct Order<'a> {
     /// Its service wallet's key.
     pub key: &'a SigningKey,
     pub terms: &'a ListingTerms,
-    /// How to pay.
     pub mode: DeliveryMode,
     /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
     pub nonce: [u8; 32],
@@ -65,7 +64,6 @@ pub struct Order<'a> {
 pub struct Bought {
     /// The purchase as JSON.
     pub purchase: String,
-    /// What was bought.
     pub content: String,
     /// Whether it was bought before, so that nothing was paid now.
     pub already_owned: bool,

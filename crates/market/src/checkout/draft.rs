@@ -38,7 +38,6 @@ const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 #[derive(Clone, Copy, Debug)]
 pub struct DraftOrder<'a> {
     pub terms: &'a ListingTerms,
-    /// How to pay.
     pub mode: DeliveryMode,
     /// 32 random bytes: a quote is made under it.
     pub nonce: [u8; 32],
@@ -62,7 +61,6 @@ pub struct PaymentDraft {
     pub price: Lovelace,
     /// What the output at `payTo` holds.
     pub locked: Lovelace,
-    /// Where change goes.
     pub change_to: Address,
     /// The end of its validity, POSIX ms.
     pub valid_until: Millis,
@@ -76,10 +74,8 @@ pub enum DraftError {
     /// The listing does not offer this way to pay, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
-    /// The wallet is the seller's.
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
-    /// The wallet holds too little.
     #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]
     Insufficient {
         /// How much more.
@@ -95,7 +91,6 @@ pub enum DraftError {
         /// What has to be in few outputs.
         needed: Lovelace,
     },
-    /// No transaction can be made of what the wallet describes.
     #[error("utxos: {0}")]
     Build(BuildError),
     /// No quote can be made: a fault of the configuration.

@@ -21,27 +21,22 @@ pub enum Unavailable {
     /// A port does not answer.
     #[error(transparent)]
     Port(#[from] PortError),
-    /// A purchase is in a block, with fewer newer ones than are waited for.
     #[error(
         "the payment {0} is in a block and waits for more confirmations: try again in a minute; nothing is paid twice"
     )]
     Unconfirmed(TxHash),
-    /// No block has a lock's result yet.
     #[error(
         "the payment {0} is locked, and its result is not in a block yet: try again in a minute; nothing is paid twice"
     )]
     NoResult(TxHash),
-    /// The newest known block is too old.
     #[error(
         "protected purchases are paused while this service catches up with the chain; nothing was paid; try again in a minute"
     )]
     ChainBehind,
-    /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
     #[error(
         "the service was restored from a backup and still reads this wallet's purchases from the chain; nothing was paid; try again in a minute"
     )]
     Restoring,
-    /// No result of a lock was posted in time.
     #[error(
         "the seller posted no result for {0} in time, so its content is not delivered: take the money back on the purchase's page"
     )]
@@ -53,13 +48,11 @@ from_by_way_of!(Unavailable, PortError: DatabaseError, ChainError, ContentsError
 /// Why nothing is delivered now. The text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayError {
-    /// Nothing was shown.
     #[error("payment required: choose one of the offers")]
     Unpaid,
     /// The proof proves nothing.
     #[error(transparent)]
     Proof(#[from] ProofError),
-    /// The address that signed the proof has bought nothing here.
     #[error("this address has not bought this listing: pay for it")]
     NotOwned,
     /// It is refused: nothing was paid by it.
@@ -68,31 +61,25 @@ pub enum PayError {
     /// It was settled, or not yet: what is told about it.
     #[error("{0}")]
     NotSettled(Refusal, Box<SettlementResponse>),
-    /// It was refunded.
     #[error("this payment was refunded: pay with a new transaction")]
     Refunded,
-    /// Another handed the transaction in before it came here, or may have: it proves nothing about who sends it.
     #[error(
         "this transaction was public before it came here, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
     )]
     Public,
-    /// More of the payer's failed payments than are looked for may be in a block.
     #[error(
         "too many failed payments: more than {MAX_CHECKED} of this payer's for this listing failed, and some may still be in a block; nothing was paid now; try again in one hour"
     )]
     TooManyUnresolved,
-    /// It would hardly be in a block in time.
     #[error(
         "the payment is valid for less than {MIN_VALIDITY_SLOTS} seconds more: nothing was paid; build a new one, under new terms \
          where those expire soon"
     )]
     ExpiresTooSoon,
-    /// Another payment spends the same.
     #[error(
         "an unconfirmed payment spends an input of this one; nothing was paid: wait until it is in a block or expires, or spend other outputs"
     )]
     InputsTaken,
-    /// The identifier came with another payload before.
     #[error(
         "this payment identifier came with another payload before; nothing was paid: use a new one for a new payment"
     )]
@@ -170,13 +157,10 @@ pub enum BuyError {
     /// A limit is in the way.
     #[error(transparent)]
     SpendRefused(#[from] SpendRefused),
-    /// This purchase is being made already.
     #[error("this purchase is being made by another request: try again in a few seconds; nothing is paid twice")]
     SamePurchase,
-    /// Other payments of the wallet took inputs first, again and again.
     #[error("the wallet is busy with other payments; nothing was paid: try again in a few seconds")]
     Busy,
-    /// The wallet holds too little.
     #[error("not enough tADA in the Surety balance; nothing was paid: send at least {} more to {wallet}", missing.display_tada())]
     Insufficient {
         /// How much more is needed.
@@ -184,27 +168,21 @@ pub enum BuyError {
         /// The address to send it to.
         wallet: Address,
     },
-    /// The listing is the account's own.
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
-    /// No transaction can be built from what the wallet holds.
     #[error("the payment failed; nothing was paid: {0}")]
     Build(BuildError),
     /// No quote can be made, or our own payment does not keep our own terms: a fault of the service.
     #[error("the payment failed; nothing was paid: {0}")]
     Terms(String),
-    /// The ledger said no; nothing was paid.
     #[error("the ledger refused the payment; nothing was paid: {0}")]
     Ledger(String),
-    /// It was in no block in time; nothing was paid.
     #[error("the payment was in no block before it expired; nothing was paid: try again")]
     Expired,
-    /// Submitted, and not in a block yet.
     #[error(
         "the payment {0} is submitted and not in a block yet: call again to get the content; nothing is paid twice"
     )]
     Pending(TxHash),
-    /// Locked, and no block has its result yet.
     #[error(
         "the payment {0} is locked, and its result is not in a block yet: call again to get the content; nothing is paid twice"
     )]
@@ -256,13 +234,10 @@ impl From<Refusal> for BuyError {
 /// Why a purchase is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRead {
-    /// The account has no purchase with this id.
     #[error("this account has no such purchase")]
     Unknown,
-    /// Its payment failed, and no block has it.
     #[error("this payment failed: nothing was paid")]
     Failed,
-    /// It was paid back.
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
     /// Something cannot be asked, or is waited for.

@@ -41,7 +41,6 @@ const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 /// A payment that delivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paid {
-    /// What was bought.
     pub content: String,
     /// What is told about the payment. Its transaction is the one by which the payer owns the listing: where that is an
     /// earlier one, this one was not broadcast and expires unused.

@@ -25,9 +25,13 @@ use super::{
     context::Tick,
     due::{self, Owed},
     plan::{Judged, Task},
-    seller_wallet::SellerWallet,
 };
-use crate::{contents::Contents, platform, port_error::PortError, subject};
+use crate::{
+    contents::Contents,
+    platform::{self, PlatformWallet},
+    port_error::PortError,
+    subject,
+};
 
 /// Outside calls for asking the arbiter: how the escrow stands, and the question.
 const CALLS_TO_ASK: u32 = 4;
@@ -139,8 +143,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Splits the largest output of the platform's wallet, where too few are left for results that do not depend on each
     /// other.
-    async fn split_outputs(&mut self, key: &SigningKey, platform: &mut SellerWallet) -> Result<(), PortError> {
-        let Some((from, outputs)) = platform::split(&platform.utxos(), platform.address) else { return Ok(()) };
+    async fn split_outputs(&mut self, key: &SigningKey, platform: &mut PlatformWallet) -> Result<(), PortError> {
+        let Some((from, outputs)) = platform::split(&platform.utxos, platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
         let plan = TxPlan {
             outputs,
@@ -163,13 +167,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         owed: &Owed,
         key: &SigningKey,
-        platform: &mut SellerWallet,
+        platform: &mut PlatformWallet,
     ) -> Result<(), PortError> {
         // A plain payment is not evaluated before it is sent: only outputs that the provider shows pay for it.
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
         let ended = Entry::all(&self.ports.database.run(given_up_for(&purpose, self.ports.now)).await?)?;
-        let inputs = match self.outbox().earlier(ended, platform.known(), &platform.utxos(), self.ports.now).await? {
+        let inputs = match self.outbox().earlier(ended, &platform.snapshot, &platform.utxos, self.ports.now).await? {
             Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
                 self.report.note(&tx, &"it pays the seller, and the provider does not show its block");

@@ -10,8 +10,8 @@ use cardano::{
 use outbox::Outbox;
 use sql::{Database, Statement};
 
-use super::{ArbiterClient, Keys, Ledger, Report, Watch, seller_wallet::SellerWallet};
-use crate::{contents::Contents, escrow_steps::write_each, transitions};
+use super::{ArbiterClient, Keys, Ledger, Report, Watch};
+use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWallet, transitions};
 
 /// Outside calls that looking after entries leaves for what is due.
 pub(super) const CALLS_KEPT: u32 = 16;
@@ -45,7 +45,7 @@ pub(super) struct Tick<'a, D, C, K, S, A> {
     pub ports: &'a Watch<'a, D, C, K, S, A>,
     pub view: View,
     /// The platform's wallet, once it was read.
-    pub wallet: Option<SellerWallet>,
+    pub wallet: Option<PlatformWallet>,
     /// Results whose time is nearly over, by their purchases: why they are not posted yet.
     pub unposted: BTreeMap<TxHash, String>,
     pub report: Report,

@@ -62,7 +62,6 @@ pub(super) struct Due {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceWallet {
-    /// The account.
     pub owner: String,
     pub address: Address,
     /// The version of its derivation.

@@ -23,7 +23,6 @@ mod housekeeping;
 mod plan;
 mod reconcile;
 mod restore;
-mod seller_wallet;
 mod stored;
 mod sync;
 mod tick;
@@ -52,7 +51,6 @@ pub struct Report {
     pub skipped: u32,
     /// Steps of escrows that were found.
     pub steps: u32,
-    /// Whether a rollback was undone.
     pub rolled_back: bool,
     /// Own entries that were found in a block.
     pub confirmed: u32,
@@ -95,7 +93,6 @@ pub struct Dispute<'a> {
     pub escrow: TxRef,
     /// What was sold.
     pub listing_id: &'a str,
-    /// The listing's content hash.
     pub content_hash: ContentHash,
     /// What was delivered.
     pub output: &'a str,
@@ -138,7 +135,6 @@ impl<C: Chain + History + Evaluate> Ledger for C {}
 pub struct Watch<'a, D, C, K, S, A> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// What is sold.
     pub contents: &'a K,
     pub keys: &'a S,
     pub arbiter: &'a A,
@@ -150,7 +146,6 @@ pub struct Watch<'a, D, C, K, S, A> {
     pub lead: Lead,
     /// The wall clock, POSIX ms.
     pub now: Millis,
-    /// How many outside calls are left.
     pub calls_left: &'a dyn Fn() -> u32,
 }
 

@@ -43,9 +43,7 @@ pub(super) enum Task {
     Pay(Owed),
     /// One step of all these escrows, at least one, in one transaction.
     Act(Vec<Judged>),
-    /// Asks the arbiter.
     Ask(Box<Judged>),
-    /// Splits the platform's wallet.
     Split,
 }
 

@@ -204,7 +204,6 @@ impl Paying {
             mode: self.mode,
             payer: self.payer,
             amount: Lovelace::new(self.price).unwrap(),
-            creator: Lovelace::ZERO,
             header,
             terms_digest: self.terms_digest,
             identifier,

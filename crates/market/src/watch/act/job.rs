@@ -20,11 +20,10 @@ use sql::Database;
 use crate::{
     contents::Contents,
     escrow_steps::Spending,
+    platform::PlatformWallet,
     port_error::PortError,
     result_poster::purpose,
-    watch::{
-        ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged, seller_wallet::SellerWallet,
-    },
+    watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
 };
 
 /// How soon a result is tried again for which the wallet had too little that was free.
@@ -44,7 +43,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         cases: Vec<Judged>,
         key: &SigningKey,
-        platform: &mut SellerWallet,
+        platform: &mut PlatformWallet,
     ) -> Result<Vec<Vec<Judged>>, PortError> {
         let planned = self.plan_all(deployment, cases, platform).await?;
         let Some(first) = planned.first() else { return Ok(vec![]) };
@@ -111,7 +110,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         deployment: &Deployment,
         cases: Vec<Judged>,
-        platform: &SellerWallet,
+        platform: &PlatformWallet,
     ) -> Result<Vec<Planned>, PortError> {
         let made = cases.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
         let made = self.ports.database.batch(made).await?;
@@ -157,9 +156,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         deployment: &Deployment,
         planned: &[Planned],
         key: &SigningKey,
-        platform: &mut SellerWallet,
+        platform: &mut PlatformWallet,
     ) -> Result<BuiltTx, DraftError> {
-        let plan = |platform: &SellerWallet| {
+        let plan = |platform: &PlatformWallet| {
             let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
             let mut plan = planner(deployment, platform).together(plans).ok_or(PlanError::OutOfRange)?;
             // Several escrows fill a transaction, and leave more than dust.
@@ -168,7 +167,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             Ok::<_, DraftError>(plan)
         };
-        let draft = async |platform: &SellerWallet| {
+        let draft = async |platform: &PlatformWallet| {
             planner(deployment, platform).draft_of(self.ports.chain, plan(platform)?, &platform.wallet()).await
         };
         let mut drafted = draft(platform).await;
@@ -186,7 +185,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-const fn planner<'a>(deployment: &'a Deployment, platform: &'a SellerWallet) -> Planner<'a> {
+const fn planner<'a>(deployment: &'a Deployment, platform: &'a PlatformWallet) -> Planner<'a> {
     Planner { deployment, parameters: &platform.parameters, slots: &api_types::SLOTS }
 }
 

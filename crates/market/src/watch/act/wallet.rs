@@ -1,43 +1,25 @@
 //! Reads the platform's wallet, and sends from it: written down first, with what it spends.
 
-use std::collections::HashSet;
-
-use cardano::{Lovelace, TxRef, chain::Utxo, keys::SigningKey};
-use outbox::{Draft, Entry, EntryState, WalletSnapshot, snapshot, write_down};
+use cardano::{Lovelace, chain::Utxo, keys::SigningKey};
+use outbox::{Draft, Entry, EntryState, WalletSnapshot, write_down};
 use sql::Database;
 
 use crate::{
     contents::Contents,
-    platform::{free_outputs, pays_alone},
+    platform::{PlatformWallet, is_named},
     port_error::PortError,
-    watch::{
-        ArbiterClient, Keys, Ledger,
-        context::Tick,
-        seller_wallet::{SellerWallet, is_named},
-    },
+    watch::{ArbiterClient, Keys, Ledger, context::Tick},
 };
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// The platform's wallet with as much as is needed, or all that it may spend now: read once in a tick.
-    pub(super) async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<SellerWallet, PortError> {
+    pub(super) async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<PlatformWallet, PortError> {
         if let Some(known) = self.wallet.take() {
             return Ok(known);
         }
-        let (address, ports) = (key.enterprise_address(), self.ports);
-        let parameters = ports.chain.protocol_parameters().await?;
-        let known = ports.database.run(snapshot(&address, self.view.tip.slot, ports.now)).await?;
-        let snapshot = WalletSnapshot::read(&address, &known)?;
-        let enough = |shown: &[Utxo]| {
-            let free = free_outputs(shown, &snapshot).filter(|utxo| pays_alone(utxo));
-            free.map(|utxo| utxo.value.lovelace).sum::<Lovelace>() >= needs
-        };
-        let shown = ports.chain.utxos_at(&address.to_string(), enough).await?;
-        let spendable = snapshot.spendable(&shown);
-        let shown: HashSet<TxRef> = shown.into_iter().map(|utxo| utxo.reference).collect();
-        let (unconfirmed, utxos) = spendable
-            .into_iter()
-            .partition(|utxo| !shown.contains(&utxo.reference) || snapshot.is_unconfirmed(&utxo.reference));
-        Ok(SellerWallet { parameters, address, snapshot, utxos, unconfirmed, shown, chains: true })
+        let (ports, tip_slot) = (self.ports, self.view.tip.slot);
+        let address = key.enterprise_address();
+        Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
     }
 
     /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
@@ -45,7 +27,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         &mut self,
         draft: &Draft,
         change: &[Utxo],
-        platform: &mut SellerWallet,
+        platform: &mut PlatformWallet,
     ) -> Result<Option<String>, PortError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
