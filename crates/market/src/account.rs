@@ -233,7 +233,6 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
 }
 
 /// The statement that reads the account of a live session as [`Account`].
-#[must_use]
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     statement!(
         format!(
@@ -346,7 +345,6 @@ pub async fn set_limits(
 
 /// The statement that reads what a service wallet's payments that are in no block yet take of what the chain shows, in
 /// lovelace, as a JSON string.
-#[must_use]
 pub fn pending(wallet: &str) -> Statement {
     statement!(
         "SELECT json_quote(CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT)) FROM outbox o JOIN payments p \

@@ -139,7 +139,6 @@ impl ListingTerms {
 }
 
 /// The statement that reads a listing's [`ListingTerms`]: the card, which holds them all, and whether it is hidden.
-#[must_use]
 pub fn terms(id: &ListingId) -> Statement {
     statement!(
         "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}', ',\"hidden\":true}') \
@@ -149,7 +148,6 @@ pub fn terms(id: &ListingId) -> Statement {
 }
 
 /// The statement that reads what the listing commits to that this transaction pays for: the key of its content, quoted.
-#[must_use]
 pub fn content_paid_by(payment: &TxHash) -> Statement {
     statement!(
         "SELECT json_quote(content_hash) FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
@@ -158,7 +156,6 @@ pub fn content_paid_by(payment: &TxHash) -> Statement {
 }
 
 /// The statement that reads what listings are called, `{id, title}` each, also of those that are no longer shown.
-#[must_use]
 pub fn titles(ids: &[&str]) -> Statement {
     statement!(
         "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",

@@ -5,7 +5,6 @@ use sql::{DatabaseError, Rows, Statement, statement};
 
 /// The statement that notes a newer block. An older one, of a provider that lags, changes nothing; after a rollback the
 /// next block is newer again.
-#[must_use]
 pub fn note(tip: &Tip) -> Statement {
     statement!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
@@ -19,7 +18,6 @@ pub fn note(tip: &Tip) -> Statement {
 }
 
 /// The statement that reads the newest known block's time.
-#[must_use]
 pub fn read_time() -> Statement {
     statement!("SELECT CAST(tip_time_ms AS TEXT) FROM chain_state")
 }

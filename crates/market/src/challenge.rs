@@ -36,9 +36,11 @@ impl Purpose {
     }
 }
 
-/// What an owner's wallet is to sign.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an owner's wallet is to sign; as JSON it is kept until it expires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Challenge {
+    pub purpose: Purpose,
     /// Whose wallet is to sign.
     pub owner: Address,
     /// 256 random bits, hexadecimal.
@@ -63,20 +65,6 @@ pub trait Challenges {
 #[error("challenges: {0}")]
 pub struct ChallengesError(pub String);
 
-/// What is kept of a challenge, as JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    purpose: Purpose,
-    owner: Address,
-    nonce: String,
-    expires_at: Millis,
-}
-
-fn digest(purpose: &Purpose, owner: &Address, nonce: &str) -> ContentHash {
-    ContentHash::of(format!("{}\n{owner}\n{nonce}", purpose.label()).as_bytes())
-}
-
 fn key(digest: &[u8]) -> String {
     hex::encode(blake2b::<28>(digest))
 }
@@ -93,11 +81,11 @@ pub async fn give(
     now: Millis,
 ) -> Result<Challenge, ChallengesError> {
     let (nonce, expires_at) = (hex::encode(random), now.saturating_add(CHALLENGE_MS));
-    let digest = digest(&purpose, &owner, &nonce);
-    let entry = Entry { purpose, owner, nonce: nonce.clone(), expires_at };
-    let text = serde_json::to_string(&entry).map_err(|error| ChallengesError(error.to_string()))?;
+    let digest = ContentHash::of(format!("{}\n{owner}\n{nonce}", purpose.label()).as_bytes());
+    let challenge = Challenge { purpose, owner, nonce, digest, expires_at };
+    let text = serde_json::to_string(&challenge).map_err(|error| ChallengesError(error.to_string()))?;
     store.put(&key(digest.as_bytes()), &text, expires_at).await?;
-    Ok(Challenge { owner, nonce, digest, expires_at })
+    Ok(challenge)
 }
 
 /// The live challenge of an owner that has the payload of a signature: its digest, or the BLAKE2b-224 of that. `None` where
@@ -118,11 +106,10 @@ pub async fn find(
         _ => return Ok(None),
     };
     let Some(text) = store.get(&key).await? else { return Ok(None) };
-    let entry: Entry = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
-    let digest = digest(&entry.purpose, &entry.owner, &entry.nonce);
+    let challenge: Challenge = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
     // The store's own expiry is counted in seconds, and its copies may be older than that.
-    let live = now < entry.expires_at && entry.purpose == *purpose && entry.owner == *owner;
-    Ok(live.then_some(Challenge { owner: *owner, nonce: entry.nonce, digest, expires_at: entry.expires_at }))
+    let is_live = now < challenge.expires_at && challenge.purpose == *purpose && challenge.owner == *owner;
+    Ok(is_live.then_some(challenge))
 }
 
 #[cfg(test)]

@@ -141,7 +141,6 @@ impl Blocked {
 }
 
 /// The statement that answers which condition would block this order of an account now, before anything is built.
-#[must_use]
 pub fn conditions(
     account: &Account,
     listing_id: &ListingId,
@@ -163,15 +162,18 @@ fn conditions_of(facts: &serde_json::Value) -> Statement {
 /// The facts of an account that pays.
 fn with_account(mut facts: serde_json::Value, account: &Account, now: Millis) -> serde_json::Value {
     let authorization = account.authorization.as_ref();
-    if let Some(facts) = facts.as_object_mut() {
-        facts.insert("buyers".into(), json!(account.keys()));
-        facts.insert("wallet".into(), json!(account.wallet_address));
-        facts.insert("since".into(), now.saturating_sub(MAX_LATE_MS).into());
-        facts.insert("owner".into(), json!(account.owner));
-        facts.insert("day".into(), day(now).into());
-        facts.insert("now".into(), now.into());
-        facts.insert("session".into(), json!(authorization.and_then(Authorization::session)));
-        facts.insert("grant".into(), json!(authorization.and_then(Authorization::grant)));
+    let own = json!({
+        "buyers": account.keys(),
+        "wallet": account.wallet_address,
+        "since": now.saturating_sub(MAX_LATE_MS),
+        "owner": account.owner,
+        "day": day(now),
+        "now": now,
+        "session": authorization.and_then(Authorization::session),
+        "grant": authorization.and_then(Authorization::grant),
+    });
+    if let (Some(facts), serde_json::Value::Object(own)) = (facts.as_object_mut(), own) {
+        facts.extend(own);
     }
     facts
 }

@@ -9,7 +9,7 @@ use cardano::{
     tx::TransactionUtxos,
 };
 use escrow::{
-    Datum, State,
+    Datum, Deployment, State,
     plan::Escrow,
     spend::{Ending, Spent},
 };
@@ -114,13 +114,20 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
-    /// Whether this tip's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
-    /// show another block of the tip's height.
-    pub fn knows(&self, block: &Inclusion) -> bool {
-        block.height < self.tip.height || block.block == self.tip.hash
-    }
+/// Whether the chain of this tip can have a block: it is older than the tip, or the tip itself. A node on another fork may
+/// show another block of the tip's height.
+pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
+    block.height < tip.height || block.block == tip.hash
+}
 
+/// The escrow that a transaction made: at this output, or else the first.
+pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
+    let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
+    let mut named = made.filter(|made| output.is_none_or(|output| made.reference == *output));
+    named.find_map(|made| Escrow::read(made, deployment).ok())
+}
+
+impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Follows an escrow from the output that it was last known to be, by one step, which is recorded.
     ///
     /// # Errors
@@ -156,7 +163,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 return Ok(None);
             }
         };
-        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && self.knows(block));
+        let block = self.chain.inclusion_of(tx).await?.filter(|block| block.valid && knows(&self.tip, block));
         Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 

@@ -64,7 +64,6 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
 }
 
 /// The statement that reads what an account has spent today, in lovelace, as a JSON string.
-#[must_use]
 pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
     statement!(format!("SELECT json_quote(CAST({} AS TEXT))", spent_on("?1", "?2")), owner, day(now_ms))
 }

@@ -73,13 +73,11 @@ fn select_records() -> String {
 }
 
 /// The statement that reads the payment by a transaction, as [`PaymentRecord`].
-#[must_use]
 pub fn by_tx(tx: &TxHash) -> Statement {
     statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
 /// The statement that reads what is known of a payment that is presented, as [`Known`].
-#[must_use]
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
     statement!(
         format!(
@@ -123,13 +121,11 @@ pub(crate) struct Settled {
 }
 
 /// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].
-#[must_use]
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
     statement!(select_records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
 }
 
 /// The statement that reads the oldest payment by which one of these buyers owns a listing, as [`PaymentRecord`].
-#[must_use]
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let sql = format!(
         "{} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
@@ -142,7 +138,6 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 
 /// The statement that reads the buyer's payments for a listing that may be in a block by now, open ones first, as
 /// [`PaymentRecord`]s. A ledger's refusal proves little: others may have handed the payment in.
-#[must_use]
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(
@@ -160,7 +155,6 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// newest first, as [`PaymentRecord`]s. Others may have submitted them, or the provider lagged. Not those that this
 /// wallet made within the last hour, which the next payment excludes by spending what they spend
 /// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.
-#[must_use]
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     statement!(
         format!(
@@ -179,7 +173,6 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
 
 /// The statement that reads the payments of a service wallet for a listing that failed within the last hour
 /// ([`outbox::Earlier`]), oldest first.
-#[must_use]
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
         format!(
@@ -200,7 +193,6 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
 
 /// The statement that marks a payment's content as delivered, if the database has it and it is short enough to be read
 /// in the same batch ([`crate::contents::MOST_HELD`]).
-#[must_use]
 pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
     statement!(
         format!(
@@ -214,7 +206,6 @@ pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Milli
 }
 
 /// The statement that notes that content was delivered for a payment: from now on its header alone opens nothing.
-#[must_use]
 pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
 }

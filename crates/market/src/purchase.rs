@@ -96,7 +96,6 @@ pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, Data
 }
 
 /// The statement that reads a purchase as JSON.
-#[must_use]
 pub fn read(id: &TxHash) -> Statement {
     statement!(format!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1"), id)
 }
@@ -164,7 +163,6 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
 }
 
 /// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
-#[must_use]
 pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     statement!(
         format!(

@@ -144,7 +144,6 @@ pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: Delive
 }
 
 /// The statement that reads what waits for an owner's answer, [`PurchaseRequest`] each, the oldest first.
-#[must_use]
 pub fn waiting(owner: &str, now: Millis) -> Statement {
     let which = "r.owner = ?1 AND r.expires_at_ms > ?2 AND r.approved IS NULL ORDER BY r.expires_at_ms";
     statement!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)

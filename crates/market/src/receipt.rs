@@ -52,7 +52,6 @@ fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>,
 }
 
 /// The statement that reads a purchase's receipt as JSON.
-#[must_use]
 pub fn read(purchase: &TxHash) -> Statement {
     statement!(
         "SELECT json_object('price', CAST(p.price_lovelace AS TEXT), 'transaction', nullif(o.cbor, ''), \

@@ -16,10 +16,7 @@ use cardano::{
     evaluation::Evaluate,
     keys::SigningKey,
     slots::Millis,
-    tx::{
-        TransactionUtxos,
-        build::{BuiltTx, Wallet},
-    },
+    tx::build::{BuiltTx, Wallet},
 };
 use escrow::{
     Deployment,
@@ -30,7 +27,7 @@ use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
-    escrow_steps::{Recorded, Spending, StepRecorder, rollbacks},
+    escrow_steps::{Recorded, Spending, StepRecorder, escrow_in, rollbacks},
     platform::{MIN_FUNDS, PlatformWallet, pays_alone},
     port_error::from_by_way_of,
     transitions,
@@ -138,9 +135,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             Some(output) if output.tx != lock.tx => self.chain.transaction(&output.tx).await?,
             _ => Some(lock.cbor.clone()),
         };
-        let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made);
-        let escrow = made.unwrap_or_default().into_iter().filter(|made| output.is_none_or(|it| it == made.reference));
-        let escrow = escrow.filter_map(|made| Escrow::read(made, self.seller.deployment).ok()).next();
+        let escrow = cbor.and_then(|cbor| escrow_in(&cbor, output.as_ref(), self.seller.deployment));
         Ok((escrow.ok_or(PostError::NoEscrow)?, result))
     }
 
@@ -212,7 +207,6 @@ static LIVE_RESULT: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The statement that reads the open or confirmed result of a lock.
-#[must_use]
 pub(crate) fn live_result(lock: &TxHash) -> Statement {
     statement!(LIVE_RESULT.as_str(), lock)
 }

@@ -7,7 +7,6 @@ const MAX_LISTED: u32 = 1_000;
 
 /// The statement that reads an address's sales as JSON, newest first: `{id, title, status, soldAt, amountLovelace, payout?}`,
 /// the payout `{txHash, at}`; times in POSIX ms.
-#[must_use]
 pub fn of_seller(address: &str) -> Statement {
     statement!(
         format!(

@@ -13,7 +13,6 @@ pub struct ShopState {
 }
 
 /// The statement that reads it.
-#[must_use]
 pub fn read() -> Statement {
     statement!("SELECT json_array(version, coalesce((SELECT tip_time_ms FROM chain_state), 0)) FROM catalogue_version")
 }

@@ -27,7 +27,6 @@ pub struct TickOutcome {
 }
 
 /// The statement that notes a tick that began at this time (POSIX ms) and made so many outside calls.
-#[must_use]
 pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement {
     outcome.alarms.truncate(MOST_KEPT);
     outcome.notes.truncate(MOST_KEPT);
@@ -63,7 +62,6 @@ struct Tick {
 }
 
 /// The statement that reads it at this time, POSIX ms.
-#[must_use]
 pub fn read(now: Millis) -> Statement {
     statement!(
         "SELECT json_object( \

@@ -12,7 +12,9 @@ use cardano::{
         build::{BuildError, BuiltTx, Sweep, Validity, Wallet, sweep},
     },
 };
-use outbox::{Draft, Entry, EntryState, Kind, Outbox, OutboxError, WalletSnapshot, open, overdue, write_down};
+use outbox::{
+    Decision, Draft, Entry, EntryState, Kind, Outbox, OutboxError, Trust, WalletSnapshot, open, overdue, write_down,
+};
 use sql::{Database, DatabaseError, exactly};
 
 use crate::{
@@ -111,8 +113,12 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawn)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
-            self.outbox.force_resubmit(&mut entry, &self.tip, self.now).await?;
+            let decision = self.outbox.refresh(&mut entry, Some(&self.tip), Trust::Payer, self.now).await?;
             if entry.state.is_open() {
+                // Its owner waits for it: it is sent again at once.
+                if decision == Decision::Wait {
+                    self.outbox.submit_again(&mut entry, Trust::Payer, self.now).await?;
+                }
                 oldest = oldest.or(Some((entry.state, self.withdrawn(&entry)?)));
             }
         }

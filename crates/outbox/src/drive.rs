@@ -291,17 +291,6 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// As [`Outbox::refresh`], but submits an unconfirmed transaction again at once.
-    ///
-    /// # Errors
-    /// As [`Outbox::refresh`].
-    pub async fn force_resubmit(&self, entry: &mut Entry, tip: &Tip, now: Millis) -> Result<(), OutboxError> {
-        if self.refresh(entry, Some(tip), Trust::Payer, now).await? == Decision::Wait && entry.state.is_open() {
-            self.submit_again(entry, Trust::Payer, now).await?;
-        }
-        Ok(())
-    }
-
     /// Reads what other requests wrote down meanwhile. Bytes that are not stored any more are kept.
     async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
         if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {

@@ -44,7 +44,6 @@ fn reserves(draft: &Draft) -> String {
 /// purpose, an output is reserved, or its guard fails. What it reserves and acts on follows by trigger. One that the ledger
 /// refused before is claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known
 /// to ask. It answers the entry as [`ENTRY_JSON`] if it was written.
-#[must_use]
 pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     let (blocked_by, facts) =
         draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
@@ -78,13 +77,11 @@ pub fn write_down(draft: &Draft, now: Millis) -> Statement {
 }
 
 /// The statement that reads an entry by its transaction.
-#[must_use]
 pub fn by_id(tx: &TxHash) -> Statement {
     statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1"), tx)
 }
 
 /// The statement that reads the live entry for a purpose.
-#[must_use]
 pub fn live_for(purpose: &str) -> Statement {
     statement!(
         format!(
@@ -96,7 +93,6 @@ pub fn live_for(purpose: &str) -> Statement {
 
 /// The statement that reads the entries for a purpose that were given up recently
 /// ([`crate::Earlier`]), oldest first.
-#[must_use]
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
         format!(
@@ -121,7 +117,6 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
 }
 
 /// The statement that reads entries of these kinds whose end is not known, those that expire first.
-#[must_use]
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     statement!(format!(
@@ -132,7 +127,6 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
 }
 
 /// The statement that marks entries to be checked again, in blocks above one height and up to another.
-#[must_use]
 pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
@@ -142,7 +136,6 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
 }
 
 /// The statement that reads the entries in these blocks that are to be checked again.
-#[must_use]
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
         format!(
@@ -154,7 +147,6 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
 }
 
 /// The statement that notes that a block is on the chain: its entries need no check.
-#[must_use]
 pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
@@ -165,7 +157,6 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
 
 /// The statement that reads a wallet's open entries whose validity ended before this slot, and the newest that were
 /// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
-#[must_use]
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         format!(
@@ -181,7 +172,6 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
 }
 
 /// The statement that reads the open entries of a wallet that do this, oldest first.
-#[must_use]
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
         format!(
@@ -194,7 +184,6 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
 }
 
 /// The statement that notes that an entry was checked again and its block has not changed.
-#[must_use]
 pub fn rechecked(tx: &TxHash) -> Statement {
     statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
@@ -215,7 +204,6 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
 
 /// The statement that gives up payers' entries that expired long ago and that no request asks for, without asking the chain.
 /// `which` is SQL that selects such, over `?1`.
-#[must_use]
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
         format!(
@@ -230,7 +218,6 @@ pub fn give_up(which: &str, over_since: u64) -> Statement {
 
 /// The statement that notes that these given-up entries were in no block long after their validity ended: the chain is not
 /// asked about them again.
-#[must_use]
 pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     statement!(
         "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",

@@ -70,7 +70,6 @@ enum SnapshotRow {
 /// The statement that reads a [`WalletSnapshot`]: what was sent, what was given up recently, and what is reserved.
 /// `tip_slot` is the newest known block's. Change of transactions that can enter no block any more is shown by the
 /// provider, or will never exist.
-#[must_use]
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
     statement!(
         format!(

@@ -14,6 +14,7 @@ pub mod sqlite;
 
 /// A statement and its parameters (`?1`, `?2`, ...).
 #[derive(Clone, Debug)]
+#[must_use = "a statement does nothing until a database runs it"]
 pub struct Statement {
     /// The SQL text: a constant, or composed from constants.
     pub sql: Cow<'static, str>,

@@ -88,7 +88,6 @@ pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String
 }
 
 /// The statement that reads what an address took off sale, newest first, as the catalogue's JSON.
-#[must_use]
 pub fn taken_off(seller: &str) -> Statement {
     statement!(
         format!(

@@ -4,7 +4,7 @@
 //! The API sells with its own key and contract, which stand in each escrow. So a watcher that was given others, or none, is
 //! known by the escrows that are open.
 
-use cardano::{Address, slots::Millis};
+use cardano::{keys::SigningKey, slots::Millis};
 use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
@@ -20,17 +20,10 @@ const MAX_ESCROWS: u32 = 20;
 
 /// An escrow that is open.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Open {
     purchase: String,
     address: String,
     datum: String,
-}
-
-/// The seller and the contract that this watcher is configured for.
-struct OwnIdentity {
-    seller: Option<Address>,
-    contract: Option<String>,
 }
 
 impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
@@ -48,37 +41,33 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
             })
             .collect();
         if self.sells {
-            let seller = self.keys.seller().map(cardano::keys::SigningKey::enterprise_address);
-            let contract = self.deployment.map(|deployment| deployment.address().to_string());
-            alarms.extend(cannot_act(&open.all_json()?, &OwnIdentity { seller, contract }));
+            alarms.extend(self.cannot_act(&open.all_json()?));
         }
         Ok(alarms)
     }
-}
 
-/// Why this watcher can act on none of these, or not on one of them.
-fn cannot_act(open: &[Open], own: &OwnIdentity) -> Option<String> {
-    let count = open.len();
-    let (first, rest) = open.split_first()?;
-    if own.seller.is_none() {
-        return Some(format!("SELLER_SECRET is not set here, and {count} escrows or more are open"));
-    }
-    if own.contract.is_none() {
-        return Some(format!("ESCROW_DEPLOYMENT is not set here, and {count} escrows or more are open"));
-    }
-    std::iter::once(first).chain(rest).find_map(|escrow| {
-        if Some(&escrow.address) != own.contract.as_ref() {
-            return Some(format!(
-                "the escrow of {} is in another contract than ESCROW_DEPLOYMENT here",
-                escrow.purchase
-            ));
+    /// Why this watcher, with its key and its contract, can act on none of these, or not on one of them.
+    fn cannot_act(&self, open: &[Open]) -> Option<String> {
+        let count = open.len();
+        if count == 0 {
+            return None;
         }
-        let datum = hex::decode(&escrow.datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok());
-        let sold_by = datum.map(|datum| datum.seller.key_address());
-        // One that cannot be read is told where it is due.
-        let other = sold_by.is_some_and(|seller| seller != own.seller);
-        other.then(|| format!("the escrow of {} is sold by another key than SELLER_SECRET here", escrow.purchase))
-    })
+        let Some(seller) = self.keys.seller().map(SigningKey::enterprise_address) else {
+            return Some(format!("SELLER_SECRET is not set here, and {count} escrows or more are open"));
+        };
+        let Some(contract) = self.deployment.map(|deployment| deployment.address().to_string()) else {
+            return Some(format!("ESCROW_DEPLOYMENT is not set here, and {count} escrows or more are open"));
+        };
+        open.iter().find_map(|Open { purchase, address, datum }| {
+            if *address != contract {
+                return Some(format!("the escrow of {purchase} is in another contract than ESCROW_DEPLOYMENT here"));
+            }
+            // One that cannot be read is told where it is due.
+            let datum = hex::decode(datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok())?;
+            let is_other = datum.seller.key_address() != Some(seller);
+            is_other.then(|| format!("the escrow of {purchase} is sold by another key than SELLER_SECRET here"))
+        })
+    }
 }
 
 /// The statement that reads open escrows.

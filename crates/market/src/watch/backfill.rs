@@ -22,7 +22,11 @@ use super::{
     restore::unknown_escrows,
     stored::{self, UnreadTransaction},
 };
-use crate::{contents::Contents, escrow_steps::Found, port_error::PortError};
+use crate::{
+    contents::Contents,
+    escrow_steps::{Found, knows},
+    port_error::PortError,
+};
 
 /// Transactions that are listed at once.
 const PAGE: usize = 50;
@@ -213,7 +217,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
         }
         Ok(match self.ports.chain.inclusion_of(&listed.tx).await? {
-            Some(block) if block.valid && self.view.knows(&block) => {
+            Some(block) if block.valid && knows(&self.view.tip, &block) => {
                 Read::Found(Box::new(Found { utxos, height: listed.place.height, time_ms: listed.time_ms }))
             }
             Some(block) if !block.valid => Read::Passed,

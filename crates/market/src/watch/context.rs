@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cardano::{
-    Address, TxHash,
-    chain::{Inclusion, Tip},
-    slots::Millis,
-};
+use cardano::{Address, TxHash, chain::Tip, slots::Millis};
 use outbox::Outbox;
 use sql::{Database, Statement};
 
@@ -30,14 +26,6 @@ pub(super) struct View {
     pub seller: Option<Address>,
     /// Whether the platform's wallet is read though nothing is to be paid: its outputs may be too few.
     pub checks_wallet: bool,
-}
-
-impl View {
-    /// Whether this tick's chain can have a block: it is older than the tip, or the tip itself. A node on another fork may
-    /// show another block of the tip's height.
-    pub fn knows(&self, block: &Inclusion) -> bool {
-        block.height < self.tip.height || block.block == self.tip.hash
-    }
 }
 
 /// One running tick.

@@ -32,10 +32,8 @@ use cardano::{
 };
 use escrow::Deployment;
 use serde::Serialize;
-use sql::Database;
 
-use crate::{chain_state::Lead, contents::Contents, escrow_steps::Recorded, port_error::PortError};
-use context::Tick;
+use crate::{chain_state::Lead, escrow_steps::Recorded};
 pub use due::ServiceWallet;
 
 /// Alarms, and notes, that a report has at most.
@@ -147,14 +145,4 @@ pub struct Watch<'a, D, C, K, S, A> {
     /// The wall clock, POSIX ms.
     pub now: Millis,
     pub calls_left: &'a dyn Fn() -> u32,
-}
-
-impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D, C, K, S, A> {
-    /// Reads what is new and does what is due, as far as the calls reach.
-    ///
-    /// # Errors
-    /// What could not be asked, where nothing can be done without it. What was written stays; the next tick goes on.
-    pub async fn tick(&self) -> Result<Report, PortError> {
-        Tick::run(self).await
-    }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     contents::Contents,
-    escrow_steps::{Found, Spending},
+    escrow_steps::{Found, Spending, knows},
     port_error::PortError,
 };
 
@@ -146,7 +146,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
         let block = entry.block.filter(|_| decision != Decision::Unconfirm);
-        let block = block.filter(|block| entry.state == EntryState::Included && self.view.knows(block));
+        let block = block.filter(|block| entry.state == EntryState::Included && knows(&self.view.tip, block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
         Ok((decision, found))
     }

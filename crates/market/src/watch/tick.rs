@@ -1,4 +1,4 @@
-//! One tick, read from the top: [`Tick::run`] names its parts in their order.
+//! One tick, read from the top: its parts in their order.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use super::{
 };
 use crate::{contents::Contents, port_error::PortError};
 
-impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
-    /// The whole tick.
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D, C, K, S, A> {
+    /// Reads what is new and does what is due, as far as the calls reach.
     ///
     /// # Errors
-    /// What could not be asked, where nothing can be done without it.
-    pub async fn run(ports: &'a Watch<'a, D, C, K, S, A>) -> Result<Report, PortError> {
-        let stored = Stored::load(ports.database).await?;
-        let tip = ports.chain.tip().await?;
-        let clock = ports.lead.clock(tip.time_ms, ports.now);
+    /// What could not be asked, where nothing can be done without it. What was written stays; the next tick goes on.
+    pub async fn tick(&self) -> Result<Report, PortError> {
+        let stored = Stored::load(self.database).await?;
+        let tip = self.chain.tip().await?;
+        let clock = self.lead.clock(tip.time_ms, self.now);
         let view = View {
             tip,
             clock,
             rollbacks: stored.rollbacks,
             read_to: stored.read_to(),
-            seller: ports.keys.seller().filter(|_| ports.sells).map(SigningKey::enterprise_address),
+            seller: self.keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address),
             checks_wallet: stored.checks_wallet(tip.height),
         };
-        let mut tick = Self { ports, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
+        let mut tick = Tick { ports: self, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
         if let Some(synced) = tick.sync(stored).await? {
             tick.run_parts(synced).await?;
         }
-        let alarms = ports.alarms(clock).await?;
-        let Self { mut report, unposted, .. } = tick;
+        let alarms = self.alarms(clock).await?;
+        let Tick { mut report, unposted, .. } = tick;
         for (purchase, why) in unposted {
             report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
         }
@@ -44,7 +44,9 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         report.shorten();
         Ok(report)
     }
+}
 
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     async fn run_parts(&mut self, synced: Synced) -> Result<(), PortError> {
         let Synced { stored: Stored { actions, open, unread, next, has_unread_wallets, .. }, blocks, steps } = synced;
         self.reconcile(actions, blocks, steps, open).await?;

@@ -5,10 +5,7 @@ use cardano::{
     chain::ChainError,
     keys::SigningKey,
     slots::Millis,
-    tx::{
-        TransactionUtxos,
-        build::{BuiltTx, NewOutput, TxPlan},
-    },
+    tx::build::{BuiltTx, NewOutput, TxPlan},
 };
 use escrow::{
     Deployment,
@@ -19,7 +16,7 @@ use sql::Database;
 
 use crate::{
     contents::Contents,
-    escrow_steps::Spending,
+    escrow_steps::{Spending, escrow_in},
     platform::PlatformWallet,
     port_error::PortError,
     result_poster::purpose,
@@ -144,9 +141,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Some(entry) if !entry.cbor.is_empty() => Some(entry.cbor),
             _ => self.ports.chain.transaction(&utxo.tx).await?,
         };
-        let utxos = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok());
-        let output = utxos.and_then(|utxos| utxos.made.into_iter().find(|output| output.reference == utxo));
-        Ok(output.and_then(|output| Escrow::read(output, deployment).ok()))
+        Ok(cbor.and_then(|cbor| escrow_in(&cbor, Some(&utxo), deployment)))
     }
 
     /// The signed transaction. It spends pending change where nothing else is enough, and less from the wallet where
