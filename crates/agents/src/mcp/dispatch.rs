@@ -47,14 +47,19 @@ pub struct ToolResult {
 impl ToolResult {
     /// What this view or value says, told to a model.
     pub(super) fn of(view: &impl Serialize) -> Self {
-        Self { structured: Some(for_models::told(&json!(view).to_string())), ..Self::default() }
+        Self::with(view, |_| {})
     }
 
     /// The view with members added.
     pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
-        let mut value = json!(view);
-        value.as_object_mut().map(add);
-        Self::of(&value)
+        let mut fields = object(json!(view));
+        add(&mut fields);
+        Self::told(fields)
+    }
+
+    /// These members, told to a model.
+    pub(super) fn told(fields: Map<String, Value>) -> Self {
+        Self { structured: Some(for_models::told(fields.into())), ..Self::default() }
     }
 
     /// A failure that a model can act on.

@@ -88,7 +88,8 @@ pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
         ShopError::NoListing => missing(),
         error => failed(&error),
     })?;
-    Ok(object(json!({ "contents": [{ "uri": uri, "mimeType": JSON, "text": told(&listing) }] })))
+    let listing = serde_json::from_str(&listing).map_err(|error| failed(&ShopError::Unavailable(error.to_string())))?;
+    Ok(object(json!({ "contents": [{ "uri": uri, "mimeType": JSON, "text": told(listing) }] })))
 }
 
 #[cfg(test)]

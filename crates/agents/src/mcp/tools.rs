@@ -174,18 +174,20 @@ pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) ->
     if relaxed {
         listings.sort_by_key(|listing| std::cmp::Reverse(found(listing)));
     }
-    let told: Vec<Value> = listings.iter().map(in_a_list).collect();
     let next = page.next.as_ref().filter(|_| !relaxed);
-    Ok(ToolResult::with(&json!({ "listings": told }), |fields| {
-        fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
-        if told.is_empty() && next.is_none() {
-            let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
-            fields.insert("next".into(), json!(next));
-        } else if relaxed {
-            fields.insert("matched".into(), json!("some words"));
-            fields.insert("next".into(), json!("No listing has all words: these have some of them, the most first."));
-        }
-    }))
+    let nothing = listings.is_empty() && next.is_none();
+    let listings = listings.into_iter().map(in_a_list).collect();
+    // Moved, not serialized: most of the time of a search goes into its result.
+    let mut fields = Map::from_iter([("listings".to_owned(), Value::Array(listings))]);
+    fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+    if nothing {
+        let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
+        fields.insert("next".into(), json!(next));
+    } else if relaxed {
+        fields.insert("matched".into(), json!("some words"));
+        fields.insert("next".into(), json!("No listing has all words: these have some of them, the most first."));
+    }
+    Ok(ToolResult::told(fields))
 }
 
 pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
