@@ -10,6 +10,13 @@ CREATE TABLE chain_state (
   tip_time_ms INTEGER NOT NULL
 ) STRICT;
 
+-- Calls of the provider before anything was paid, on the UTC day (days since 1970-01-01) of the last one.
+CREATE TABLE provider_calls (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  day INTEGER NOT NULL,
+  calls INTEGER NOT NULL CHECK (calls >= 0)
+) STRICT;
+
 -- How far the escrow address's transactions were read. `rollbacks` grows with every rollback that is undone: what a tick
 -- found before another undid one is not written.
 CREATE TABLE chain_reading (

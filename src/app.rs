@@ -153,7 +153,7 @@ impl App {
     pub fn chain(&self, request: &Request) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        let asks = (self.env.clone(), limits::client(request)?);
+        let asks = (self.env.clone(), limits::client(request)?, settings.provider_calls);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
             .leading(settings.lead)

@@ -9,11 +9,13 @@ use std::fmt;
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, PROVIDER_SECONDS},
+    d1::D1,
     http::RETRY_MEMORY_SECONDS,
     queue,
     semaphore::Permit,
     serve::Request,
     settings::SettingError,
+    usage::Usage,
 };
 use market::{account::Account, limits::Authorization};
 use worker::Env;
@@ -211,9 +213,10 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Waits for a client's turn at the chain's provider, and counts the call.
-pub async fn admit((env, client): (Env, String)) -> Result<(), ChainError> {
-    let left = queue::wait_turn(&client).await
+/// Waits for a client's turn at the chain's provider, which allows so many calls on a day, and counts the call.
+pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainError> {
+    let database = D1::new(&env, "DB", Usage::default());
+    let left = queue::wait_turn(&client, &database, plan).await
         && is_left(&env, Class::Provider, format_args!("call:all")).await.map_err(failed)?;
     if left { Ok(()) } else { Err(ChainError::TooMany) }
 }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub blockfrost_url: String,
     /// Its project id.
     pub blockfrost_project: Option<String>,
+    /// Calls that the provider's plan allows on a day.
+    pub provider_calls: u64,
     /// Our own address, an origin; where it is not set, that of a request that came over loopback.
     pub base_url: Option<String>,
     /// Where pages link transactions: an address to which the id is appended.
@@ -42,6 +44,8 @@ thread_local! {
 
 /// Where transactions of preprod are shown.
 const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
+/// Calls of a day in Blockfrost's free plan (<https://blockfrost.io/#pricing>).
+const FREE_CALLS: u64 = 50_000;
 /// Fewest characters of the operator's token.
 const MIN_TOKEN: usize = 24;
 /// More than any seller needs, and less than a number that SQL would round.
@@ -58,6 +62,13 @@ impl Settings {
         Ok(Self {
             blockfrost_url: settings::required(lookup, "BLOCKFROST_URL")?,
             blockfrost_project: lookup("BLOCKFROST_PROJECT_ID"),
+            provider_calls: settings::whole_number(
+                lookup,
+                "PROVIDER_CALLS_PER_DAY",
+                FREE_CALLS,
+                100..=MAX_QUOTA,
+                "must be a whole number from 100",
+            )?,
             base_url: lookup("BASE_URL"),
             explorer_url: lookup("EXPLORER_URL").unwrap_or_else(|| EXPLORER_URL.to_owned()),
             shows_usage: lookup("SHOW_USAGE").is_some(),

@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Account, open } from "../accounts/account.ts";
 import { changedConfig, withLimits } from "../helpers/config.ts";
+import { inDatabase } from "../helpers/database.ts";
 import { type Answer, errorOf, post, send, usage } from "../helpers/http.ts";
 import { type Listing, list } from "../helpers/listings.ts";
 import { makeOut, type Payment, refusalOf, unlockUrl } from "../helpers/payments.ts";
@@ -18,13 +19,17 @@ const WINDOW_MS = 10_000;
 const present = (world: World, listing: Listing, payment: Pick<Payment, "header">, network: string): Promise<Answer> =>
   send(unlockUrl(world, listing), { headers: { "cf-connecting-ip": network, "payment-signature": payment.header } });
 
-/** Presents a payment as a client does that waits as long as it is told to; how long that took, in ms, and how often it waited. */
+/**
+ * Presents a payment as a client does that waits as long as it is told to: how long that took, in ms, how often it waited, and
+ * when it last asked.
+ */
 async function presentUntilServed(world: World, listing: Listing, payment: Payment, network: string) {
   const began = performance.now();
   for (let waits = 0; ; waits++) {
+    const askedAt = performance.now();
     const answer = await present(world, listing, payment, network);
     const ms = performance.now() - began;
-    if (answer.status === 200) return { ms, waits, answer };
+    if (answer.status === 200) return { ms, waits, askedAt, answer };
     const pending = answer.status === 402 && refusalOf(answer) === "settlement_pending";
     assert.ok(pending || [429, 503].includes(answer.status), answer.text);
     assert.ok(ms < 180_000, `not served: ${answer.status} ${answer.text}`);
@@ -80,11 +85,39 @@ describe("provider calls before a payment", { timeout: 300_000 }, () => {
     const payment = await makeOut(world, await world.buyer(), listing);
     const paid = presentUntilServed(world, listing, payment, "203.0.113.200");
     await world.ledger.waitFor(payment.tx, "mempool");
+    const submittedAt = performance.now();
     const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
     await Promise.all(Array.from({ length: 4 * LIMIT }, (_, n) => present(world, listing, refused, `203.0.113.${n}`)));
     await world.ledger.block();
-    const { waits, answer } = await paid;
-    assert.deepEqual([waits, answer.text], [0, listing.content]);
+    const { askedAt, answer } = await paid;
+    assert.equal(answer.text, listing.content);
+    assert.ok(askedAt < submittedAt, "by the request that submitted it");
+  });
+});
+
+describe("a provider's plan of a day", { timeout: 300_000 }, () => {
+  const PLAN = 400;
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: false, vars: { PROVIDER_CALLS_PER_DAY: `${PLAN}` } });
+  });
+  after(() => world?.stop());
+
+  it("lasts until midnight: of its second half each ten seconds have a part, in turns by client", async (t) => {
+    const today = Math.floor(Date.now() / 86_400_000);
+    const used = "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?, ?)";
+    inDatabase(world, (database) => database.prepare(used).run(today, PLAN / 2));
+    const listing = await list(world.api, world.person("seller"));
+    const refused = await makeOut(world, await world.buyer(), listing, { ttl: 400 });
+    const began = Date.now();
+    const flood = Array.from({ length: 12 }, () => present(world, listing, refused, "198.51.100.1"));
+    const honest = await present(world, listing, refused, "203.0.113.7");
+    const answers = await Promise.all(flood);
+    const windows = Math.ceil((Date.now() - began) / WINDOW_MS) + 1;
+    const calls = [honest, ...answers].reduce((sum, answer) => sum + usage(answer).calls, 0);
+    t.diagnostic(`${calls} calls in ${windows} windows, ${usage(honest).calls} of them the honest client's`);
+    assert.ok(calls > 0 && calls <= windows, `${calls} calls in ${windows} windows`);
+    assert.ok(usage(honest).calls > 0, "its turn comes before the second of those that flood");
   });
 });
 

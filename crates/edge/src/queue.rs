@@ -1,23 +1,34 @@
 //! Who may call the chain's provider next, before anything is paid: the client that called it least recently.
 //!
-//! An isolate makes so many such calls in ten seconds. A client alone has all of them. Where several wait, the one that asks
-//! for least goes first. Payments that are claimed do not wait here.
+//! An isolate makes so many such calls in ten seconds, fewer once half of the provider's day is used up. A client alone has
+//! all of them. Where several wait, the one that asks for least goes first. Payments that are claimed do not wait here.
 
-use std::{cell::RefCell, collections::VecDeque, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    mem,
+    time::Duration,
+};
 
 use cardano::slots::Millis;
-use market::network::{UNKNOWN, quota_prefix};
+use market::{
+    network::{UNKNOWN, quota_prefix},
+    provider_calls,
+};
+use sql::Database;
 
 /// Calls in [`WINDOW_MS`]: a little less than the ten a second that the provider allows (<https://docs.blockfrost.io>).
-const CALLS: usize = 90;
+const CALLS: u64 = 90;
 /// How long a call counts, in ms.
 const WINDOW_MS: Millis = 10_000;
+/// How long it is known when a client last called, in ms.
+const KEPT_MS: Millis = 10 * 60_000;
 /// How long a call waits before it looks again whose turn it is, and how often: thirty seconds in all.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSES: usize = 600;
 
 thread_local! {
-    static QUEUE: RefCell<Queue> = const { RefCell::new(Queue { made: VecDeque::new(), waiting: Vec::new() }) };
+    static QUEUE: RefCell<Queue> = const { RefCell::new(Queue::new()) };
 }
 
 /// The calls that count, with their times, and who waits.
@@ -25,11 +36,42 @@ thread_local! {
 struct Queue {
     made: VecDeque<(Millis, String)>,
     waiting: Vec<String>,
+    /// When each client last called, for [`KEPT_MS`].
+    last_calls: BTreeMap<String, Millis>,
+    /// Calls in [`WINDOW_MS`], by what the database last said of this day: none before it said anything.
+    allowed: u64,
+    /// Calls that the database does not know of yet, and when it was last told.
+    unsaved: u64,
+    saved_ms: Millis,
 }
 
 impl Queue {
-    fn recent_calls(&self, client: &str) -> usize {
-        self.made.iter().filter(|(_, by)| by == client).count()
+    const fn new() -> Self {
+        Self {
+            made: VecDeque::new(),
+            waiting: Vec::new(),
+            last_calls: BTreeMap::new(),
+            allowed: 0,
+            unsaved: 0,
+            saved_ms: 0,
+        }
+    }
+
+    /// The calls to tell the database of, once in [`WINDOW_MS`].
+    fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
+        let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
+        is_due.then(|| {
+            self.saved_ms = now_ms;
+            self.last_calls.retain(|_, at| now_ms.saturating_sub(*at) < KEPT_MS);
+            mem::take(&mut self.unsaved)
+        })
+    }
+
+    /// Whose turn comes first: of those that wait, the client with the fewest calls in [`WINDOW_MS`], then the one that called
+    /// least recently.
+    fn rank(&self, client: &str) -> (usize, Millis) {
+        let recent = self.made.iter().filter(|(_, by)| by == client).count();
+        (recent, self.last_calls.get(client).copied().unwrap_or_default())
     }
 
     /// Makes a call of this client's, if it is its turn.
@@ -37,11 +79,13 @@ impl Queue {
         while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
             self.made.pop_front();
         }
-        let own = self.recent_calls(client);
-        let turn = self.made.len() < CALLS
-            && self.waiting.iter().all(|other| other == client || self.recent_calls(other) >= own);
+        let own = self.rank(client);
+        let recent = u64::try_from(self.made.len()).unwrap_or(u64::MAX);
+        let turn = recent < self.allowed && self.waiting.iter().all(|other| other == client || self.rank(other) >= own);
         if turn {
             self.made.push_back((now_ms, client.to_owned()));
+            self.last_calls.insert(client.to_owned(), now_ms);
+            self.unsaved = self.unsaved.saturating_add(1);
         }
         turn
     }
@@ -67,15 +111,28 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Waits for this client's turn; whether it came within thirty seconds. On a local stack, where all are one client, there are
-/// no turns.
-pub async fn wait_turn(client: &str) -> bool {
+/// Adds this isolate's calls to the day's, and sets how many the next seconds may have. While the database cannot be asked, as
+/// many as before.
+async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
+    let Some(calls) = QUEUE.with_borrow_mut(|queue| queue.take_unsaved(now_ms)) else { return };
+    let answer = database.run(provider_calls::add(calls, now_ms)).await;
+    let today = answer.ok().and_then(|rows| rows.first()?.parse().ok());
+    QUEUE.with_borrow_mut(|queue| match today {
+        Some(today) => queue.allowed = provider_calls::allowed(today, plan, now_ms, WINDOW_MS, CALLS),
+        None => queue.unsaved = queue.unsaved.saturating_add(calls),
+    });
+}
+
+/// Waits for this client's turn; whether it came within thirty seconds. `plan` is how many calls the provider allows on a day.
+/// On a local stack, where all are one client, there are no turns.
+pub async fn wait_turn(client: &str, database: &impl Database, plan: u64) -> bool {
     if client == UNKNOWN {
         return true;
     }
     let client = quota_prefix(client);
     let _waiting = Waiting::begin(&client);
     for _ in 0..PAUSES {
+        save(database, plan, crate::now_ms()).await;
         if QUEUE.with_borrow_mut(|queue| queue.take(&client, crate::now_ms())) {
             return true;
         }
@@ -86,7 +143,32 @@ pub async fn wait_turn(client: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use futures_util::FutureExt;
+    use market::limits::DAY_MS;
+    use sql::{DatabaseError, Param, Rows, Statement};
+
     use super::*;
+
+    /// The calls of a day, where the database can be asked.
+    struct Day(Cell<Option<u64>>);
+
+    impl Database for Day {
+        async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+            let before = self.0.get().ok_or_else(|| DatabaseError("away".into()))?;
+            let Some(Param::Integer(calls)) = statements[0].params.last().cloned() else {
+                panic!("no number of calls")
+            };
+            let calls = before.saturating_add(u64::try_from(calls).unwrap());
+            self.0.set(Some(calls));
+            Ok(vec![Rows { rows: vec![calls.to_string()] }])
+        }
+    }
+
+    fn allow(calls: u64) {
+        QUEUE.with_borrow_mut(|queue| queue.allowed = calls);
+    }
 
     fn take(client: &str, now_ms: Millis) -> bool {
         QUEUE.with_borrow_mut(|queue| queue.take(client, now_ms))
@@ -94,13 +176,38 @@ mod tests {
 
     #[test]
     fn a_single_client_may_use_all_calls_and_again_after_ten_seconds() {
-        assert_eq!((0..200).filter(|_| take("a", 1)).count(), CALLS);
+        assert!(!take("a", 0), "the database was not asked yet");
+        allow(CALLS);
+        assert_eq!((0..200).filter(|_| take("a", 1)).count(), 90);
         assert!(!take("a", WINDOW_MS));
-        assert_eq!((0..200).filter(|_| take("a", WINDOW_MS + 1)).count(), CALLS);
+        assert_eq!((0..200).filter(|_| take("a", WINDOW_MS + 1)).count(), 90);
+    }
+
+    #[test]
+    fn calls_are_saved_once_in_ten_seconds_and_again_where_that_failed() {
+        let (database, plan) = (Day(Cell::new(None)), 1_000);
+        let now = 20_000 * DAY_MS;
+        let save = |now_ms| save(&database, plan, now_ms).now_or_never().expect("the database answers at once");
+        allow(CALLS);
+        assert!((0..3).all(|_| take("a", now)));
+        save(now);
+        assert_eq!(QUEUE.with_borrow(|queue| (queue.unsaved, queue.allowed)), (3, CALLS), "the database was away");
+        database.0.set(Some(496));
+        save(now + WINDOW_MS - 1);
+        assert_eq!(database.0.get(), Some(496), "within ten seconds");
+        save(now + WINDOW_MS);
+        assert_eq!(
+            (database.0.get(), QUEUE.with_borrow(|queue| (queue.unsaved, queue.allowed))),
+            (Some(499), (0, CALLS))
+        );
+        assert!(take("a", now + WINDOW_MS));
+        save(now + 2 * WINDOW_MS);
+        assert_eq!(QUEUE.with_borrow(|queue| queue.allowed), 1, "the second half is spread over the day");
     }
 
     #[test]
     fn a_client_with_few_calls_never_waits_behind_a_client_with_many() {
+        allow(CALLS);
         let _attackers = ["a", "b", "c"].map(Waiting::begin);
         // They use up what there is, a call whenever one is free.
         let mut now = 0;
@@ -113,5 +220,13 @@ mod tests {
         assert!(take("d", now) && take("d", now));
         drop(honest);
         assert!(take("a", now), "and goes on when no other client waits");
+    }
+
+    #[test]
+    fn where_ten_seconds_have_one_call_clients_take_turns() {
+        allow(1);
+        let _waiting = ["a", "a", "b"].map(Waiting::begin);
+        let calls = (1..7).map(|window| ["a", "b"].map(|client| take(client, window * WINDOW_MS)));
+        assert!(calls.enumerate().all(|(at, [a, b])| a != b && b == (at % 2 == 1)));
     }
 }

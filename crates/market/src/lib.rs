@@ -25,6 +25,7 @@ pub mod payment;
 mod platform;
 mod port_error;
 pub mod proof;
+pub mod provider_calls;
 pub mod purchase;
 pub mod purchase_request;
 pub mod receipt;
