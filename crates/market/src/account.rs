@@ -15,7 +15,7 @@ use crate::{
     challenge::Challenge,
     headroom::StorageHeadroom,
     limits::{Authorization, DAY_MS, day, spent_on},
-    purchase::PURCHASE_JSON,
+    purchase::{MAX_LISTED, newest_of},
 };
 
 /// How long a session lasts, in ms.
@@ -30,8 +30,6 @@ pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
 pub const DEMO_OWNER: &str = "demo";
 /// The version of the demo wallet's key, which has a secret of its own.
 pub const DEMO_KEY_VERSION: u32 = 0;
-/// Purchases that an account's page shows at most.
-const MAX_SHOWN: u32 = 1_000;
 
 /// How long a session lasts that begins now, in ms.
 #[must_use]
@@ -222,11 +220,9 @@ pub async fn sign_in(
 /// The statement that ends an account's oldest sessions beside this one, where there are more than it may have.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
     statement!(
-        format!(
-            "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
-               WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
-               LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)"
-        ),
+        "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
+           WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
+           LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)",
         owner,
         hash,
     )
@@ -235,9 +231,7 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
 /// The statement that reads the account of a live session as [`Account`].
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     statement!(
-        format!(
-            "SELECT json_set({ACCOUNT_JSON}, '$.authorization', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}"
-        ),
+        "SELECT json_set({ACCOUNT_JSON}, '$.authorization', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}",
         token_hash,
         now_ms
     )
@@ -245,7 +239,7 @@ pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
 
 /// The statement that reads the account of a service wallet as [`Account`].
 pub(crate) fn by_wallet(wallet: &Address) -> Statement {
-    statement!(format!("SELECT {ACCOUNT_JSON} FROM accounts WHERE wallet_address = ?1"), wallet)
+    statement!("SELECT {ACCOUNT_JSON} FROM accounts WHERE wallet_address = ?1", wallet)
 }
 
 /// The account of a live session, read in one statement; `None` where there is no such session.
@@ -263,7 +257,7 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
 pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
     let live = "token_hash = ?1 AND expires_at_ms > ?2";
     let these = if everywhere { format!("owner = (SELECT owner FROM sessions WHERE {live})") } else { live.to_owned() };
-    let end = statement!(format!("DELETE FROM sessions WHERE {these} RETURNING owner"), token.hash(), now_ms);
+    let end = statement!("DELETE FROM sessions WHERE {these} RETURNING owner", token.hash(), now_ms);
     Ok(db.run(end).await?.first().is_some())
 }
 
@@ -329,10 +323,8 @@ pub async fn set_limits(
     now_ms: u64,
 ) -> Result<Option<Account>, DatabaseError> {
     let set = statement!(
-        format!(
-            "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER), \
-               ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} RETURNING {ACCOUNT_JSON}"
-        ),
+        "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER), \
+           ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} RETURNING {ACCOUNT_JSON}",
         token.hash(),
         now_ms,
         max_per_payment,
@@ -402,14 +394,10 @@ impl AccountView {
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", spent_on(SESSION_OWNER, "?3"));
-    let purchases = format!(
-        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases WHERE buyer_key IN {} \
-           ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_SHOWN}) \
-         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC",
-        buyer::keys(&format!(
-            "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
-        ))
+    let keys = format!(
+        "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
     );
+    let purchases = newest_of(&format!("WHERE buyer_key IN {}", buyer::keys(&keys)), MAX_LISTED);
     let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"));
     let figures = catalogue::seller_figures(SESSION_OWNER);
     let [account, spent, purchases, listings, figures] = exactly(

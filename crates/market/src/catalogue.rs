@@ -141,7 +141,7 @@ impl ListingTerms {
 /// The statement that reads a listing's [`ListingTerms`]: the card, which holds them all, and whether it is hidden.
 pub fn terms(id: &ListingId) -> Statement {
     statement!(
-        "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}', ',\"hidden\":true}') \
+        "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}}', ',\"hidden\":true}}') \
          FROM listings WHERE id = ?1",
         id.as_str()
     )
@@ -220,8 +220,7 @@ impl Filter {
         let mut filter = Self::default();
         let mut asked = false;
         for (name, value) in pairs {
-            let known = filter.set(&name, &value)?;
-            asked |= known;
+            asked |= filter.set(&name, &value)?;
         }
         Ok(asked.then_some(filter))
     }
@@ -233,27 +232,24 @@ impl Filter {
                 self.limit = Some(limit.ok_or(InvalidParameter("limit", "must be a whole number from 1 to 200"))?);
             }
             "cursor" => {
-                let cursor = value.parse().map_err(|()| InvalidParameter("cursor", "must come from a Link header"))?;
-                self.cursor = Some(cursor);
+                let rule = InvalidParameter("cursor", "must come from a Link header");
+                self.cursor = Some(value.parse().map_err(|()| rule)?);
             }
             "category" => {
                 let category = CATEGORIES.into_iter().find(|category| *category == value);
                 self.category = Some(category.ok_or(InvalidParameter("category", "must be one of the categories"))?);
             }
             "mode" => {
-                let mode = value.parse().map_err(|()| InvalidParameter("mode", "must be instant or protected"))?;
-                self.mode = Some(mode);
+                let rule = InvalidParameter("mode", "must be instant or protected");
+                self.mode = Some(value.parse().map_err(|()| rule)?);
             }
-            "q" => {
-                if value.chars().count() > MAX_QUERY {
-                    return Err(InvalidParameter("q", "must have at most 200 characters"));
-                }
-                self.words = Some(value.to_owned());
+            "q" if value.chars().count() > MAX_QUERY => {
+                return Err(InvalidParameter("q", "must have at most 200 characters"));
             }
+            "q" => self.words = Some(value.to_owned()),
             "sort" => {
-                self.sort = value.parse().map_err(|()| {
-                    InvalidParameter("sort", "must be newest, popular, price_asc, price_desc or reputation")
-                })?;
+                let rule = "must be newest, popular, price_asc, price_desc or reputation";
+                self.sort = value.parse().map_err(|()| InvalidParameter("sort", rule))?;
             }
             _ => return Ok(false),
         }

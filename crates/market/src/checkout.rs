@@ -238,7 +238,6 @@ fn content_missing(hash: &ContentHash) -> DatabaseError {
     DatabaseError(format!("the content {hash} is not there"))
 }
 
-/// A payment's status as an x402 settlement.
 fn x402_settlement(status: TxStatus) -> Settlement {
     let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
     match status {

@@ -59,28 +59,14 @@ pub enum InvalidWallet {
     ChangeAddress(AddressError),
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
+    /// `list` is its name in the request, as in the next two.
     #[error("{list}: at most {most} are read: send the largest")]
-    TooMany {
-        /// The name of the list in the request.
-        list: &'static str,
-        /// How many are read.
-        most: usize,
-    },
+    TooMany { list: &'static str, most: usize },
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
-    NotAnOutput {
-        /// The name of the list in the request.
-        list: &'static str,
-        /// Its index there.
-        index: usize,
-    },
+    NotAnOutput { list: &'static str, index: usize },
     /// An output of mainnet, so that the wallet is there.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
-    Mainnet {
-        /// The name of the list in the request.
-        list: &'static str,
-        /// Its index there.
-        index: usize,
-    },
+    Mainnet { list: &'static str, index: usize },
 }
 
 impl Cip30Wallet {
@@ -140,7 +126,6 @@ pub(crate) fn largest_few(
     (few, lovelace_of(&left))
 }
 
-/// The lovelace in outputs.
 pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
     utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }

@@ -91,13 +91,9 @@ pub enum Blocked {
     /// The client's name for it belongs to another payload.
     IdentifierTaken,
     /// The buyer owns the listing by this purchase.
-    Owned {
-        purchase: TxHash,
-    },
+    Owned { purchase: TxHash },
     /// The buyer is paying for the listing by this transaction.
-    Paying {
-        tx: TxHash,
-    },
+    Paying { tx: TxHash },
     /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
     Restoring,
     /// A payment of the buyer's for the listing failed, and may still be in a block: the chain must be asked first.
@@ -106,31 +102,13 @@ pub enum Blocked {
     Superseded,
     /// The terms belong to another transaction.
     TermsTaken,
-    SignedOut,
-    OverPerPayment {
-        limit: Lovelace,
-    },
-    OverBudget {
-        limit: Lovelace,
-        spent: Lovelace,
-    },
-    Unapproved,
+    /// The account does not pay.
+    SpendRefused { why: SpendRefused },
+    /// What is sold is not in the database.
     ContentMissing,
 }
 
 impl Blocked {
-    /// Why the account does not pay, where that is so.
-    #[must_use]
-    pub const fn spend_refused(self) -> Option<SpendRefused> {
-        match self {
-            Self::SignedOut => Some(SpendRefused::SignedOut),
-            Self::OverPerPayment { limit } => Some(SpendRefused::PerPayment { limit }),
-            Self::OverBudget { limit, spent } => Some(SpendRefused::Daily { limit, spent }),
-            Self::Unapproved => Some(SpendRefused::Unapproved),
-            _ => None,
-        }
-    }
-
     /// The answer to [`conditions`].
     ///
     /// # Errors
@@ -312,13 +290,11 @@ impl NewPayment<'_> {
     /// paid for: it is kept for the header that claimed the payment, and [`MAX_IDENTIFIERS`] of them for each transaction.
     fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Statement {
         statement!(
-            format!(
-                "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
-                 SELECT ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM payments WHERE tx_id = ?5) \
-                   AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?7) \
-                   AND (SELECT count(*) FROM payment_identifiers WHERE tx_id = ?5) < {MAX_IDENTIFIERS} \
-                 ON CONFLICT DO NOTHING"
-            ),
+            "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
+             SELECT ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM payments WHERE tx_id = ?5) \
+               AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?7) \
+               AND (SELECT count(*) FROM payment_identifiers WHERE tx_id = ?5) < {MAX_IDENTIFIERS} \
+             ON CONFLICT DO NOTHING",
             self.tx,
             self.listing_id,
             identifier.id.as_str(),

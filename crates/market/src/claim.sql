@@ -62,19 +62,21 @@ SELECT CASE
       AND NOT EXISTS (SELECT 1 FROM sessions WHERE token_hash = facts.session AND expires_at_ms > facts.now)
     OR facts.grant_id IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE id = facts.grant_id AND revoked_at_ms IS NULL)
-    THEN json_object('condition', 'signedOut')
-  WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer) THEN json_object('condition', 'signedOut')
+    THEN json_object('condition', 'spendRefused', 'why', 'signedOut')
+  WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer)
+    THEN json_object('condition', 'spendRefused', 'why', 'signedOut')
   -- The account's limits.
   WHEN facts.amount > (SELECT max_per_payment FROM payer)
-    THEN json_object('condition', 'overPerPayment', 'limit', (SELECT CAST(max_per_payment AS TEXT) FROM payer))
+    THEN json_object('condition', 'spendRefused', 'why', json_object('perPayment',
+      json_object('limit', (SELECT CAST(max_per_payment AS TEXT) FROM payer))))
   WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
-    THEN json_object('condition', 'overBudget', 'limit', (SELECT CAST(daily_budget AS TEXT) FROM payer),
-      'spent', (SELECT CAST(spent AS TEXT) FROM payer))
+    THEN json_object('condition', 'spendRefused', 'why', json_object('daily',
+      json_object('limit', (SELECT CAST(daily_budget AS TEXT) FROM payer), 'spent', (SELECT CAST(spent AS TEXT) FROM payer))))
   -- An agent's payment above what its owner set, without the owner's approval of this listing in this mode at this price.
   WHEN facts.grant_id IS NOT NULL AND facts.amount > (SELECT ask_above FROM payer)
       AND NOT EXISTS (SELECT 1 FROM purchase_requests r WHERE r.grant_id = facts.grant_id AND r.listing_id = facts.listing
         AND r.mode = facts.mode AND r.price >= facts.amount AND r.approved = 1 AND r.expires_at_ms > facts.now AND {unused})
-    THEN json_object('condition', 'unapproved')
+    THEN json_object('condition', 'spendRefused', 'why', 'unapproved')
   -- What is sold is not in the database.
   WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
     THEN json_object('condition', 'contentMissing')

@@ -50,7 +50,7 @@ impl<D: Database> Contents for InDatabase<'_, D> {
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
         let short = format!("octet_length(content) <= {MOST_HELD}");
-        Some(statement!(format!("SELECT content FROM contents WHERE hash = ?1 AND {short}"), hash))
+        Some(statement!("SELECT content FROM contents WHERE hash = ?1 AND {short}", hash))
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {

@@ -34,7 +34,8 @@ impl Authorization {
 }
 
 /// Why an account does not pay. Nothing was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
 pub enum SpendRefused {
     #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
     SignedOut,
@@ -44,11 +45,7 @@ pub enum SpendRefused {
         "over the daily limit: {} of {} are spent today (UTC); raise it on your account page, under Spending limits, or try again tomorrow",
         spent.display_tada(), limit.display_tada()
     )]
-    Daily {
-        limit: Lovelace,
-        /// Spent today.
-        spent: Lovelace,
-    },
+    Daily { limit: Lovelace, spent: Lovelace },
     /// The agent's owner has to approve it first ([`crate::purchase_request`]).
     #[error("the owner approves purchases at this price one by one, and did not approve this one: nothing was paid")]
     Unapproved,

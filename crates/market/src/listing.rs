@@ -79,28 +79,6 @@ impl FromStr for ListingId {
     }
 }
 
-/// The modes that a listing offers: at least one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Modes {
-    pub instant: bool,
-    pub protected: bool,
-}
-
-impl Modes {
-    /// Whether this mode is offered.
-    #[must_use]
-    pub const fn offers(self, mode: DeliveryMode) -> bool {
-        match mode {
-            DeliveryMode::Instant => self.instant,
-            DeliveryMode::Protected => self.protected,
-        }
-    }
-
-    fn list(self) -> Vec<DeliveryMode> {
-        [DeliveryMode::Instant, DeliveryMode::Protected].into_iter().filter(|mode| self.offers(*mode)).collect()
-    }
-}
-
 /// Most bytes of a character in UTF-8.
 const UTF8: usize = 4;
 /// Bytes of the fields that are short by their rules: numbers, addresses, names.
@@ -121,8 +99,8 @@ pub struct NewListing {
     pub signed_price: String,
     /// Who sells: from the body, or the session's owner.
     pub seller: Address,
-    /// At least one.
-    pub modes: Modes,
+    /// At least one, each once, instant first.
+    pub modes: Vec<DeliveryMode>,
     pub content: String,
     /// An https URL of a recording, as the URL standard writes it: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,
@@ -171,7 +149,7 @@ impl NewListing {
         if price < MIN_PRICE {
             return invalid("priceLovelace", format!("must be at least {MIN_PRICE}"));
         }
-        if modes.protected && price < MIN_PROTECTED_PRICE {
+        if modes.contains(&DeliveryMode::Protected) && price < MIN_PROTECTED_PRICE {
             return invalid("priceLovelace", format!("must be at least {MIN_PROTECTED_PRICE} to offer protected"));
         }
         let content = required(draft.content, "content", MAX_CONTENT_BYTES, &content_too_long().rule)?;
@@ -217,7 +195,7 @@ impl NewListing {
             description: description.clone(),
             price_lovelace: *price,
             seller_address: *seller,
-            modes: modes.list(),
+            modes: modes.clone(),
             content_hash: self.content_hash(),
             preview_media: preview_media.clone(),
             category: category.map(str::to_owned),
@@ -262,12 +240,12 @@ fn seller_address(sent: Option<&RawValue>) -> Result<Address, InvalidField> {
     text.parse().or_else(|error: cardano::address::AddressError| invalid(FIELD, error.to_string()))
 }
 
-fn modes(sent: Option<&RawValue>) -> Result<Modes, InvalidField> {
+fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, InvalidField> {
     let json = sent.map(RawValue::get).filter(|json| json.len() <= SHORT);
     let listed: Vec<DeliveryMode> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-    let once = |mode| listed.iter().filter(|listed| **listed == mode).count() == 1;
-    let modes = Modes { instant: once(DeliveryMode::Instant), protected: once(DeliveryMode::Protected) };
-    if listed.is_empty() || modes.list().len() != listed.len() {
+    let in_order = [DeliveryMode::Instant, DeliveryMode::Protected];
+    let modes: Vec<DeliveryMode> = in_order.into_iter().filter(|mode| listed.contains(mode)).collect();
+    if modes.is_empty() || modes.len() != listed.len() {
         return invalid("modes", "must be a list of \"instant\", \"protected\" or both, each once");
     }
     Ok(modes)
@@ -335,7 +313,7 @@ mod tests {
     fn a_valid_offer_is_read_with_all_fields() {
         let listing = read(&offer(), None).unwrap();
         assert_eq!(listing.price, Lovelace::from_ada(5));
-        assert_eq!(listing.modes, Modes { instant: true, protected: true });
+        assert_eq!(listing.modes, [DeliveryMode::Instant, DeliveryMode::Protected]);
         assert_eq!(listing.category, Some("Hero"));
     }
 

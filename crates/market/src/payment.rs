@@ -175,11 +175,9 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
 /// ([`outbox::Earlier`]), oldest first.
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
-               AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-               AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1"
-        ),
+        "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
+           AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
+           AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         wallet.payment_key(),
         listing,
         now.saturating_sub(MAX_LATE_MS)
@@ -195,10 +193,8 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
 /// in the same batch ([`crate::contents::MOST_HELD`]).
 pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
     statement!(
-        format!(
-            "UPDATE payments SET delivered_at_ms = ?3 WHERE tx_id = ?1 AND delivered_at_ms IS NULL AND EXISTS \
-             (SELECT 1 FROM contents WHERE hash = ?2 AND octet_length(content) <= {MOST_HELD})"
-        ),
+        "UPDATE payments SET delivered_at_ms = ?3 WHERE tx_id = ?1 AND delivered_at_ms IS NULL AND EXISTS \
+         (SELECT 1 FROM contents WHERE hash = ?2 AND octet_length(content) <= {MOST_HELD})",
         tx,
         content,
         now

@@ -10,7 +10,7 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 use crate::{buyer, catalogue::Page, listing::ListingId};
 
 /// Purchases that one answer lists at most.
-const MAX_LISTED: u32 = 1_000;
+pub(crate) const MAX_LISTED: u32 = 1_000;
 
 /// A purchase as the public JSON, with its timeline in the chain's order; a creator is paid for what ended.
 pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
@@ -97,7 +97,16 @@ pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, Data
 
 /// The statement that reads a purchase as JSON.
 pub fn read(id: &TxHash) -> Statement {
-    statement!(format!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1"), id)
+    statement!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
+}
+
+/// SQL that reads the newest of the purchases of a clause (`WHERE ...`) as JSON, so many at most.
+pub(crate) fn newest_of(clause: &str, most: u32) -> String {
+    format!(
+        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases {clause} \
+           ORDER BY bought_at_ms DESC, id DESC LIMIT {most}) \
+         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
+    )
 }
 
 /// What a seller sold, newest first, as a JSON array; where buyers are named, to them alone.
@@ -105,17 +114,14 @@ pub fn read(id: &TxHash) -> Statement {
 /// # Errors
 /// The database cannot be asked.
 pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash]) -> Result<String, DatabaseError> {
-    let (index, to) = match buyers {
-        [] => ("purchases_by_seller", "?2 IS NULL"),
-        [_, ..] => ("purchases_between", "buyer_key IN (SELECT value FROM json_each(?2))"),
+    let clause = match buyers {
+        [] => "INDEXED BY purchases_by_seller WHERE seller_address = ?1 AND ?2 IS NULL",
+        [_, ..] => {
+            "INDEXED BY purchases_between WHERE seller_address = ?1 AND buyer_key IN (SELECT value FROM json_each(?2))"
+        }
     };
-    let sql = format!(
-        "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases INDEXED BY {index} \
-           WHERE seller_address = ?1 AND {to} ORDER BY bought_at_ms DESC, id DESC LIMIT {MAX_LISTED}) \
-         SELECT {PURCHASE_JSON} FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC"
-    );
     let buyers = (!buyers.is_empty()).then(|| buyer::parameter(buyers));
-    let rows = db.run(statement!(sql, seller, buyers)).await?.rows;
+    let rows = db.run(statement!(newest_of(clause, MAX_LISTED), seller, buyers)).await?.rows;
     Ok(format!("[{}]", rows.join(",")))
 }
 

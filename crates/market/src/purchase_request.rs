@@ -90,10 +90,8 @@ impl Asked<'_> {
     ) -> Result<Option<PurchaseRequest>, DatabaseError> {
         let Self { owner, grant, listing, mode, price } = *self;
         let over = statement!(
-            format!(
-                "DELETE FROM purchase_requests AS r WHERE grant_id = ?1 AND listing_id = ?2 AND mode = ?3 \
-                   AND (expires_at_ms <= ?4 OR price < CAST(?5 AS INTEGER) OR NOT {UNUSED})"
-            ),
+            "DELETE FROM purchase_requests AS r WHERE grant_id = ?1 AND listing_id = ?2 AND mode = ?3 \
+               AND (expires_at_ms <= ?4 OR price < CAST(?5 AS INTEGER) OR NOT {UNUSED})",
             grant,
             listing,
             mode.as_str(),
@@ -101,13 +99,11 @@ impl Asked<'_> {
             price,
         );
         let new = statement!(
-            format!(
-                "INSERT INTO purchase_requests (id, owner, grant_id, listing_id, mode, price, expires_at_ms) \
-                 SELECT ?1, g.owner, g.id, ?4, ?5, CAST(?6 AS INTEGER), ?7 FROM oauth_grants g \
-                 WHERE g.id = ?3 AND g.owner = ?2 AND g.revoked_at_ms IS NULL AND (SELECT count(*) FROM purchase_requests r \
-                   JOIN oauth_grants o ON o.id = r.grant_id WHERE r.owner = ?2 AND r.expires_at_ms > ?8 AND r.approved IS NULL \
-                   AND o.revoked_at_ms IS NULL) < {MAX_WAITING} ON CONFLICT DO NOTHING"
-            ),
+            "INSERT INTO purchase_requests (id, owner, grant_id, listing_id, mode, price, expires_at_ms) \
+             SELECT ?1, g.owner, g.id, ?4, ?5, CAST(?6 AS INTEGER), ?7 FROM oauth_grants g \
+             WHERE g.id = ?3 AND g.owner = ?2 AND g.revoked_at_ms IS NULL AND (SELECT count(*) FROM purchase_requests r \
+               JOIN oauth_grants o ON o.id = r.grant_id WHERE r.owner = ?2 AND r.expires_at_ms > ?8 AND r.approved IS NULL \
+               AND o.revoked_at_ms IS NULL) < {MAX_WAITING} ON CONFLICT DO NOTHING",
             id.to_string(),
             owner,
             grant,
@@ -132,10 +128,8 @@ impl Asked<'_> {
 /// earlier payment used up stays that one's.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
     statement!(
-        format!(
-            "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
-               AND approved = 1 AND {UNUSED} AND changes() > 0"
-        ),
+        "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
+           AND approved = 1 AND {UNUSED} AND changes() > 0",
         tx,
         grant,
         listing,
@@ -180,10 +174,8 @@ pub async fn answer(
     now: Millis,
 ) -> Result<Option<PurchaseRequest>, DatabaseError> {
     let set = statement!(
-        format!(
-            "UPDATE purchase_requests AS r SET approved = ?4, expires_at_ms = iif(?4, ?5, expires_at_ms) \
-             WHERE id = ?3 AND owner = {SESSION_OWNER} AND expires_at_ms > ?2 AND {UNUSED}"
-        ),
+        "UPDATE purchase_requests AS r SET approved = ?4, expires_at_ms = iif(?4, ?5, expires_at_ms) \
+         WHERE id = ?3 AND owner = {SESSION_OWNER} AND expires_at_ms > ?2 AND {UNUSED}",
         session.hash(),
         now,
         id.to_string(),

@@ -60,7 +60,6 @@ pub enum PostError {
 
 from_by_way_of!(PostError, OutboxError: DatabaseError, ChainError);
 
-/// Posts the result of one lock.
 pub struct ResultPoster<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,

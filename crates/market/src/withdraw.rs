@@ -45,10 +45,7 @@ pub enum WithdrawError {
     #[error("this account has no wallet of its own to withdraw to")]
     NoOwner,
     #[error("nothing to withdraw: the Surety balance is {}, and about 2 tADA stay for fees", balance.display_tada())]
-    Nothing {
-        /// What it holds.
-        balance: Lovelace,
-    },
+    Nothing { balance: Lovelace },
     #[error("the wallet is busy with payments; nothing was sent: try again in a few seconds")]
     Busy,
     #[error("the withdrawal failed; nothing was sent: {0}")]
@@ -62,7 +59,6 @@ pub enum WithdrawError {
 
 from_by_way_of!(WithdrawError, PortError: DatabaseError, ChainError, OutboxError);
 
-/// A withdrawal in the making.
 struct WithdrawalRun<'a, D, C> {
     outbox: Outbox<'a, D, C>,
     wallet: Address,

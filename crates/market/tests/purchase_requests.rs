@@ -14,7 +14,7 @@ use market::{
     DeliveryMode, ListingId,
     account::{self, Account, AskAbove},
     claim::{Blocked, Claim},
-    limits::Authorization,
+    limits::{Authorization, SpendRefused},
     purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, REQUEST_MS, RequestId},
 };
 use outbox::Decision;
@@ -102,7 +102,7 @@ impl World {
     }
 }
 
-const UNAPPROVED: Claim = Claim::Blocked(Blocked::Unapproved);
+const UNAPPROVED: Claim = Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::Unapproved });
 
 fn is_new(claim: &Claim) -> bool {
     matches!(claim, Claim::New(_))
@@ -259,7 +259,10 @@ fn only_the_owner_answers_purchase_requests_of_connected_agents() {
     world.answer(&asked, Answer::Approve, NOON).unwrap();
     one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));
     assert_eq!(world.answer(&asked, Answer::Approve, NOON), None);
-    assert_eq!(world.paying(AGENT, 1).claim(&world.db, NOON), Claim::Blocked(Blocked::SignedOut));
+    assert_eq!(
+        world.paying(AGENT, 1).claim(&world.db, NOON),
+        Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::SignedOut })
+    );
     assert_eq!(world.ask(AGENT, 2, NOON), None);
 }
 

@@ -45,7 +45,7 @@ fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, pr
 
 fn refused(claim: Claim) -> SpendRefused {
     match claim {
-        Claim::Blocked(blocked) => blocked.spend_refused().unwrap(),
+        Claim::Blocked(Blocked::SpendRefused { why }) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -95,7 +95,10 @@ fn a_claim_names_the_condition_that_blocks_it() {
     let (listing, other) = (list(&db, 1, ADA), list(&db, 2, ADA));
     let content = Some(ContentHash::of(b"content 1"));
     let claim = |listing, price| Paying { content, ..paying(&account, &key, listing, 1, price) }.claim(&db, NOON);
-    assert!(matches!(claim(&listing, 6 * ADA), Claim::Blocked(Blocked::OverPerPayment { .. })));
+    assert!(matches!(
+        claim(&listing, 6 * ADA),
+        Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::PerPayment { .. } })
+    ));
     assert!(is_new(&claim(&listing, ADA)));
     assert_eq!(claim(&listing, ADA), Claim::Blocked(Blocked::Known), "the same, by a request beside it");
     assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(Blocked::Paying { .. })));

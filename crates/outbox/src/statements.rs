@@ -48,20 +48,18 @@ pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     let (blocked_by, facts) =
         draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
     statement!(
-        format!(
-            "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
-               created_at_ms, provenance, reserves, acts_on) \
-             SELECT ?2, ?3, ?4, ?5, ?6, 'claimed', ?7, 1, ?8, ?8, ?10, ?9, ?11 \
-             WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?4 AND tx_id <> ?2 \
-                 AND state IN ('claimed', 'submitted', 'included')) \
-               AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT key FROM json_each(?9))) \
-               AND ?1 IS NOT NULL AND ({blocked_by}) IS NULL \
-             ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = 1, kind = excluded.kind, \
-               purpose = excluded.purpose, provenance = excluded.provenance, cbor = excluded.cbor, \
-               reserves = excluded.reserves, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
-             WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
-               AND (outbox.purpose = excluded.purpose OR excluded.provenance <> 'unknown') RETURNING {ENTRY_JSON}"
-        ),
+        "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, attempted_at_ms, \
+           created_at_ms, provenance, reserves, acts_on) \
+         SELECT ?2, ?3, ?4, ?5, ?6, 'claimed', ?7, 1, ?8, ?8, ?10, ?9, ?11 \
+         WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = ?4 AND tx_id <> ?2 \
+             AND state IN ('claimed', 'submitted', 'included')) \
+           AND NOT EXISTS (SELECT 1 FROM reservations WHERE tx_in IN (SELECT key FROM json_each(?9))) \
+           AND ?1 IS NOT NULL AND ({blocked_by}) IS NULL \
+         ON CONFLICT (tx_id) DO UPDATE SET state = 'claimed', attempts = 1, kind = excluded.kind, \
+           purpose = excluded.purpose, provenance = excluded.provenance, cbor = excluded.cbor, \
+           reserves = excluded.reserves, attempted_at_ms = excluded.attempted_at_ms, reason = NULL \
+         WHERE outbox.state = 'refused' AND outbox.wallet IS excluded.wallet \
+           AND (outbox.purpose = excluded.purpose OR excluded.provenance <> 'unknown') RETURNING {ENTRY_JSON}",
         facts,
         draft.tx,
         draft.kind.name(),
@@ -78,15 +76,13 @@ pub fn write_down(draft: &Draft, now: Millis) -> Statement {
 
 /// The statement that reads an entry by its transaction.
 pub fn by_id(tx: &TxHash) -> Statement {
-    statement!(format!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1"), tx)
+    statement!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1", tx)
 }
 
 /// The statement that reads the live entry for a purpose.
 pub fn live_for(purpose: &str) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
         purpose
     )
 }
@@ -95,10 +91,8 @@ pub fn live_for(purpose: &str) -> Statement {
 /// ([`crate::Earlier`]), oldest first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
-             AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
+         AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         purpose,
         now.saturating_sub(MAX_LATE_MS)
     )
@@ -107,11 +101,9 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
 /// The statement that reads the open entries of the wallet that built this one.
 pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
-             WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
-             AND state IN ('claimed', 'submitted')"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
+         WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
+         AND state IN ('claimed', 'submitted')",
         tx
     )
 }
@@ -138,10 +130,8 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
 /// The statement that reads the entries in these blocks that are to be checked again.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
-             ORDER BY block_height LIMIT {most}"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
+         ORDER BY block_height LIMIT {most}",
         serde_json::json!(blocks).to_string()
     )
 }
@@ -159,12 +149,10 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
 /// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-             AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
-               OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
-             ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+         AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
+           OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
+         ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}",
         wallet,
         slot.saturating_sub(EXPIRY_GRACE_SLOTS),
         slot.saturating_sub(MAX_LAG_SLOTS),
@@ -174,10 +162,8 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
 /// The statement that reads the open entries of a wallet that do this, oldest first.
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
-        format!(
-            "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
-             AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}"
-        ),
+        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+         AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}",
         wallet,
         kind.name(),
     )
@@ -191,10 +177,8 @@ pub fn rechecked(tx: &TxHash) -> Statement {
 /// The statement that begins a further attempt, unless another began since the entry was read. It answers the entry.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
-        format!(
-            "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
-             AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}"
-        ),
+        "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
+         AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}",
         entry.tx,
         entry.attempts,
         entry.attempted_at_ms,
@@ -206,12 +190,10 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
 /// `which` is SQL that selects such, over `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
-        format!(
-            "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
-               provenance = iif(provenance = 'unknown', 'foreign', provenance), \
-               reason = 'no block had it in time', cbor = '' \
-             WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})"
-        ),
+        "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
+           provenance = iif(provenance = 'unknown', 'foreign', provenance), \
+           reason = 'no block had it in time', cbor = '' \
+         WHERE wallet IS NULL AND state IN ('claimed', 'submitted') AND tx_id IN ({which})",
         over_since
     )
 }

@@ -85,12 +85,22 @@ impl<T: Into<Self>> From<Option<T>> for Param {
     }
 }
 
-/// A statement with its parameters.
+/// A statement with its parameters. A literal may name constants in braces, as in `format!`.
 #[macro_export]
 macro_rules! statement {
+    ($sql:literal $(, $param:expr)* $(,)?) => {
+        $crate::Statement { sql: $crate::text(format_args!($sql)), params: vec![$($crate::Param::from($param)),*] }
+    };
     ($sql:expr $(, $param:expr)* $(,)?) => {
         $crate::Statement { sql: $sql.into(), params: vec![$($crate::Param::from($param)),*] }
     };
+}
+
+/// The SQL of a literal: itself, or composed.
+#[doc(hidden)]
+#[must_use]
+pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
+    sql.as_str().map_or_else(|| sql.to_string().into(), Cow::Borrowed)
 }
 
 /// What a statement returned.

@@ -189,14 +189,12 @@ fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
 fn changed(version: i64, newest: i64, oldest: i64) -> Statement {
     let item = item();
     statement!(
-        format!(
-            "WITH changed AS (SELECT seq FROM listings WHERE seq > ?2 AND hidden_at_ms IS NULL \
-               UNION SELECT seq FROM sellers CROSS JOIN listings INDEXED BY listings_by_seller ON seller_address = address \
-                 WHERE changed > ?1 AND seq BETWEEN ?3 AND ?2 AND hidden_at_ms IS NULL) \
-             SELECT {item} FROM changed CROSS JOIN listings ON listings.seq = changed.seq \
-             LEFT JOIN sellers ON sellers.address = listings.seller_address \
-             ORDER BY listings.seq LIMIT {MAX_CHANGED} + 1"
-        ),
+        "WITH changed AS (SELECT seq FROM listings WHERE seq > ?2 AND hidden_at_ms IS NULL \
+           UNION SELECT seq FROM sellers CROSS JOIN listings INDEXED BY listings_by_seller ON seller_address = address \
+             WHERE changed > ?1 AND seq BETWEEN ?3 AND ?2 AND hidden_at_ms IS NULL) \
+         SELECT {item} FROM changed CROSS JOIN listings ON listings.seq = changed.seq \
+         LEFT JOIN sellers ON sellers.address = listings.seller_address \
+         ORDER BY listings.seq LIMIT {MAX_CHANGED} + 1",
         version,
         newest,
         oldest

@@ -142,7 +142,6 @@ impl Filter {
         Statement { sql: sql.into(), params: bound.0 }
     }
 
-    /// The statement that counts.
     fn count_statement(&self) -> Statement {
         let mut bound = Parameters::default();
         let found = self.candidates(&mut bound).unwrap_or_else(|| {

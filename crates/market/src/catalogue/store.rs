@@ -8,7 +8,7 @@ use super::{LISTING_JSON, LISTINGS};
 use crate::{
     contents::Contents,
     limits::{DAY_MS, day},
-    listing::{ListingId, NewListing},
+    listing::{DeliveryMode, ListingId, NewListing},
     network,
     port_error::PortError,
 };
@@ -170,8 +170,8 @@ impl Offer<'_> {
             listing.description.as_str(),
             listing.price,
             listing.seller,
-            listing.modes.instant,
-            listing.modes.protected,
+            listing.modes.contains(&DeliveryMode::Instant),
+            listing.modes.contains(&DeliveryMode::Protected),
             self.hash,
             self.bytes(),
             listing.category,

@@ -90,9 +90,7 @@ pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String
 /// The statement that reads what an address took off sale, newest first, as the catalogue's JSON.
 pub fn taken_off(seller: &str) -> Statement {
     statement!(
-        format!(
-            "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}"
-        ),
+        "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}",
         seller
     )
 }

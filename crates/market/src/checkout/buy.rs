@@ -69,7 +69,6 @@ pub struct Bought {
     pub already_owned: bool,
 }
 
-/// The outcome of one attempt.
 enum AttemptOutcome {
     Paid(Bought),
     /// Another payment of the wallet was quicker.
@@ -143,11 +142,11 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     EarlierPayments::TooMany(tx) => return Err(BuyError::EarlierUnresolved(tx)),
                 }
             }
-            // A payment that is overdue, or failed recently, may give back what it holds of the budget.
-            Some(blocked) if over.rows.is_empty() && ended.rows.is_empty() => {
-                // No owner is asked to approve what cannot be bought.
+            // A payment that is overdue, or failed recently, may give back what it holds of the budget. And no owner is asked
+            // to approve what cannot be bought.
+            Some(Blocked::SpendRefused { why }) if over.rows.is_empty() && ended.rows.is_empty() => {
                 offered_by()?;
-                blocked.spend_refused().map_or(Ok(()), Err)?;
+                return Err(why.into());
             }
             _ => {}
         }
@@ -266,10 +265,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
             Claim::Blocked(Blocked::Known) | Claim::InputsTaken => return Ok(AttemptOutcome::Retry),
             Claim::Blocked(Blocked::ContentMissing) => return Err(content_missing(&terms.content_hash).into()),
-            Claim::Blocked(blocked) => match blocked.spend_refused() {
-                Some(why) => return Err(why.into()),
-                None => return Ok(AttemptOutcome::AlreadyBought),
-            },
+            Claim::Blocked(Blocked::SpendRefused { why }) => return Err(why.into()),
+            Claim::Blocked(_) => return Ok(AttemptOutcome::AlreadyBought),
         };
         let outcome = checkout.settle(&mut entry, terms, Start::Submit(Some(known)), Trust::Payer).await?;
         Ok(AttemptOutcome::Paid(checkout.finish(order, &entry.tx, outcome).await?))

@@ -77,12 +77,7 @@ pub enum DraftError {
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]
-    Insufficient {
-        /// How much more.
-        missing: Lovelace,
-        /// The address to send it to.
-        wallet: Address,
-    },
+    Insufficient { missing: Lovelace, wallet: Address },
     /// The wallet holds enough, in pieces that are too small, or laden with too many tokens.
     #[error(
         "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()

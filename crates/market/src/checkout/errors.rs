@@ -162,12 +162,7 @@ pub enum BuyError {
     #[error("the wallet is busy with other payments; nothing was paid: try again in a few seconds")]
     Busy,
     #[error("not enough tADA in the Surety balance; nothing was paid: send at least {} more to {wallet}", missing.display_tada())]
-    Insufficient {
-        /// How much more is needed.
-        missing: Lovelace,
-        /// The address to send it to.
-        wallet: Address,
-    },
+    Insufficient { missing: Lovelace, wallet: Address },
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     #[error("the payment failed; nothing was paid: {0}")]

@@ -315,13 +315,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
             Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
-            Blocked::ContentMissing
-            | Blocked::Superseded
-            | Blocked::Restoring
-            | Blocked::SignedOut
-            | Blocked::OverPerPayment { .. }
-            | Blocked::OverBudget { .. }
-            | Blocked::Unapproved => Err(content_missing(&pay.terms.content_hash).into()),
+            Blocked::ContentMissing | Blocked::Superseded | Blocked::Restoring | Blocked::SpendRefused { .. } => {
+                Err(content_missing(&pay.terms.content_hash).into())
+            }
         }
     }
 

@@ -5,30 +5,29 @@
 
 mod ask;
 mod job;
-mod wallet;
 
 use std::collections::VecDeque;
 
 use cardano::{
     Lovelace, TxHash,
-    chain::ChainError,
+    chain::{ChainError, Utxo},
     keys::SigningKey,
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Draft, Earlier, Entry, Guard, Kind, given_up_for};
+use outbox::{Draft, Earlier, Entry, EntryState, Guard, Kind, WalletSnapshot, given_up_for, write_down};
 use serde_json::json;
 use sql::{Database, Statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::Tick,
     due::{self, Owed},
     plan::{Judged, Task},
+    tick::{MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,
-    platform::{self, PlatformWallet},
+    platform::{self, PlatformWallet, is_named},
     port_error::PortError,
     subject,
 };
@@ -39,8 +38,6 @@ const CALLS_TO_ASK: u32 = 4;
 const CALLS_PER_JOB: u32 = 8;
 /// Outside calls for one action and a second try, where the wallet is known.
 const CALLS_WITH_WALLET: u32 = 4;
-/// After so many actions in a row that the provider did not serve, the rest is left for the next tick.
-const MAX_UNSERVED: u32 = 3;
 /// How long a payout to a creator stays valid, in slots.
 const PAYOUT_SLOTS: u64 = 240;
 /// When a payout may be stored. Another tick may have rolled back the award since the payout was due, and collect the
@@ -213,6 +210,64 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     fn not_posted(&mut self, purchase: &TxHash, why: &dyn std::fmt::Display) {
         self.report.note(purchase, why);
         self.unposted.entry(*purchase).and_modify(|known| *known = why.to_string());
+    }
+
+    /// The platform's wallet with as much as is needed, or all that it may spend now: read once in a tick.
+    async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<PlatformWallet, PortError> {
+        if let Some(known) = self.wallet.take() {
+            return Ok(known);
+        }
+        let (ports, tip_slot) = (self.ports, self.view.tip.slot);
+        let address = key.enterprise_address();
+        Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
+    }
+
+    /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
+    pub(super) async fn send(
+        &mut self,
+        draft: &Draft,
+        change: &[Utxo],
+        platform: &mut PlatformWallet,
+    ) -> Result<Option<String>, PortError> {
+        let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
+        let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
+        let Some((entry, refused)) = self.write_and_submit(draft, &platform.snapshot).await? else {
+            return Ok(None);
+        };
+        if entry.state == EntryState::Submitted && platform.chains {
+            platform.shown.extend(change.iter().map(|utxo| utxo.reference));
+            platform.unconfirmed.extend(change.iter().cloned());
+        }
+        if let Some(reason) = &refused {
+            // What was refused for another's step is free again: the next action may spend it.
+            let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
+            platform.utxos.extend(free);
+        }
+        Ok(refused)
+    }
+
+    /// The entry, and why the ledger refused it; nothing where another tick was first.
+    async fn write_and_submit(
+        &mut self,
+        draft: &Draft,
+        known: &WalletSnapshot,
+    ) -> Result<Option<(Entry, Option<String>)>, PortError> {
+        let names: Vec<String> = draft.acts_on.iter().map(ToString::to_string).collect();
+        let what = match names.as_slice() {
+            [] => draft.kind.name().to_owned(),
+            names => format!("{} of {}", draft.kind.name(), names.join(", ")),
+        };
+        let written = self.ports.database.run(write_down(draft, self.ports.now)).await?;
+        let Some(mut entry) = Entry::first(&written)? else {
+            self.report.notes.push(format!("{what} is being done already"));
+            return Ok(None);
+        };
+        self.report.acted.push(format!("{what}: {}", draft.tx));
+        let refused = self.outbox().submit_first(&mut entry, Some(known), self.ports.now).await?;
+        if let Some(reason) = &refused {
+            self.report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+        }
+        Ok(Some((entry, refused)))
     }
 }
 

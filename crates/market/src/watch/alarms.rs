@@ -70,22 +70,19 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     }
 }
 
-/// The statement that reads open escrows.
 fn open() -> Statement {
-    statement!(format!(
+    statement!(
         "SELECT json_object('purchase', purchase_id, 'address', address, 'datum', datum) FROM escrows \
-         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
-    ))
+     WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
+    )
 }
 
 /// The statement that reads disputes that are not settled in time.
 fn late(clock: Millis) -> Statement {
     statement!(
-        format!(
-            "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
-             WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
-             ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}"
-        ),
+        "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
+         WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
+         ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}",
         clock.saturating_add(PUT_OFF_MS),
         clock.saturating_sub(RESOLVED_WITHIN_MS)
     )

@@ -17,10 +17,10 @@ use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::Tick,
     reconcile::found_in,
     restore::unknown_escrows,
     stored::{self, UnreadTransaction},
+    tick::{MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,
@@ -32,8 +32,6 @@ use crate::{
 const PAGE: usize = 50;
 /// Transactions of others that one tick asks for.
 const MAX_FOREIGN: u32 = 16;
-/// After so many in a row without an answer, the rest is left for the next tick.
-const MAX_UNSERVED: u32 = 3;
 /// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
@@ -140,11 +138,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         let ids: Vec<TxHash> = page.iter().map(|listed| listed.tx).collect();
         let read = statement!(
-            format!(
-                "SELECT json_array(tx_id, json(iif(state = 'included' AND EXISTS (SELECT 1 FROM escrow_steps \
-                   WHERE tx_id = outbox.tx_id), 'null', {ENTRY_JSON}))) \
-                 FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))"
-            ),
+            "SELECT json_array(tx_id, json(iif(state = 'included' AND EXISTS (SELECT 1 FROM escrow_steps \
+               WHERE tx_id = outbox.tx_id), 'null', {ENTRY_JSON}))) \
+             FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))",
             json!(ids).to_string()
         );
         let entries: Vec<(TxHash, Option<Entry>)> = self.ports.database.run(read).await?.all_json()?;

@@ -6,8 +6,8 @@ use sql::Database;
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{Tick, View},
     due::{self, Due},
+    tick::{MAX_UNSERVED, Tick, View},
 };
 use crate::{
     contents::Contents,
@@ -19,8 +19,6 @@ use crate::{
 const CALLS_PER_STEP: u32 = 3;
 /// When an escrow is looked at that this tick did not come to.
 const SOON_MS: Millis = 60_000;
-/// After so many in a row that the provider said nothing about, the rest is left for the next tick.
-const MAX_UNSERVED: u32 = 3;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
     /// Looks whether escrows were spent on which nothing is to be done before the time that stands with each.

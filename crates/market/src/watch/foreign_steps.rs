@@ -10,7 +10,7 @@ use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{CALLS_KEPT, Tick},
+    tick::{CALLS_KEPT, Tick},
 };
 use crate::contents::Contents;
 
@@ -32,17 +32,14 @@ pub(super) struct RecheckedStep {
 /// The statement that reads steps to be checked again, the lowest first.
 pub(super) fn to_recheck(tip: u64) -> Statement {
     statement!(
-        format!(
-            "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
-             FROM escrow_steps INDEXED BY escrow_steps_recheck WHERE recheck = 1 AND height <= ?1 \
-             ORDER BY height LIMIT {MAX_READ}"
-        ),
+        "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
+         FROM escrow_steps INDEXED BY escrow_steps_recheck WHERE recheck = 1 AND height <= ?1 \
+         ORDER BY height LIMIT {MAX_READ}",
         tip.saturating_sub(DEEP)
     )
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Checks steps again.
     pub(super) async fn recheck_steps(&mut self, steps: Vec<RecheckedStep>) {
         let mut changes = vec![];
         let mut asked = BTreeMap::new();

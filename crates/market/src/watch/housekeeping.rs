@@ -37,7 +37,6 @@ const GRANT_MS: Millis = 100 * DAY_MS;
 /// How long a client's metadata that is not fresh any more stands in for one that cannot be fetched just now.
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
-/// The statements that remove what is over.
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
     statements.extend(agents(now));
@@ -48,10 +47,8 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         ),
         remove_entries(ACTIONS, tip.slot.saturating_sub(DAY_SLOTS)),
         statement!(
-            format!(
-                "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
-                 FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})"
-            ),
+            "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
+             FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})",
             now.saturating_sub(IDENTIFIER_MS)
         ),
         remove_older("sessions", "token_hash", "expires_at_ms", now),
@@ -69,10 +66,8 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
 /// The statement that removes entries of the outbox that ended before this slot, with what refers to them.
 fn remove_entries(which: &str, before: u64) -> Statement {
     statement!(
-        format!(
-            "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
-             AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})"
-        ),
+        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
+         AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})",
         before
     )
 }
@@ -86,27 +81,23 @@ fn agents(now: Millis) -> Vec<Statement> {
     let unused = "NOT EXISTS (SELECT 1 FROM agent_spends WHERE grant_id = oauth_grants.id)";
     let ended = |column: &str| {
         statement!(
-            format!(
-                "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE {column} < ?1 AND {unused} \
-                 ORDER BY {column} LIMIT {MAX_ROWS})"
-            ),
+            "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE {column} < ?1 AND {unused} \
+             ORDER BY {column} LIMIT {MAX_ROWS})",
             now.saturating_sub(GRANT_MS)
         )
     };
     let spends = |column: &str| {
         statement!(
-            format!(
-                "DELETE FROM agent_spends WHERE tx_id IN (SELECT s.tx_id FROM oauth_grants g CROSS JOIN agent_spends s \
-                 ON s.grant_id = g.id WHERE g.{column} < ?1 ORDER BY g.{column} LIMIT {MAX_ROWS})"
-            ),
+            "DELETE FROM agent_spends WHERE tx_id IN (SELECT s.tx_id FROM oauth_grants g CROSS JOIN agent_spends s \
+             ON s.grant_id = g.id WHERE g.{column} < ?1 ORDER BY g.{column} LIMIT {MAX_ROWS})",
             now.saturating_sub(GRANT_MS)
         )
     };
     vec![
         remove_older("purchase_requests", "id", "expires_at_ms", now),
-        statement!(format!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}"), now),
+        statement!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}", now),
         statement!(
-            format!("UPDATE oauth_clients SET kept_until_ms = ?2 WHERE id IN {due} AND {named}"),
+            "UPDATE oauth_clients SET kept_until_ms = ?2 WHERE id IN {due} AND {named}",
             now,
             now.saturating_add(DAY_MS)
         ),
@@ -127,10 +118,8 @@ fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement
 /// Removes rows older than this, so many at most.
 fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
-        format!(
-            "DELETE FROM {table} WHERE {key} IN \
-             (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {most})"
-        ),
+        "DELETE FROM {table} WHERE {key} IN \
+         (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {most})",
         than
     )
 }

@@ -14,7 +14,6 @@
 mod act;
 mod alarms;
 mod backfill;
-mod context;
 pub mod decide;
 mod due;
 mod follow;

@@ -9,9 +9,9 @@ use sql::{Database, DatabaseError, Statement, exactly};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{Tick, View},
     decide::{EscrowFacts, NextStep, decide},
     due::{self, Due, Owed},
+    tick::{Tick, View},
 };
 use crate::{contents::Contents, port_error::PortError};
 
@@ -28,7 +28,6 @@ const FEES: Lovelace = Lovelace::from_ada(200);
 /// Collecting: 284,850, 162,965, 112,900, 106,515, 111,838.
 const MAX_TOGETHER: usize = 5;
 
-/// What a tick does next.
 pub(super) struct Plan {
     pub tasks: VecDeque<Task>,
     /// What the platform's wallet needs for them.
@@ -37,7 +36,6 @@ pub(super) struct Plan {
     pub waiting: Vec<(Due, Millis)>,
 }
 
-/// Something to do.
 pub(super) enum Task {
     /// Pays a creator what a dispute won.
     Pay(Owed),

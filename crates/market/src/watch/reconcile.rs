@@ -7,9 +7,9 @@ use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    context::{CALLS_KEPT, Tick},
     foreign_steps::RecheckedStep,
     stored::SeenBlock,
+    tick::{CALLS_KEPT, MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,
@@ -20,8 +20,6 @@ use crate::{
 /// Blocks with own entries that one tick checks after a rollback, and entries in those that it removed.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
-/// After so many that the provider said nothing about, the rest is left for the next tick.
-const MAX_UNSERVED: u32 = 3;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Own actions come first: what conflicts with one is found before the payments that anyone can submit.
@@ -154,10 +152,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
 /// The statement that reads the lowest blocks with entries to be checked again.
 pub(super) fn blocks_to_recheck() -> Statement {
-    statement!(format!(
+    statement!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
-         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
-    ))
+     GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
+    )
 }
 
 /// What an own action in a block did; `None` for what touches no escrow.

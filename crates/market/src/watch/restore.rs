@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
-use super::{ArbiterClient, Keys, Ledger, context::Tick};
+use super::{ArbiterClient, Keys, Ledger, tick::Tick};
 use crate::{
     account::{self, Account},
     catalogue::{self, ListingTerms},
@@ -278,11 +278,9 @@ pub(super) fn has_unread_wallets() -> Statement {
 /// The statement that reads which wallets are to be read, where it is time: those that were read least.
 fn wallets_to_read(time: Millis) -> Statement {
     statement!(
-        format!(
-            "SELECT json_object('wallet', w.wallet, 'height', w.height, 'position', w.position, 'restored', r.at_ms) \
-             FROM restored r CROSS JOIN unread_wallets w WHERE r.id = 1 AND r.at_ms + ?2 <= ?1 \
-             ORDER BY w.height LIMIT {MAX_WALLETS}"
-        ),
+        "SELECT json_object('wallet', w.wallet, 'height', w.height, 'position', w.position, 'restored', r.at_ms) \
+         FROM restored r CROSS JOIN unread_wallets w WHERE r.id = 1 AND r.at_ms + ?2 <= ?1 \
+         ORDER BY w.height LIMIT {MAX_WALLETS}",
         time,
         STILL_VALID_MS.saturating_add(DEEP_AFTER_MS)
     )

@@ -148,10 +148,10 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
 
 /// The statement that reads what the provider did not hand out before, as [`UnreadTransaction`].
 pub(super) fn unread() -> Statement {
-    statement!(format!(
+    statement!(
         "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
-         ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
-    ))
+     ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
+    )
 }
 
 /// The statement that moves the reading of the address's history forward to this place.

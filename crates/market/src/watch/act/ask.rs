@@ -10,10 +10,10 @@ use crate::{
     port_error::PortError,
     watch::{
         ArbiterClient, Dispute, Keys, Ledger,
-        context::Tick,
         decide::NextStep,
         due::{self, Due},
         plan::Judged,
+        tick::Tick,
     },
 };
 
