@@ -240,15 +240,7 @@ impl NewPayment<'_> {
     /// What the entry pays for, if the statement before wrote the entry.
     pub(crate) fn insert(&self, now: Millis) -> Statement {
         statement!(
-            "INSERT INTO payments (tx_id, listing_id, mode, payer, amount_lovelace, creator_lovelace, header_digest, \
-               terms_digest, owner, day, payer_key) \
-             SELECT tx_id, ?3, ?4, ?5, CAST(?6 AS INTEGER), CAST(?7 AS INTEGER), ?8, ?9, ?10, ?11, ?12 FROM outbox \
-             WHERE tx_id = ?1 AND purpose = ?2 AND state = 'claimed' AND changes() > 0 \
-             ON CONFLICT (tx_id) DO UPDATE SET listing_id = excluded.listing_id, mode = excluded.mode, \
-               payer = excluded.payer, amount_lovelace = excluded.amount_lovelace, \
-               creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest, \
-               terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day, \
-               payer_key = excluded.payer_key",
+            include_str!("insert_payment.sql"),
             self.tx,
             self.purpose(),
             self.listing_id,
@@ -290,11 +282,7 @@ impl NewPayment<'_> {
     /// paid for: it is kept for the header that claimed the payment, and [`MAX_IDENTIFIERS`] of them for each transaction.
     fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Statement {
         statement!(
-            "INSERT INTO payment_identifiers (listing_id, identifier, payload_digest, tx_id, created_at_ms) \
-             SELECT ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM payments WHERE tx_id = ?5) \
-               AND NOT EXISTS (SELECT 1 FROM payments WHERE tx_id = ?1 AND header_digest <> ?7) \
-               AND (SELECT count(*) FROM payment_identifiers WHERE tx_id = ?5) < {MAX_IDENTIFIERS} \
-             ON CONFLICT DO NOTHING",
+            format!(include_str!("insert_identifier.sql"), most = MAX_IDENTIFIERS),
             self.tx,
             self.listing_id,
             identifier.id.as_str(),

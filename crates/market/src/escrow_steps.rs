@@ -266,14 +266,9 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         let continues_as = Some(utxo.reference).filter(|now| now != from);
         statement!(
             format!(
-                "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, \
-                   locked_lovelace, result_hash, creator_paid, recheck) \
-                 SELECT id, ?2, coalesce(o.block_height, ?3), {}, coalesce(o.block_time_ms, ?4), ?5, ?6, ?7, \
-                   CAST(?8 AS INTEGER), ?9, ?10, o.block_hash IS NULL \
-                 FROM purchases LEFT JOIN outbox o ON o.tx_id = ?2 WHERE id = ?1 AND {} = ?11 AND (?12 IS NULL OR (SELECT rollbacks FROM chain_reading) = ?12) \
-                 ON CONFLICT DO NOTHING",
-                newest("position + 1", "purchases.id"),
-                newest("utxo", "purchases.id"),
+                include_str!("insert_step.sql"),
+                position = newest("position + 1", "purchases.id"),
+                spent = newest("utxo", "purchases.id"),
             ),
             after.purchase,
             found.utxos.id,
@@ -330,15 +325,7 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
 
 /// The statement that reads the escrows that these outputs are.
 fn open_escrows(outputs: &[String]) -> Statement {
-    statement!(
-        "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'address', e.address, 'datum', e.datum, \
-           'locked', CAST(e.locked_lovelace AS TEXT), 'creator', p.seller_address, \
-           'share', CAST(p.creator_lovelace AS TEXT), \
-           'spender', (SELECT tx_id FROM reservations WHERE tx_in = e.utxo)) \
-         FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
-         WHERE e.utxo IN (SELECT value FROM json_each(?1))",
-        json!(outputs).to_string()
-    )
+    statement!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }
 
 impl TryFrom<OpenEscrowRow> for OpenEscrow {

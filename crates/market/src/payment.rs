@@ -10,7 +10,7 @@ use crate::{
     contents::MOST_HELD,
     listing::ListingId,
     purchase::{PURCHASE_JSON, Status},
-    release::{Release, ReleaseFacts, facts_json, release},
+    release::{FACTS_JSON, Release, ReleaseFacts, release},
 };
 
 /// Failed payments of a buyer that one request checks on the chain.
@@ -67,8 +67,7 @@ fn select_records() -> String {
     format!(
         "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
            'header', p.header_digest, 'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
-           'facts', {facts}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE ",
-        facts = facts_json("p.tx_id", "p.mode"),
+           'facts', {FACTS_JSON}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
     )
 }
 

@@ -13,39 +13,12 @@ use crate::{buyer, catalogue::Page, listing::ListingId};
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
 /// A purchase as the public JSON, with its timeline in the chain's order; a creator is paid for what ended.
-pub(crate) const PURCHASE_JSON: &str = "json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode, \
-    'buyerAddress', buyer_address, 'txHash', id, 'status', status, \
-    'events', json((SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_id, 'at', CAST(e.at_ms AS TEXT))) \
-      FROM (SELECT 'settled' AS status, purchases.id AS tx_id, purchases.bought_at_ms AS at_ms, 0 AS late, 0 AS position \
-          WHERE purchases.mode = 'instant' \
-        UNION ALL SELECT status, tx_id, at_ms, 0, position FROM escrow_steps WHERE purchase_id = purchases.id \
-        UNION ALL SELECT 'creator_paid', tx_id, at_ms, 1, position FROM escrow_steps \
-          WHERE purchase_id = purchases.id AND creator_paid = 1 \
-        UNION ALL SELECT 'creator_paid', o.tx_id, o.block_time_ms, 1, 0 FROM outbox_purchases op \
-          JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = purchases.id AND o.kind = 'payout' \
-          AND o.state = 'included' \
-        ORDER BY 4, 5) AS e)), \
-    'escrow', json((SELECT json_patch('{}', json_object('address', address, 'inputHash', input_hash, \
-        'resultHash', result_hash, 'identifierFromPurchaser', purchase_id, 'deadlines', json_object( \
-        'payBy', CAST(pay_by_ms AS TEXT), 'submitResult', CAST(submit_result_ms AS TEXT), \
-        'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT)))) \
-      FROM escrows WHERE purchase_id = purchases.id)), \
-    'verification', verification))";
+pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
 /// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
 /// Recording it again changes nothing.
 pub(crate) fn insert(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
-    statement!(
-        "INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, \
-           creator_lovelace, status, bought_at_ms) \
-         SELECT p.tx_id, p.listing_id, p.mode, l.seller_address, p.payer, p.payer_key, p.amount_lovelace, \
-           p.creator_lovelace, ?2, ?3 \
-         FROM payments p JOIN outbox o ON o.tx_id = p.tx_id JOIN listings l ON l.id = p.listing_id \
-         WHERE p.tx_id = ?1 AND o.state = 'included' ON CONFLICT (id) DO NOTHING",
-        tx,
-        status.name(),
-        block.time_ms,
-    )
+    statement!(include_str!("insert_purchase.sql"), tx, status.name(), block.time_ms,)
 }
 
 /// The escrow that a lock made.

@@ -54,16 +54,7 @@ pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbo
 
 /// SQL for requests as [`PurchaseRequest`], of agents that were not removed.
 fn requests(which: &str) -> String {
-    format!(
-        "SELECT json_object('id', r.id, 'listingId', r.listing_id, 'title', l.title, 'mode', r.mode, \
-           'priceLovelace', CAST(r.price AS TEXT), 'clientName', g.client_name, \
-           'status', CASE WHEN NOT {UNUSED} THEN 'used' WHEN r.approved IS NULL THEN 'waiting' \
-             WHEN r.approved THEN 'approved' ELSE 'declined' END, \
-           'expiresAt', CAST(r.expires_at_ms AS TEXT), 'tx', p.id) \
-         FROM purchase_requests r JOIN oauth_grants g ON g.id = r.grant_id JOIN listings l ON l.id = r.listing_id \
-         LEFT JOIN purchases p ON p.id = r.tx_id \
-         WHERE g.revoked_at_ms IS NULL AND {which}"
-    )
+    format!(include_str!("purchase_requests.sql"), unused = UNUSED, which = which)
 }
 
 /// What an agent asks its owner.
@@ -99,11 +90,7 @@ impl Asked<'_> {
             price,
         );
         let new = statement!(
-            "INSERT INTO purchase_requests (id, owner, grant_id, listing_id, mode, price, expires_at_ms) \
-             SELECT ?1, g.owner, g.id, ?4, ?5, CAST(?6 AS INTEGER), ?7 FROM oauth_grants g \
-             WHERE g.id = ?3 AND g.owner = ?2 AND g.revoked_at_ms IS NULL AND (SELECT count(*) FROM purchase_requests r \
-               JOIN oauth_grants o ON o.id = r.grant_id WHERE r.owner = ?2 AND r.expires_at_ms > ?8 AND r.approved IS NULL \
-               AND o.revoked_at_ms IS NULL) < {MAX_WAITING} ON CONFLICT DO NOTHING",
+            format!(include_str!("insert_request.sql"), most = MAX_WAITING),
             id.to_string(),
             owner,
             grant,

@@ -53,12 +53,5 @@ fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>,
 
 /// The statement that reads a purchase's receipt as JSON.
 pub fn read(purchase: &TxHash) -> Statement {
-    statement!(
-        "SELECT json_object('price', CAST(p.price_lovelace AS TEXT), 'transaction', nullif(o.cbor, ''), \
-           'locked', CAST(s.locked_lovelace AS TEXT)) \
-         FROM purchases p LEFT JOIN outbox o ON o.tx_id = p.id \
-           LEFT JOIN escrow_steps s ON s.purchase_id = p.id AND s.tx_id = p.id \
-         WHERE p.id = ?1",
-        purchase
-    )
+    statement!(include_str!("receipt.sql"), purchase)
 }

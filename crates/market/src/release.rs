@@ -30,20 +30,8 @@ pub struct ReleaseFacts {
     pub submit_result: Option<Millis>,
 }
 
-/// SQL for [`ReleaseFacts`] as JSON, over SQL for a purchase's id and for its mode.
-pub(crate) fn facts_json(purchase: &str, mode: &str) -> String {
-    let results = format!(
-        "FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = {purchase} AND o.kind = 'result'"
-    );
-    format!(
-        "json_object('mode', {mode}, 'status', (SELECT status FROM purchases WHERE id = {purchase}), \
-           'resultHeight', coalesce( \
-             (SELECT min(height) FROM escrow_steps WHERE purchase_id = {purchase} AND result_hash IS NOT NULL), \
-             (SELECT min(o.block_height) {results} AND o.state = 'included' AND o.recheck = 0)), \
-           'postedUntil', (SELECT max(o.valid_until_slot) {results} AND o.state IN ('claimed', 'submitted')), \
-           'submitResult', (SELECT submit_result_ms FROM escrows WHERE purchase_id = {purchase}))"
-    )
-}
+/// SQL for [`ReleaseFacts`] as JSON, over the payment `p`.
+pub(crate) const FACTS_JSON: &str = include_str!("release_facts.sql");
 
 /// Whether content may be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

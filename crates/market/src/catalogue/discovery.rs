@@ -80,14 +80,7 @@ impl Paid {
             let picked = format!("SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
             return (picked, format!("SELECT CAST(count(*) AS TEXT) {shown}"));
         };
-        let picked = format!(
-            "SELECT seq AS which FROM \
-               (SELECT block, newer FROM (SELECT block, {own} AS own, sum({own}) OVER (ORDER BY block DESC) - {own} AS newer \
-                 FROM listings_counted) WHERE own > 0 AND newer + own > ?3 AND newer < ?2 + ?3) \
-             CROSS JOIN listings INDEXED BY listings_shown ON seq >= {BLOCK} * block AND seq < {BLOCK} * (block + 1) \
-             WHERE {condition} ORDER BY seq DESC LIMIT ?2 OFFSET ?3 - coalesce((SELECT max(newer) FROM \
-               (SELECT sum({own}) OVER (ORDER BY block DESC) - {own} AS newer FROM listings_counted) WHERE newer <= ?3), 0)"
-        );
+        let picked = format!(include_str!("counted_page.sql"), own = own, block = BLOCK, condition = condition);
         (picked, format!("SELECT CAST(total({own}) AS INTEGER) || '' FROM listings_counted WHERE ?1 IS NULL"))
     }
 }
@@ -167,14 +160,12 @@ pub async fn search(
     let having = having.collect::<Vec<_>>().join(", ");
     let (condition, seller) = paid.condition(with_escrow);
     let sql = format!(
-        "WITH asked (newest, each) AS MATERIALIZED (SELECT value, {WORD_WEIGHT} / json_array_length(value) \
-           FROM json_each(json_array({having}))), \
-         found AS MATERIALIZED (SELECT had.value AS which, sum(each) AS worth \
-           FROM asked CROSS JOIN json_each(asked.newest) AS had GROUP BY 1 ORDER BY 1 DESC LIMIT {MAX_RANKED}), \
-         picked AS MATERIALIZED (SELECT which, worth FROM found \
-           CROSS JOIN listings INDEXED BY listings_shown ON seq = which WHERE {condition} \
-           ORDER BY worth DESC, which DESC LIMIT ?2 + 1 OFFSET ?3) \
-         SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY worth DESC, which DESC"
+        include_str!("search.sql"),
+        weight = WORD_WEIGHT,
+        having = having,
+        most = MAX_RANKED,
+        condition = condition,
+        listing = FOR_SALE_JSON
     );
     let bounds = [seller.into(), i64::from(limit).into(), i64::from(offset).into()];
     let params: Vec<Param> = bounds.into_iter().chain(question.iter().map(|word| word.as_str().into())).collect();

@@ -145,17 +145,16 @@ fn item() -> String {
 /// where older ones are left. Where the last listing is, is found by the lengths of the cards alone: their JSON is made once,
 /// and never sorted.
 pub(crate) fn matching(condition: &str) -> String {
-    let item = item();
     let shown = format!("hidden_at_ms IS NULL AND {condition}");
     format!(
-        "WITH ending AS MATERIALIZED (SELECT min(seq) AS last FROM (SELECT seq, \
-             sum(octet_length(card) + {FIGURES_BYTES}) OVER (ORDER BY seq DESC ROWS UNBOUNDED PRECEDING) AS bytes \
-             FROM (SELECT seq, card FROM listings WHERE {shown} ORDER BY seq DESC LIMIT {MAX_WHOLE})) \
-           WHERE bytes <= {MAX_WHOLE_BYTES}) \
-         SELECT CASE WHEN min(seq) = last AND EXISTS (SELECT 1 FROM listings WHERE {shown} AND seq < last) \
-           THEN '+ ' ELSE '- ' END || group_concat(item, char(30) ORDER BY seq DESC) \
-         FROM (SELECT seq, last, {item} AS item FROM ending CROSS JOIN {LISTINGS} WHERE {shown} AND seq >= last) \
-         GROUP BY seq / {CHUNK} ORDER BY min(seq) DESC"
+        include_str!("newest.sql"),
+        figures = FIGURES_BYTES,
+        shown = shown,
+        most = MAX_WHOLE,
+        most_bytes = MAX_WHOLE_BYTES,
+        item = item(),
+        listings = LISTINGS,
+        chunk = CHUNK
     )
 }
 
@@ -187,16 +186,5 @@ fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
 /// Reads what changed after this version among the listings from the oldest to the newest that are known, and what is newer,
 /// oldest first.
 fn changed(version: i64, newest: i64, oldest: i64) -> Statement {
-    let item = item();
-    statement!(
-        "WITH changed AS (SELECT seq FROM listings WHERE seq > ?2 AND hidden_at_ms IS NULL \
-           UNION SELECT seq FROM sellers CROSS JOIN listings INDEXED BY listings_by_seller ON seller_address = address \
-             WHERE changed > ?1 AND seq BETWEEN ?3 AND ?2 AND hidden_at_ms IS NULL) \
-         SELECT {item} FROM changed CROSS JOIN listings ON listings.seq = changed.seq \
-         LEFT JOIN sellers ON sellers.address = listings.seller_address \
-         ORDER BY listings.seq LIMIT {MAX_CHANGED} + 1",
-        version,
-        newest,
-        oldest
-    )
+    statement!(format!(include_str!("changed.sql"), item = item(), most = MAX_CHANGED), version, newest, oldest)
 }

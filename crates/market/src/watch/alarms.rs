@@ -73,7 +73,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
 fn open() -> Statement {
     statement!(
         "SELECT json_object('purchase', purchase_id, 'address', address, 'datum', datum) FROM escrows \
-     WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
+         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
     )
 }
 

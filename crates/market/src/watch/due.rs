@@ -101,21 +101,8 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
-            "SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id, \
-               'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox \
-                 WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address, \
-               'verification', p.verification, 'nextAt', e.next_at_ms, 'height', {height}, \
-               'failures', e.failures, 'delivered', coalesce(e.delivered_hash, (SELECT e.result_hash FROM outbox \
-                 WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')), \
-               'serviceWallet', json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version) \
-                 FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
-             FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id \
-             WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r \
-               JOIN outbox o ON o.tx_id = r.tx_id WHERE r.tx_in = e.utxo AND o.state IN ('claimed', 'submitted')) \
-             ORDER BY ({fresh}) DESC, CASE p.status WHEN 'ResultSubmitted' THEN iif(e.unlock_ms > ?1, e.unlock_ms, {some_day}) \
-               WHEN 'FundsLocked' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
-               WHEN 'RefundRequested' THEN iif(e.submit_result_ms > ?1, {result}, {some_day}) \
-               ELSE {some_day} END, e.purchase_id LIMIT {PAGE} OFFSET ?2",
+            include_str!("due.sql"),
+            page = PAGE,
             height = newest("height", "e.purchase_id"),
             fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0",
             result = format_args!("e.submit_result_ms - {RESULT_WINDOW_MS} + e.failures * {RESULT_FAILED_MS}"),
@@ -130,16 +117,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
 /// creator whose earlier payout may be in a block waits, and delays no other. None while payouts since a backup may not
 /// be read yet.
 pub(super) fn owed() -> Statement {
-    statement!(
-        "SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT), \
-           'creator', p.seller_address) \
-         FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1 \
-           AND NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = 'payout:' || e.purchase_id \
-             AND state IN ('claimed', 'submitted', 'included')) \
-           AND NOT EXISTS (SELECT 1 FROM restored WHERE platform IS NULL \
-             OR EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = platform)) \
-         ORDER BY (SELECT max(created_at_ms) FROM outbox WHERE purpose = 'payout:' || e.purchase_id) LIMIT 4"
-    )
+    statement!(include_str!("owed.sql"))
 }
 
 /// The statement that keeps the hash of what was delivered, as a result of this lock: it is never another.
@@ -154,14 +132,7 @@ pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
             "verification": due.verification })
     });
-    statement!(
-        "UPDATE escrows SET next_at_ms = later.value ->> '$.at' FROM json_each(?1) AS later \
-         WHERE purchase_id = later.value ->> '$.purchase' AND utxo = later.value ->> '$.utxo' \
-         AND next_at_ms = later.value ->> '$.read' \
-         AND (SELECT verification FROM purchases WHERE id = later.value ->> '$.purchase') \
-           IS (later.value ->> '$.verification')",
-        later.collect::<Value>().to_string()
-    )
+    statement!(include_str!("check_later.sql"), later.collect::<Value>().to_string())
 }
 
 /// When to read an escrow again that needs no action before this time. It is then, or, where that is never, at its next

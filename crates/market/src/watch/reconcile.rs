@@ -154,7 +154,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 pub(super) fn blocks_to_recheck() -> Statement {
     statement!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
-     GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
+         GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
     )
 }
 

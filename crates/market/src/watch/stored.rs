@@ -150,7 +150,7 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
 pub(super) fn unread() -> Statement {
     statement!(
         "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
-     ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
+         ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
     )
 }
 

@@ -1,0 +1,8 @@
+SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT),
+  'creator', p.seller_address)
+FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1
+  AND NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = 'payout:' || e.purchase_id
+    AND state IN ('claimed', 'submitted', 'included'))
+  AND NOT EXISTS (SELECT 1 FROM restored WHERE platform IS NULL
+    OR EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = platform))
+ORDER BY (SELECT max(created_at_ms) FROM outbox WHERE purpose = 'payout:' || e.purchase_id) LIMIT 4
