@@ -21,7 +21,7 @@ use sql::{Database, statement};
 use worker::{Env, Url, WorkerVersionMetadata};
 
 use crate::{
-    error::ApiError,
+    error::{ApiError, storage_full},
     limits::{self, Counted, Weight},
     methods::Methods,
     settings::{self, Settings},
@@ -43,10 +43,13 @@ thread_local! {
 #[derive(Clone)]
 pub struct App {
     env: Env,
-    usage: Usage,
-    line: Line,
-    now_ms: u64,
-    max_ms: u64,
+    pub usage: Usage,
+    /// What the log says of the request.
+    pub line: Line,
+    /// POSIX ms at which the request came in.
+    pub now_ms: u64,
+    /// How long the request may take, in ms.
+    pub max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
 }
 
@@ -65,25 +68,6 @@ impl App {
     /// This app for a tool call, which has less time.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
-    }
-
-    /// What the log says of the request.
-    pub const fn line(&self) -> &Line {
-        &self.line
-    }
-
-    pub const fn usage(&self) -> &Usage {
-        &self.usage
-    }
-
-    /// POSIX ms at which the request came in.
-    pub const fn now_ms(&self) -> u64 {
-        self.now_ms
-    }
-
-    /// How long the request may take, in ms.
-    pub const fn max_ms(&self) -> u64 {
-        self.max_ms
     }
 
     /// POSIX ms at which the request stops asking the chain, and answers with what it knows.
@@ -141,7 +125,7 @@ impl App {
 
     /// Whether there is room, for what is written only where there is.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
-        if self.room().await? == StorageHeadroom::Short { Err(ApiError::StorageFull) } else { Ok(()) }
+        if self.room().await? == StorageHeadroom::Short { Err(storage_full().into()) } else { Ok(()) }
     }
 
     /// What is sold.
@@ -206,8 +190,7 @@ impl App {
             return Ok(kept);
         }
         let keys = self.keys()?;
-        let secrets = Secrets::new(keys.master(keys.current_version()?)?);
-        let secrets = secrets.map_err(|error| Fault::Inconsistent(error.to_string()))?;
+        let secrets = Secrets::new(keys.master(keys.current_version()?)?).map_err(Fault::in_making("tokens"))?;
         let problem = "must be an origin: https://host (http for loopback only), without path or trailing slash";
         let authority = Authority::new(&base, secrets).map_err(|_| SettingError { name: BASE_URL.into(), problem })?;
         let authority = Rc::new(authority);

@@ -1,8 +1,6 @@
 //! JSON bodies, read into the types of `api_types`, so that a refusal names the field.
 
-mod fields;
-
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
@@ -11,13 +9,20 @@ use edge::{
     semaphore::Permit,
     serve::Request,
 };
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserializer,
+    de::{
+        self, DeserializeOwned, IntoDeserializer, Visitor,
+        value::{MapDeserializer, SeqDeserializer},
+    },
+    forward_to_deserialize_any,
+};
 use serde_json::Value;
 
-use crate::error::{ApiError, Refused};
+use crate::error::ApiError;
 
 /// Bytes of a body that carries an address, a signature, or an order.
-const MAX_BODY: usize = 8 << 10;
+pub const MAX_BODY: usize = 8 << 10;
 
 /// A body, or the field of it, that is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,15 +37,29 @@ pub enum FieldError {
     TooMany(usize),
     /// Not there, or empty.
     #[error("{0}: is required")]
-    Missing(&'static str),
+    Missing(Cow<'static, str>),
     /// Not what the field's type asks for.
     #[error("{0}: {1}")]
-    Value(&'static str, Cow<'static, str>),
+    Value(String, Cow<'static, str>),
 }
 
-impl Refused for FieldError {
-    fn answer(&self) -> ErrorAnswer {
-        ErrorAnswer::bad_request(self.to_string())
+impl From<FieldError> for ApiError {
+    fn from(error: FieldError) -> Self {
+        ErrorAnswer::bad_request(error).into()
+    }
+}
+
+impl de::Error for FieldError {
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        Self::Value(String::new(), text.to_string().into())
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Missing(field.into())
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::custom(format_args!("must be {}", expected.join(" or ")))
     }
 }
 
@@ -69,20 +88,114 @@ impl WalletBody {
     }
 }
 
-/// Reads a bounded body that must be a JSON object. Unknown fields are ignored.
-pub async fn read<T: DeserializeOwned>(request: &mut Request) -> Result<T, ApiError> {
-    let bytes = read_request(request, MAX_BODY).await?;
+/// Reads a body of at most so many bytes, which must be a JSON object. Unknown fields are ignored, null is as missing,
+/// and an empty text too.
+pub async fn read<T: DeserializeOwned>(request: &mut Request, max_bytes: usize) -> Result<T, ApiError> {
+    let bytes = read_request(request, max_bytes).await?;
     Ok(parse(&bytes, MAX_VALUES)?)
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<T, FieldError> {
-    if has_more_values(bytes, most) {
-        return Err(FieldError::TooMany(most));
+fn parse<T: DeserializeOwned>(bytes: &[u8], max_values: usize) -> Result<T, FieldError> {
+    if has_more_values(bytes, max_values) {
+        return Err(FieldError::TooMany(max_values));
     }
     match serde_json::from_slice(bytes) {
-        Ok(Value::Object(fields)) => fields::read(fields),
+        Ok(Value::Object(fields)) => {
+            let sent = fields.into_iter().filter(|(_, value)| !value.is_null());
+            T::deserialize(MapDeserializer::new(sent.map(|(name, value)| (name.clone(), Field { name, value }))))
+        }
         Ok(_) => Err(FieldError::NoObject),
         Err(error) => Err(FieldError::NotJson(error.to_string())),
+    }
+}
+
+/// A field of a body: a text, a whole number, a switch, one of several words, or a list of texts.
+struct Field {
+    name: String,
+    value: Value,
+}
+
+impl Field {
+    fn must_be(name: String, what: &'static str) -> FieldError {
+        FieldError::Value(name, what.into())
+    }
+
+    fn text(self) -> Result<(String, String), FieldError> {
+        match self.value {
+            Value::String(text) if text.is_empty() => Err(FieldError::Missing(self.name.into())),
+            Value::String(text) => Ok((self.name, text)),
+            _ => Err(Self::must_be(self.name, "must be a string")),
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for Field {
+    type Error = FieldError;
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_string(self.text()?.1)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        match self.value {
+            // No rule allows the greatest: it stands for all numbers beyond the type.
+            Value::Number(number) if number.is_u64() || number.is_i64() => {
+                visitor.visit_u32(number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
+            }
+            _ => Err(Self::must_be(self.name, "must be a whole number")),
+        }
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        let on = self.value.as_bool().ok_or_else(|| Self::must_be(self.name, "must be a boolean"))?;
+        visitor.visit_bool(on)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, FieldError> {
+        let (name, word) = self.text()?;
+        visitor.visit_enum(word.into_deserializer()).map_err(|error| match error {
+            FieldError::Value(_, why) => FieldError::Value(name, why),
+            error => error,
+        })
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        let texts = match self.value {
+            Value::Array(items) => items.into_iter().map(|item| serde_json::from_value(item).ok()).collect(),
+            _ => None,
+        };
+        let texts: Vec<String> = texts.ok_or_else(|| Self::must_be(self.name, "must be a list of strings"))?;
+        visitor.visit_seq(SeqDeserializer::new(texts.into_iter()))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldError> {
+        Err(Self::must_be(self.name, "is of a kind that no body has"))
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u64 u128 f32 f64 char str bytes byte_buf unit unit_struct newtype_struct tuple
+        tuple_struct map struct identifier
+    }
+}
+
+impl IntoDeserializer<'_, FieldError> for Field {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 

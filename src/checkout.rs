@@ -24,7 +24,7 @@ use market::{
 
 use crate::{
     app::App,
-    error::{ApiError, Refused},
+    error::ApiError,
     limits::{self, Counted},
     paywall::{self, ChainClock},
 };
@@ -39,17 +39,6 @@ const CALLS_PER_POLL: u32 = 3;
 /// A checkout on the worker's ports.
 pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
 
-/// Paid, and a block is waited for; or not paid, for sales are paused.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-struct TryAgain(Unavailable);
-
-impl Refused for TryAgain {
-    fn answer(&self) -> ErrorAnswer {
-        ErrorAnswer::unavailable(self.to_string())
-    }
-}
-
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
         match error {
@@ -58,7 +47,7 @@ impl From<Unavailable> for ApiError {
             | Unavailable::NoResult(_)
             | Unavailable::Refundable(_)
             | Unavailable::Restoring
-            | Unavailable::ChainBehind => TryAgain(error).into(),
+            | Unavailable::ChainBehind => ErrorAnswer::unavailable(error).into(),
         }
     }
 }
@@ -81,7 +70,7 @@ pub async fn with<T>(
     options: &[PaymentOption<'_>],
     run: impl AsyncFnOnce(&ApiCheckout<'_>) -> T,
 ) -> Result<T, ApiError> {
-    let (methods, keys, line, signal) = (app.methods()?, app.keys()?, app.line(), request.inner().signal());
+    let (methods, keys, line, signal) = (app.methods()?, app.keys()?, &app.line, request.inner().signal());
     let seller = match methods.deployment() {
         Some(deployment) => keys.seller()?.map(|key| Seller { deployment, key }),
         None => None,
@@ -94,10 +83,10 @@ pub async fn with<T>(
         contents: &app.contents(request)?,
         seller,
         options,
-        now: app.now_ms(),
+        now: app.now_ms,
         clock: clock.ms,
         behind: clock.is_behind,
-        schedule: schedule(app.max_ms(), app.usage().calls_left()),
+        schedule: schedule(app.max_ms, app.usage.calls_left()),
         confirmations: methods.confirmations,
         hung_up: &|| signal.aborted(),
         note: &|text| line.note("checkout", text),
@@ -133,8 +122,7 @@ pub async fn order(
     let options = methods.options_for(&terms);
     match with(app, request, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
         Ok(bought) => {
-            let unread = |error| Fault::Inconsistent(format!("a purchase cannot be read: {error}"));
-            let purchase = serde_json::from_str(&bought.purchase).map_err(unread)?;
+            let purchase = serde_json::from_str(&bought.purchase).map_err(Fault::in_making("a purchase"))?;
             let bought = Bought { purchase, content: bought.content, already_owned: bought.already_owned };
             Ok(Ordered::Bought(terms, Box::new(bought)))
         }

@@ -1,102 +1,50 @@
 //! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
 //!
-//! Each row is an endpoint with one method, so that each method has a handler of its own. Where two rows share a path, each
-//! says after `of` which methods the path takes in all: `Listings GET of GET_POST "/listings"`. Pages without anything for
-//! programs have a table of their own.
+//! Each row is an endpoint with one method, so that each method has a handler of its own. A path that takes several has
+//! several rows.
 
-const POST: &str = "POST, OPTIONS";
-const GET: &str = "GET, HEAD, OPTIONS";
-const GET_DELETE: &str = "GET, HEAD, DELETE, OPTIONS";
-const GET_POST: &str = "GET, HEAD, POST, OPTIONS";
-const PUT: &str = "PUT, OPTIONS";
-const DELETE: &str = "DELETE, OPTIONS";
-
-macro_rules! pages {
-    ($($page:ident $path:literal $summary:literal;)+) => {
-        /// A path at which there is a page and nothing else, whatever is accepted.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum PagePath {
-            $($page,)+
-        }
-
-        impl PagePath {
-            /// Every one, with its name and what it is.
-            pub const ALL: &[(Self, &str, &str)] = &[$((Self::$page, stringify!($page), $summary),)+];
-
-            fn at(path: &str) -> Option<Self> {
-                match path {
-                    $($path => Some(Self::$page),)+
-                    _ => None,
-                }
-            }
-
-            /// Its path.
-            pub const fn path(self) -> &'static str {
-                match self {
-                    $(Self::$page => $path,)+
-                }
-            }
-        }
-    };
-}
-
-pages! {
-    Home "/" "The catalogue for people";
-    Sell "/sell" "Offer something for sale, for people";
-}
+const GET: &[&str] = &["GET", "HEAD"];
+const POST: &[&str] = &["POST"];
+const PUT: &[&str] = &["PUT"];
+const DELETE: &[&str] = &["DELETE"];
 
 macro_rules! endpoints {
-    ($($name:ident $(($param:ident))? $methods:ident $(of $all:ident)? $($template:literal)|+;)*) => {
+    ($($name:ident $(($param:ident))? $methods:ident $($template:literal)|+;)*) => {
         /// A path that exists, with what it names.
         #[derive(Debug, PartialEq, Eq)]
         pub enum Endpoint {
-            /// A page alone.
-            Page(PagePath),
             $($name $((endpoints!(@type $param)))?,)*
         }
 
         /// Every path, with the methods of a row.
         #[cfg(test)]
-        pub fn routes() -> Vec<(&'static str, &'static str)> {
-            let pages = PagePath::ALL.iter().map(|(page, ..)| (page.path(), GET));
-            pages.chain([$($(($template, $methods),)+)*]).collect()
+        pub fn routes() -> Vec<(&'static str, &'static [&'static str])> {
+            vec![$($(($template, $methods),)+)*]
         }
 
         impl Endpoint {
-            /// The endpoint of a method and a path; else the methods that the path takes, if it exists.
-            fn parse(method: &str, path: &str) -> Result<Self, Option<&'static str>> {
-                let mut allowed = None;
+            /// The endpoint of a method and a path; else the methods that the path takes, none where it does not exist.
+            fn parse(method: &str, path: &str) -> Result<Self, Vec<&'static str>> {
+                let mut taken = vec![];
                 $(if let Some(_named) = [$(($template, const { fixed($template) })),+]
                     .iter()
                     .find_map(|(template, fixed)| if path.starts_with(fixed) { named(template, path) } else { None })
                 {
-                    if $methods.split(", ").any(|taken| taken == method) {
+                    if $methods.contains(&method) {
                         return Ok(Self::$name $((endpoints!(@value $param _named)))?);
                     }
-                    allowed = Some(endpoints!(@all $methods $($all)?));
+                    taken.extend($methods);
                 })*
-                if let Some(page) = PagePath::at(path) {
-                    return if GET.split(", ").any(|taken| taken == method) { Ok(Self::Page(page)) } else { Err(Some(GET)) };
-                }
-                Err(allowed)
+                Err(taken)
             }
 
             /// Its path with names in place of what varies.
             pub const fn template(&self) -> &'static str {
                 match self {
-                    Self::Page(page) => page.path(),
                     $(Self::$name $((endpoints!(@any $param)))? => {
                         let [first, ..] = [$($template),+];
                         first
                     })*
-                }
-            }
-
-            /// The methods that its path takes, as `Allow` lists them.
-            const fn allowed(&self) -> &'static str {
-                match self {
-                    Self::Page(_) => GET,
-                    $(Self::$name $((endpoints!(@any $param)))? => endpoints!(@all $methods $($all)?),)*
                 }
             }
         }
@@ -104,21 +52,21 @@ macro_rules! endpoints {
     (@type $param:ident) => { String };
     (@value $param:ident $named:ident) => { $named.to_owned() };
     (@any $param:ident) => { _ };
-    (@all $methods:ident) => { $methods };
-    (@all $methods:ident $all:ident) => { $all };
 }
 
 endpoints! {
-    Unlock(id) GET of GET_POST "/listings/{id}/unlock";
-    UnlockByPost(id) POST of GET_POST "/listings/{id}/unlock";
-    Listings GET of GET_POST "/listings";
-    CreateListing POST of GET_POST "/listings";
+    Home GET "/";
+    Sell GET "/sell";
+    Unlock(id) GET "/listings/{id}/unlock";
+    UnlockByPost(id) POST "/listings/{id}/unlock";
+    Listings GET "/listings";
+    CreateListing POST "/listings";
     PaymentDraft(id) POST "/listings/{id}/payment-draft";
     Preview(id) GET "/listings/{id}/preview";
     Picture(id) GET "/listings/{id}/picture.png";
     Relist(id) POST "/listings/{id}/relist";
-    Listing(id) GET of GET_DELETE "/listings/{id}";
-    TakeOff(id) DELETE of GET_DELETE "/listings/{id}";
+    Listing(id) GET "/listings/{id}";
+    TakeOff(id) DELETE "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
     Verification(id) POST "/purchases/{id}/verification";
@@ -134,8 +82,8 @@ endpoints! {
     BoughtContent(id) GET "/me/purchases/{id}/content";
     Agents GET "/me/agents";
     Agent(id) DELETE "/me/agents/{id}";
-    PurchaseRequest(id) GET of GET_POST "/me/requests/{id}";
-    AnswerRequest(id) POST of GET_POST "/me/requests/{id}";
+    PurchaseRequest(id) GET "/me/requests/{id}";
+    AnswerRequest(id) POST "/me/requests/{id}";
     Mcp POST "/mcp";
     OpenMcp POST "/mcp/open";
     ResourceMetadata GET "/.well-known/oauth-protected-resource" | "/.well-known/oauth-protected-resource/mcp";
@@ -192,10 +140,10 @@ fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Resolved<'a> {
     Route(Endpoint),
-    /// `OPTIONS` of a path with these methods.
-    Preflight(&'static str),
+    /// `OPTIONS` of a path with these methods, as `Allow` lists them.
+    Preflight(String),
     /// The path takes only these methods.
-    WrongMethod(&'static str),
+    WrongMethod(String),
     /// The path has slashes at its end; this one without them exists.
     Moved(&'a str),
     /// No such path.
@@ -205,32 +153,32 @@ pub enum Resolved<'a> {
 /// Finds the route of a method, by its name in capitals, and a path.
 pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
     match Endpoint::parse(method, path) {
-        // The first of those that answer at the path.
-        Ok(endpoint) if method == "OPTIONS" => Resolved::Preflight(endpoint.allowed()),
         Ok(endpoint) => Resolved::Route(endpoint),
-        Err(Some(allowed)) => Resolved::WrongMethod(allowed),
-        Err(None) => {
+        Err(mut taken) if !taken.is_empty() => {
+            taken.push("OPTIONS");
+            let allowed = taken.join(", ");
+            if method == "OPTIONS" { Resolved::Preflight(allowed) } else { Resolved::WrongMethod(allowed) }
+        }
+        Err(_) => {
             let without = path.trim_end_matches('/');
-            let moved = without != path && Endpoint::parse("OPTIONS", without).is_ok();
-            if moved { Resolved::Moved(without) } else { Resolved::Unknown }
+            let exists = !matches!(Endpoint::parse(method, without), Err(taken) if taken.is_empty());
+            if without != path && exists { Resolved::Moved(without) } else { Resolved::Unknown }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
     fn a_path_has_its_methods_and_no_others() {
         assert_eq!(resolve("GET", "/health"), Resolved::Route(Endpoint::Health));
         assert_eq!(resolve("HEAD", "/listings"), Resolved::Route(Endpoint::Listings));
-        assert_eq!(resolve("DELETE", "/listings"), Resolved::WrongMethod(GET_POST));
-        assert_eq!(resolve("OPTIONS", "/listings/x"), Resolved::Preflight(GET_DELETE));
+        assert_eq!(resolve("DELETE", "/listings"), Resolved::WrongMethod("GET, HEAD, POST, OPTIONS".into()));
+        assert_eq!(resolve("OPTIONS", "/listings/x"), Resolved::Preflight("GET, HEAD, DELETE, OPTIONS".into()));
         for method in ["QUERY", "TRACE", "get", ""] {
-            assert_eq!(resolve(method, "/health"), Resolved::WrongMethod(GET), "{method}");
+            assert_eq!(resolve(method, "/health"), Resolved::WrongMethod("GET, HEAD, OPTIONS".into()), "{method}");
         }
     }
 
@@ -249,20 +197,18 @@ mod tests {
     fn a_path_allows_the_methods_of_its_rows_and_shadows_no_other_path() {
         let routes = routes();
         for (template, methods) in &routes {
-            let own = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
+            let own = methods.iter().filter(|method| **method != "HEAD");
             assert_eq!(own.count(), 1, "{template}: each method is a row of its own, with a handler");
             let path = template.replace(['{', '}'], "");
-            let rows = routes.iter().filter(|(other, _)| named(other, &path).is_some());
-            let rows: Vec<&(&str, &str)> = rows.collect();
+            let rows: Vec<_> = routes.iter().filter(|(other, _)| named(other, &path).is_some()).collect();
             assert!(rows.iter().all(|(other, _)| other == template), "{template} hides another");
-            let taken: Vec<&str> = rows.iter().flat_map(|(_, methods)| methods.split(", ")).collect();
-            for method in methods.split(", ").filter(|method| *method != "OPTIONS") {
-                assert_eq!(taken.iter().filter(|taken| **taken == method).count(), 1, "{method} {template}");
+            let taken: Vec<&str> = rows.iter().flat_map(|(_, methods)| *methods).copied().collect();
+            for method in *methods {
+                assert_eq!(taken.iter().filter(|taken| *taken == method).count(), 1, "{method} {template}");
                 let endpoint = Endpoint::parse(method, &path).unwrap();
                 assert!(template.starts_with(endpoint.template()), "{template}");
-                let allowed: BTreeSet<&str> = endpoint.allowed().split(", ").collect();
-                assert_eq!(allowed, taken.iter().copied().collect(), "{template}");
             }
+            assert_eq!(resolve("OPTIONS", &path), Resolved::Preflight(format!("{}, OPTIONS", taken.join(", "))));
         }
     }
 
@@ -275,7 +221,7 @@ mod tests {
         ] {
             assert_eq!(resolve("POST", path), Resolved::Moved(without));
         }
-        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Page(PagePath::Home)));
+        assert_eq!(resolve("GET", "/"), Resolved::Route(Endpoint::Home));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Why a request is not answered as it asked. Each route's errors answer for themselves ([`Refused`]): no route is named here.
+//! Why a request is not answered as it asked.
 
+use agents::oauth::{ErrorCode, OAuthError};
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -12,61 +13,63 @@ use sql::DatabaseError;
 /// Seconds after which there may be room again: an operator has to make it.
 const NO_ROOM_RETRY: u64 = 3_600;
 
-/// An error that says what the client is told. Its text is its `Display`, stable, and says what to do.
-pub trait Refused: std::error::Error + 'static {
-    /// The status, and the header that it calls for.
-    fn answer(&self) -> ErrorAnswer;
-}
-
 /// Why a request is not answered as it asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// No route.
-    #[error("no such path")]
-    NoSuchPath,
-    /// A route, but not for this method; it takes these.
-    #[error("this path takes only {0}")]
-    WrongMethod(&'static str),
-    /// No session, or none that is live.
-    #[error("not signed in, or the session is over: sign in again (POST /auth/challenge)")]
-    NotSignedIn,
-    /// Not the operator.
-    #[error("a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN")]
-    NotOperator,
-    /// The database has room only for what is paid for.
-    #[error(
-        "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an account, still work"
-    )]
-    StorageFull,
-    /// A body that cannot be read.
+    /// The client has to change something, or to wait.
     #[error(transparent)]
-    Body(#[from] BodyError),
-    /// A route's own.
-    #[error("{0}")]
-    Refused(Box<dyn Refused>),
+    Refused(#[from] ErrorAnswer),
+    /// What clients of OAuth are told.
+    #[error(transparent)]
+    OAuth(#[from] OAuthError),
     /// Ours alone.
     #[error(transparent)]
     Fault(Fault),
-}
-
-impl<E: Refused> From<E> for ApiError {
-    fn from(error: E) -> Self {
-        Self::Refused(Box::new(error))
-    }
 }
 
 impl ApiError {
     /// What the client is told.
     pub fn answer(&self) -> ErrorAnswer {
         match self {
-            Self::NoSuchPath => ErrorAnswer::not_found(self.to_string()),
-            Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
-            Self::NotSignedIn | Self::NotOperator => ErrorAnswer::unauthorized(self.to_string()),
-            Self::StorageFull => ErrorAnswer::unavailable_for(NO_ROOM_RETRY, self.to_string()),
-            Self::Body(error) => error.into(),
-            Self::Refused(error) => error.answer(),
+            Self::Refused(answer) => answer.clone(),
+            Self::OAuth(error) => oauth(error),
             Self::Fault(fault) => fault.answer(),
         }
+    }
+}
+
+/// RFC 6749, 5.2, with the header that the code calls for.
+fn oauth(error: &OAuthError) -> ErrorAnswer {
+    let answer = ErrorAnswer::new(error.code.status(), error).with_code(error.code);
+    match error.code {
+        ErrorCode::TemporarilyUnavailable => answer.with_header("retry-after", error.wait_s),
+        ErrorCode::InvalidClient => {
+            answer.with_header("www-authenticate", "Basic realm=\"no client here has a password\"")
+        }
+        _ => answer,
+    }
+}
+
+/// No route.
+pub fn no_such_path() -> ErrorAnswer {
+    ErrorAnswer::not_found("no such path")
+}
+
+/// No session, or none that is live.
+pub fn not_signed_in() -> ErrorAnswer {
+    ErrorAnswer::unauthorized("not signed in, or the session is over: sign in again (POST /auth/challenge)")
+}
+
+/// The database has room only for what is paid for.
+pub fn storage_full() -> ErrorAnswer {
+    let text = "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an \
+                account, still work";
+    ErrorAnswer::unavailable_for(NO_ROOM_RETRY, text)
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        Self::Refused(error.into())
     }
 }
 

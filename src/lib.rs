@@ -20,11 +20,12 @@ mod settings;
 
 use app::App;
 use edge::{
+    answer::ErrorAnswer,
     http,
     serve::{Request, Response},
 };
 use endpoint::{Endpoint, Resolved};
-use error::ApiError;
+use error::{ApiError, no_such_path};
 use market::catalogue::take_off::SaleState;
 use routes::pages::Page;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -34,7 +35,7 @@ use worker::Env;
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let (app, request) = (App::new(env), Request::new(request, method, url));
-    let (line, waiting) = (app.line().clone(), request.headers_only());
+    let (line, waiting) = (app.line.clone(), request.headers_only());
     edge::serve::serve(answer(app, request), move || {
         http::hold(&waiting, http::REQUEST_OVERHEAD).map_err(|error| {
             let response = everywhere(ApiError::from(error).answer().into_response());
@@ -56,15 +57,15 @@ async fn answer(app: App, request: Request) -> Response {
     // Where there is only a page, every client gets it.
     let shown = if varies { routes::pages::wanted(&request) } else { page.is_some() };
     let reader = shown.then(|| request.headers_only());
-    app.line().note("method", &method);
+    app.line.note("method", &method);
     if let Resolved::Route(endpoint) = &resolved {
-        app.line().note("route", endpoint.template());
+        app.line.note("route", endpoint.template());
     }
     let answer = match resolved {
-        Resolved::Preflight(allowed) => cors::preflight(allowed, &request),
+        Resolved::Preflight(allowed) => cors::preflight(&allowed, &request),
         Resolved::Moved(without) => Ok(respond::moved(&request, without)),
-        Resolved::Unknown => Err(ApiError::NoSuchPath),
-        Resolved::WrongMethod(allowed) => Err(ApiError::WrongMethod(allowed)),
+        Resolved::Unknown => Err(no_such_path().into()),
+        Resolved::WrongMethod(allowed) => Err(ErrorAnswer::wrong_method(allowed).into()),
         Resolved::Route(endpoint) => match Page::at(&endpoint).filter(|_| shown) {
             Some(page) => routes::pages::show(&app, &page, &request).await,
             None => dispatch(&app, endpoint, request).await,
@@ -75,9 +76,9 @@ async fn answer(app: App, request: Request) -> Response {
         Err(error) => {
             let told = error.answer();
             if told.status() >= 500 {
-                app.line().cause(&error);
+                app.line.cause(&error);
             } else {
-                app.line().note("refused", told.text());
+                app.line.note("refused", told.text());
             }
             match reader {
                 Some(reader) => routes::pages::problem(&app, &reader, &told),
@@ -90,8 +91,8 @@ async fn answer(app: App, request: Request) -> Response {
 
 async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
     match endpoint {
-        // Shown before, to everyone.
-        Endpoint::Page(_) => Err(ApiError::NoSuchPath),
+        // Pages are shown before, to everyone.
+        Endpoint::Home | Endpoint::Sell => Err(no_such_path().into()),
         Endpoint::Health => routes::health::show(),
         Endpoint::OperatorStatus => routes::status::show(app, &request).await,
         Endpoint::CreateListing => routes::listings::create(app, request).await,
@@ -153,12 +154,12 @@ fn everywhere(response: Response) -> Response {
 fn finish(app: &App, method: &str, response: Response) -> Response {
     let mut response = everywhere(response);
     if app.shows_usage() {
-        response = response.with_header("server-timing", app.usage().server_timing());
+        response = response.with_header("server-timing", app.usage.server_timing());
     }
     if app.is_on_local_ledger() {
         response = response.with_header("x-local-ledger", "on");
     }
-    app.line().status(response.status_code());
-    let response = response.with_id(app.line().id());
+    app.line.status(response.status_code());
+    let response = response.with_id(app.line.id());
     if method == "HEAD" { response.without_body() } else { response }
 }

@@ -20,7 +20,7 @@ use edge::{
 use market::{account::Account, limits::Authorization};
 use worker::Env;
 
-use crate::error::{ApiError, Refused};
+use crate::error::ApiError;
 
 pub use edge::client::client;
 
@@ -142,9 +142,9 @@ impl TooMany {
     }
 }
 
-impl Refused for TooMany {
-    fn answer(&self) -> ErrorAnswer {
-        ErrorAnswer::too_many(self.seconds, self.to_string())
+impl From<TooMany> for ApiError {
+    fn from(error: TooMany) -> Self {
+        ErrorAnswer::too_many(error.seconds, &error).into()
     }
 }
 

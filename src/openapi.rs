@@ -65,7 +65,7 @@ mod tests {
             methods.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
         });
         let answered = routes().into_iter().flat_map(|(path, methods)| {
-            let methods = methods.split(", ").filter(|method| !["HEAD", "OPTIONS"].contains(method));
+            let methods = methods.iter().filter(|method| **method != "HEAD");
             methods.map(move |method| format!("{method} {path}"))
         });
         assert_eq!(described.collect::<BTreeSet<_>>(), answered.collect());

@@ -34,7 +34,7 @@ pub struct ChainClock {
 
 impl ChainClock {
     fn of(app: &App, state: ShopState) -> Result<Self, ApiError> {
-        let (lead, now) = (app.settings()?.lead, app.now_ms());
+        let (lead, now) = (app.settings()?.lead, app.now_ms);
         Ok(Self { ms: lead.clock(state.block_ms, now), is_behind: lead.is_behind(state.block_ms, now) })
     }
 }
@@ -57,7 +57,7 @@ impl Priced {
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
 pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Option<Priced>, ApiError> {
-    app.line().note("listing", id.as_str());
+    app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
     let Some((terms, state)) = read_cache::terms(app, request, lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))

@@ -16,12 +16,13 @@ use std::{
 
 use cardano::slots::Millis;
 use edge::{
+    answer::Fault,
     d1::{self, D1},
     serve::{KeptText, Request},
 };
 use market::{
     DeliveryMode, ListingId,
-    catalogue::{self, Filter, ListingTerms, Newest, Page},
+    catalogue::{self, ListingTerms, Newest, Page},
     chain_state::Lead,
     state::{self, ShopState},
 };
@@ -37,9 +38,8 @@ use crate::{
 const FRESH_MS: Millis = 1_000;
 /// Answers and terms that are kept at most, of each.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers and their names together, of those that are texts here, and of one of them.
+/// Characters of all kept answers and their names together, and of one of them.
 const MAX_CHARS: usize = 16 << 20;
-const MAX_PAGES_CHARS: usize = 4 << 20;
 const MAX_ONE: usize = 4 << 20;
 /// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them. A question has 200
 /// characters, of nine bytes each at most.
@@ -63,17 +63,10 @@ pub struct KeptPage {
     pub next: Option<Rc<str>>,
 }
 
-/// What is kept by its name, and how many characters that is together.
+/// What is kept by its name, each with its characters, and how many characters that is together.
 struct Answers<T> {
-    by_name: HashMap<String, Kept<T>>,
+    by_name: HashMap<String, (usize, T)>,
     chars: usize,
-}
-
-#[derive(Clone)]
-struct Kept<T> {
-    version: i64,
-    chars: usize,
-    it: T,
 }
 
 impl<T> Default for Answers<T> {
@@ -83,20 +76,24 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    /// Keeps it, among no more characters than these. What has a name that is longer than any question is not kept: it
-    /// is not asked for again.
-    fn keep(&mut self, most: usize, name: &str, version: i64, chars: usize, it: &T) {
+    fn get(&self, name: &str) -> Option<T> {
+        self.by_name.get(name).map(|(_, page)| page.clone())
+    }
+
+    /// Keeps a page of so many characters. What has a name that is longer than any question is not kept: it is not asked
+    /// for again.
+    fn keep(&mut self, name: &str, chars: usize, page: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
         }
         let chars = chars.saturating_add(name.len());
         // What it replaces counts no more.
-        let replaced = self.by_name.remove(name).map_or(0, |kept| kept.chars);
+        let replaced = self.by_name.remove(name).map_or(0, |(chars, _)| chars);
         self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
-        if self.chars > most || self.by_name.len() >= MAX_KEPT {
+        if self.chars > MAX_CHARS || self.by_name.len() >= MAX_KEPT {
             *self = Self { chars, ..Self::default() };
         }
-        self.by_name.insert(name.to_owned(), Kept { version, chars, it: it.clone() });
+        self.by_name.insert(name.to_owned(), (chars, page.clone()));
     }
 }
 
@@ -107,8 +104,6 @@ thread_local! {
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
-    /// These pages as text, for answers that contain them.
-    static PAGES: RefCell<Answers<Rc<Page>>> = RefCell::default();
     static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
@@ -139,7 +134,7 @@ pub struct VersionedDatabase {
 impl VersionedDatabase {
     /// For a request.
     pub fn new(app: &App) -> Self {
-        Self { database: app.database(), now: app.now_ms(), last: Cell::new(None) }
+        Self { database: app.database(), now: app.now_ms, last: Cell::new(None) }
     }
 
     /// The state that the last batch read.
@@ -163,7 +158,7 @@ impl Database for VersionedDatabase {
 
 /// The state of the shop: known, or asked now.
 async fn state(app: &App) -> Result<ShopState, ApiError> {
-    if let Some(state) = fresh_state(app.now_ms()) {
+    if let Some(state) = fresh_state(app.now_ms) {
         return Ok(state);
     }
     let database = VersionedDatabase::new(app);
@@ -185,8 +180,8 @@ where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
     let action = if weight.is_some() { Counted::Search } else { Counted::Read };
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned());
-    let now = app.now_ms();
+    let kept = ANSWERS.with_borrow(|answers| answers.get(name));
+    let now = app.now_ms;
     let free = kept.is_some() && (fresh_state(now).is_some() || claim_revalidation(now));
     if !free {
         app.limit_client(action, request).await?;
@@ -194,7 +189,7 @@ where
     if let Some(kept) = kept
         && state(app).await?.version == kept.version
     {
-        return Ok(Some(kept.it));
+        return Ok(Some(kept));
     }
     if free {
         app.limit_client(action, request).await?;
@@ -205,10 +200,10 @@ where
     };
     // Another may have read it while this one waited.
     if permit.is_some()
-        && let Some(kept) = ANSWERS.with_borrow(|answers| answers.by_name.get(name).cloned())
-        && fresh_state(app.now_ms()).is_some_and(|state| state.version == kept.version)
+        && let Some(kept) = ANSWERS.with_borrow(|answers| answers.get(name))
+        && fresh_state(app.now_ms).is_some_and(|state| state.version == kept.version)
     {
-        return Ok(Some(kept.it));
+        return Ok(Some(kept));
     }
     let database = Rc::new(VersionedDatabase::new(app));
     let Some(page) = read(database.clone()).await? else { return Ok(None) };
@@ -220,27 +215,43 @@ where
     Ok(Some(keep(name, state.version, page)))
 }
 
+/// [`answer`] where there always is one: a list of this weight.
+pub async fn list<R>(
+    app: &App,
+    request: &Request,
+    weight: Weight,
+    name: &str,
+    read: impl FnOnce(Rc<VersionedDatabase>) -> R,
+) -> Result<KeptPage, ApiError>
+where
+    R: Future<Output = Result<Page, DatabaseError>>,
+{
+    let read = async move |database| read(database).await.map(Some);
+    let page = answer(app, request, Some(weight), name, read).await?;
+    Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
+}
+
 /// The name of the whole catalogue.
 const ALL_LISTINGS: &str = "/listings";
 
 /// The newest listings as they are kept, where nothing changed within a second.
 fn newest_kept(now: Millis) -> Option<KeptPage> {
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(ALL_LISTINGS).cloned())?;
-    fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept.it)
+    let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS))?;
+    fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)
 }
 
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
 /// asks that once a second free of charge; a further question counts for its client.
 pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
-    if let Some(kept) = newest_kept(app.now_ms()) {
+    if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
-    if !claim_revalidation(app.now_ms()) {
+    if !claim_revalidation(app.now_ms) {
         app.limit_client(Counted::Read, request).await?;
     }
     let _permit = Weight::Long.hold(request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
-    if let Some(kept) = newest_kept(app.now_ms()) {
+    if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
     let database = VersionedDatabase::new(app);
@@ -250,9 +261,9 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
         None => Newest::read(&database).await?,
     };
     let version = database.state()?.version;
-    let kept = ANSWERS.with_borrow(|answers| answers.by_name.get(ALL_LISTINGS).cloned());
+    let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS));
     if let Some(kept) = kept.filter(|kept| kept.version == version) {
-        return Ok(kept.it);
+        return Ok(kept);
     }
     let page = newest.page();
     NEWEST.set(Some(Rc::new(newest)));
@@ -261,29 +272,8 @@ pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> 
 
 fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
     let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
-    ANSWERS.with_borrow_mut(|answers| answers.keep(MAX_CHARS, name, version, json.len(), &page));
+    ANSWERS.with_borrow_mut(|answers| answers.keep(name, json.len(), &page));
     page
-}
-
-/// The listings that a filter names, for tools: as they are kept, if the catalogue has not changed since. What is not known
-/// takes one from what the client may ask for.
-pub async fn page(app: &App, request: &Request, filter: &Filter) -> Result<Rc<Page>, ApiError> {
-    let name = format!("{filter:?}");
-    let kept = PAGES.with_borrow(|pages| pages.by_name.get(&name).cloned());
-    if let Some(kept) = kept
-        && state(app).await?.version == kept.version
-    {
-        return Ok(kept.it);
-    }
-    // Calls are limited by who was let in: one client may be as many as it likes.
-    let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
-    let database = VersionedDatabase::new(app);
-    let page = Rc::new(catalogue::page(&database, filter).await?);
-    // A question that answers itself asks nothing, and need not be kept.
-    if let Some(state) = database.last.get() {
-        PAGES.with_borrow_mut(|pages| pages.keep(MAX_PAGES_CHARS, &name, state.version, page.json.len(), &page));
-    }
-    Ok(page)
 }
 
 /// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a
@@ -295,7 +285,7 @@ pub async fn terms(
     id: &ListingId,
 ) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
-    if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms()))
+    if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
         && version == state.version
         && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
     {
@@ -320,15 +310,14 @@ mod tests {
 
     #[test]
     fn cache_keys_take_no_more_memory_than_their_bound() {
-        let most = 1 << 20;
         for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
             let mut answers = Answers::<()>::default();
             for number in 0..2 * MAX_KEPT {
-                // A question with a parameter that the API does not read: nothing is found.
-                answers.keep(most, &format!("/listings?q=zzzz&unread={number:0length$}"), 1, "[]".len(), &());
+                // A question with a parameter that the API does not read.
+                answers.keep(&format!("/listings?q=zzzz&unread={number:0length$}"), 10_000, &());
             }
-            let held: usize = answers.by_name.keys().map(|name| name.len() + "[]".len()).sum();
-            assert!(held <= most, "{held} of {most}");
+            let held: usize = answers.by_name.values().map(|(chars, ())| chars).sum();
+            assert!(held <= MAX_CHARS, "{held} of {MAX_CHARS}");
         }
     }
 

@@ -5,8 +5,11 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::keys::SigningKey;
-use edge::serve::{Request, Response};
-use edge::{answer::Fault, keys::KeyStore};
+use edge::{
+    answer::Fault,
+    keys::KeyStore,
+    serve::{Request, Response},
+};
 use market::catalogue::ListingTerms;
 use x402_cardano::wire::{
     SettlementResponse,
@@ -64,7 +67,7 @@ pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &m
             };
             settlement.extensions = receipt.signed(&issuer.key_id, &issuer.key);
         }
-        Err(error) => app.line().note("noReceipt", &error.to_string()),
+        Err(error) => app.line.note("noReceipt", &error.to_string()),
     }
 }
 

@@ -11,8 +11,7 @@ use crate::error::ApiError;
 
 /// An answer for one client alone.
 pub fn private(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
-    let unwritten = |error| Fault::Inconsistent(format!("an answer cannot be written: {error}"));
-    Ok(answer::private_json(serde_json::to_string(value).map_err(unwritten)?))
+    Ok(answer::private_json(serde_json::to_string(value).map_err(Fault::in_making("an answer"))?))
 }
 
 /// Puts a validator on an answer that may be kept if it is asked for again each time.

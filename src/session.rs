@@ -1,10 +1,13 @@
-//! Who asks: extractors whose type is the guarantee.
+//! Who asks: an extractor whose type is the guarantee.
 
-use edge::serve::Request;
-use edge::{bearer::Bearer, d1::D1};
+use edge::{bearer::Bearer, serve::Request};
 use market::account::{self, Account, Token};
 
-use crate::{app::App, error::ApiError, limits::Counted};
+use crate::{
+    app::App,
+    error::{ApiError, not_signed_in},
+    limits::Counted,
+};
 
 /// A live session. The holder of its token is its account's owner.
 pub struct Session {
@@ -18,48 +21,30 @@ impl Session {
     /// The session that the request must show, counted for its client and read in one statement.
     pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
         app.limit_client(Counted::Session, request).await?;
-        MaybeSession::of(app, request).await?.0.ok_or(ApiError::NotSignedIn)
+        Ok(Self::shown(app, request).await?.ok_or_else(not_signed_in)?)
+    }
+
+    /// The session that the request shows, for routes that take other proofs, too. A token that is there and not live is
+    /// refused.
+    pub async fn shown(app: &App, request: &Request) -> Result<Option<Self>, ApiError> {
+        let Some(token) = shown_token(request)? else { return Ok(None) };
+        let account = account::of_session(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
+        app.line.note("wallet", &account.wallet_address.to_string());
+        Ok(Some(Self { account, token }))
     }
 }
 
-/// A live session; or a request that shows none, for routes that take other proofs. A token that is there and not live is
-/// refused here, too.
-pub struct MaybeSession(pub Option<Session>);
-
-impl MaybeSession {
-    /// The session that the request shows, if it shows one.
-    pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
-        match PresentedToken::of(request)? {
-            None => Ok(Self(None)),
-            Some(shown) => {
-                let session = shown.session(&app.database(), app.now_ms()).await?;
-                app.line().note("wallet", &session.account.wallet_address.to_string());
-                Ok(Self(Some(session)))
-            }
-        }
-    }
+/// The token that the request shows, in the shape of one; whether its session is live was not checked.
+pub fn shown_token(request: &Request) -> Result<Option<Token>, ApiError> {
+    let token = match Bearer::of(request)? {
+        Bearer::Absent => return Ok(None),
+        Bearer::Malformed => None,
+        Bearer::Token(token) => Token::presented(&token),
+    };
+    Ok(Some(token.ok_or_else(not_signed_in)?))
 }
 
-/// A token in the shape of one; whether its session is live was not checked.
-pub struct PresentedToken(Token);
-
-impl PresentedToken {
-    /// The token that the request shows; `None` where it shows none.
-    pub fn of(request: &Request) -> Result<Option<Self>, ApiError> {
-        match Bearer::of(request)? {
-            Bearer::Absent => Ok(None),
-            Bearer::Malformed => Err(ApiError::NotSignedIn),
-            Bearer::Token(token) => Token::presented(&token).map(Self).map(Some).ok_or(ApiError::NotSignedIn),
-        }
-    }
-
-    /// The token that the request must show, for statements that look at its session themselves.
-    pub fn required(request: &Request) -> Result<Token, ApiError> {
-        Ok(Self::of(request)?.ok_or(ApiError::NotSignedIn)?.0)
-    }
-
-    async fn session(self, database: &D1, now_ms: u64) -> Result<Session, ApiError> {
-        let account = account::of_session(database, &self.0, now_ms).await?.ok_or(ApiError::NotSignedIn)?;
-        Ok(Session { account, token: self.0 })
-    }
+/// The token that the request must show, for statements that look at its session themselves.
+pub fn required_token(request: &Request) -> Result<Token, ApiError> {
+    Ok(shown_token(request)?.ok_or_else(not_signed_in)?)
 }

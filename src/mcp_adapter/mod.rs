@@ -3,6 +3,8 @@
 mod open;
 mod owner;
 
+use std::rc::Rc;
+
 use agents::mcp::shop::{Shelf, ShopError};
 use edge::{chain::Blockfrost, serve::Request};
 use market::{
@@ -11,7 +13,12 @@ use market::{
 };
 pub use owner::OwnerShop;
 
-use crate::{app::App, error::ApiError, read_cache};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::Weight,
+    read_cache::{self, VersionedDatabase},
+};
 
 /// What a tool says about an error: its text, with what to do and when to retry. A fault shows its text alone, and our
 /// log has the cause.
@@ -51,8 +58,10 @@ impl Shelf for Counter<'_> {
     }
 
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
-        let page = read_cache::page(self.app, self.request, &filter).await.map_err(told)?;
-        Ok(Page::clone(&page))
+        let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
+        let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
+        let page = read_cache::list(self.app, self.request, weight, &name, read).await.map_err(told)?;
+        Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned) })
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {

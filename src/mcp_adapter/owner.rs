@@ -1,15 +1,15 @@
 //! For the agent of an account: it spends from the service wallet, within the account's limits.
 
 use agents::{
-    mcp::shop::{BoughtListing, Ordered as Answer, Shelf, Shop, ShopError, WalletState, WithdrawalSent},
+    mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
     oauth::grant::Caller,
 };
-use api_types::{Bought, RequestStatus};
+use api_types::{PurchaseRequest, RequestStatus, mcp::Withdrawal};
 use cardano::{Lovelace, TxHash, chain::Chain};
 use edge::serve::Request;
 use market::{
     DeliveryMode, ListingId,
-    account::{self, DEMO_OWNER},
+    account::{self, Account, DEMO_OWNER},
     catalogue::{ListingTerms, Page},
     checkout::{BuyError, NotRead, OwnPurchase},
     limits::{self as spending, SpendRefused},
@@ -43,17 +43,15 @@ impl<'a> OwnerShop<'a> {
     }
 
     /// Asks the owner to approve a purchase.
-    async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<Answer, ShopError> {
+    async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<PurchaseRequest, ShopError> {
         let (app, Caller { grant, account, .. }) = (self.app(), self.caller);
         let asked = Asked { owner: &account.owner, grant, listing: &terms.id, mode, price: terms.price_lovelace };
         let id = RequestId::new(edge::random().map_err(told)?);
-        let request = asked.ask(&app.database(), id, app.now_ms()).await.map_err(told)?;
+        let request = asked.ask(&app.database(), id, app.now_ms).await.map_err(told)?;
         let request = request.ok_or(ShopError::TooManyWaiting)?;
         match request.status {
             RequestStatus::Declined => Err(ShopError::Declined),
-            RequestStatus::Waiting | RequestStatus::Approved | RequestStatus::Used => {
-                Ok(Answer::Asked { request, listed_hash: terms.content_hash })
-            }
+            RequestStatus::Waiting | RequestStatus::Approved | RequestStatus::Used => Ok(request),
         }
     }
 
@@ -67,8 +65,8 @@ impl Shop for OwnerShop<'_> {
         &self.counter
     }
 
-    fn is_demo(&self) -> bool {
-        self.caller.account.owner == DEMO_OWNER
+    fn account(&self) -> &Account {
+        &self.caller.account
     }
 
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
@@ -78,23 +76,20 @@ impl Shop for OwnerShop<'_> {
 
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Answer, ShopError> {
         let Counter { app, request } = self.counter;
-        match checkout::order(app, request, &self.caller.account, id.as_str(), mode).await.map_err(told)? {
-            Ordered::UnknownListing => Err(ShopError::NoListing),
-            Ordered::Bought(terms, bought) => Ok(Answer::Bought(delivered(&terms, *bought))),
-            // It is unconfirmed, or its result is.
-            Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
-                Ok(Answer::Bought(BoughtListing {
-                    tx,
-                    paid: terms.price_lovelace,
-                    already_owned: false,
-                    listed_hash: terms.content_hash,
-                    content: None,
-                    deadlines: None,
-                }))
-            }
-            Ordered::NotBought(terms, BuyError::SpendRefused(SpendRefused::Unapproved)) => self.ask(&terms, mode).await,
-            Ordered::NotBought(terms, error) => Err(not_bought(error, mode, terms.price_lovelace)),
-        }
+        let (listing, outcome) =
+            match checkout::order(app, request, self.account(), id.as_str(), mode).await.map_err(told)? {
+                Ordered::UnknownListing => return Err(ShopError::NoListing),
+                Ordered::Bought(terms, bought) => (terms, OrderOutcome::Bought(bought)),
+                Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
+                    (terms, OrderOutcome::Pending(tx))
+                }
+                Ordered::NotBought(terms, BuyError::SpendRefused(SpendRefused::Unapproved)) => {
+                    let request = self.ask(&terms, mode).await?;
+                    (terms, OrderOutcome::Asked(request))
+                }
+                Ordered::NotBought(terms, error) => return Err(not_bought(error, mode, terms.price_lovelace)),
+            };
+        Ok(Answer { listing, outcome })
     }
 
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
@@ -119,24 +114,16 @@ impl Shop for OwnerShop<'_> {
         let (app, account) = (self.app(), &self.caller.account);
         let database = app.database();
         let address = account.wallet_address.to_string();
-        let reads = vec![spending::spent_today(&account.owner, app.now_ms()), account::pending(&address)];
+        let reads = vec![spending::spent_today(&account.owner, app.now_ms), account::pending(&address)];
         let [spent, pending] = exactly(database.batch(reads).await.map_err(told)?).map_err(told)?;
         let spent: Option<Lovelace> = spent.first_json().map_err(told)?;
         let pending: Option<Lovelace> = pending.first_json().map_err(told)?;
         let balance = self.counter.chain()?.balance_of(&address).await.map_err(told)?;
-        Ok(WalletState {
-            owner: account.owner.clone(),
-            address,
-            balance: balance.saturating_sub(pending.unwrap_or_default()),
-            max_per_payment: account.max_per_payment,
-            daily_budget: account.daily_budget,
-            spent_today: spent.unwrap_or_default(),
-            ask_above: account.ask_above,
-            is_demo: account.owner == DEMO_OWNER,
-        })
+        let balance = balance.saturating_sub(pending.unwrap_or_default());
+        Ok(WalletState { balance, spent_today: spent.unwrap_or_default() })
     }
 
-    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
+    async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
         self.limit(Counted::Withdraw).await?;
         let (app, account) = (self.app(), &self.caller.account);
         if account.owner == DEMO_OWNER {
@@ -144,7 +131,7 @@ impl Shop for OwnerShop<'_> {
         }
         let (database, chain) = (app.database(), self.counter.chain()?);
         let key = app.account_key(account).map_err(told)?;
-        let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms()).await;
+        let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms).await;
         let pending = match &sent {
             Err(WithdrawError::Nothing { .. } | WithdrawError::Busy) => {
                 let pending = database.run(account::pending(&account.wallet_address.to_string())).await;
@@ -163,7 +150,7 @@ impl Shop for OwnerShop<'_> {
             WithdrawError::Port(error) => told(error),
             error => ShopError::NotDone(error.to_string()),
         })?;
-        Ok(WithdrawalSent { tx: sent.tx, amount: sent.lovelace, to: account.owner.clone() })
+        Ok(Withdrawal { tx: sent.tx, lovelace: sent.lovelace, to: account.owner.clone() })
     }
 }
 
@@ -172,17 +159,6 @@ fn refused_by_the_ledger(reason: &str) -> ShopError {
     edge::log::fault(&edge::answer::Fault::Inconsistent(format!("the ledger refused a transaction: {reason}")));
     let text = "the network refused the transaction, nothing was sent: call my_wallet, then try the same call again";
     ShopError::NotDone(text.into())
-}
-
-fn delivered(terms: &ListingTerms, bought: Bought) -> BoughtListing {
-    BoughtListing {
-        tx: bought.purchase.id,
-        paid: terms.price_lovelace,
-        already_owned: bought.already_owned,
-        listed_hash: terms.content_hash,
-        content: Some(bought.content),
-        deadlines: bought.purchase.escrow.and_then(|escrow| escrow.deadlines),
-    }
 }
 
 fn not_bought(error: BuyError, mode: DeliveryMode, price: Lovelace) -> ShopError {

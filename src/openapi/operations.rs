@@ -12,8 +12,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
 
-use crate::endpoint::PagePath;
-
 /// Where a page ended.
 const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
 
@@ -638,9 +636,9 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
             .text(200, MARKUP, "A page, for clients that prefer HTML.")
             .fails(&[400, 404, 429])
     };
-    let pages =
-        PagePath::ALL.iter().map(|(at, name, what)| (at.path(), vec![("get", page(&name.to_lowercase(), what))]));
-    let others = vec![
+    vec![
+        ("/", vec![("get", page("home", "The catalogue for people"))]),
+        ("/sell", vec![("get", page("sell", "Offer something for sale, for people"))]),
         ("/health", vec![("get", health)]),
         ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
@@ -650,6 +648,5 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/feed.xml", vec![("get", feed)]),
         ("/sitemap.xml", vec![("get", sitemap)]),
         ("/llms.txt", vec![("get", llms)]),
-    ];
-    pages.chain(others).collect()
+    ]
 }

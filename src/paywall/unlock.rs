@@ -102,7 +102,7 @@ impl<'a> Paywall<'a> {
     async fn proven(&self, header: &str) -> Result<Address, ProofError> {
         let proof = Proof::from_header(header)?;
         let digest = proof.unlock_digest(self.terms().id.as_str());
-        proof.check(&WebCrypto, &digest, self.app.now_ms()).await?;
+        proof.check(&WebCrypto, &digest, self.app.now_ms).await?;
         Ok(proof.address)
     }
 
@@ -135,8 +135,8 @@ impl<'a> Paywall<'a> {
         let pay = async |checkout: &checkout::ApiCheckout<'_>| checkout.pay(&priced.terms, &presented, proven).await;
         let options = self.methods.options_for(self.terms());
         let paid = checkout::with(app, request, priced.clock, &options, pay).await?;
-        app.line().note("tx", &presented.tx().to_string());
-        app.line().note("outcome", paid.as_ref().map_or_else(PayError::code, |_| "delivered"));
+        app.line.note("tx", &presented.tx().to_string());
+        app.line.note("outcome", paid.as_ref().map_or_else(PayError::code, |_| "delivered"));
         match paid {
             Ok(mut paid) => {
                 receipts::attach(app, request, &priced.terms, &mut paid.settlement);
@@ -177,7 +177,7 @@ impl<'a> Paywall<'a> {
     pub async fn offers(&self, ways: &[PaymentOption<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
         let offered =
             market_checkout::quote(&WebCrypto, ways, self.terms(), self.priced.clock.ms, edge::random()?).await;
-        let offered = offered.map_err(|error| Fault::Inconsistent(format!("quote: {error}")))?;
+        let offered = offered.map_err(Fault::in_making("quote"))?;
         Ok(offered.into_iter().map(|offered| offered.requirements).collect())
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cardano::Address;
 use edge::{
-    answer::Fault,
+    answer::ErrorAnswer,
     serve::{Request, Response},
 };
 use market::catalogue::{self, Filter, Page, discovery};
@@ -13,15 +13,13 @@ use sql::DatabaseError;
 
 use crate::{
     app::App,
-    endpoint::PagePath,
     error::ApiError,
     limits::Weight,
     read_cache::{self, VersionedDatabase},
-    routes::creators::CreatorError,
 };
 
-/// What else is listed, beside pages.
-const DOCUMENTS: [&str; 2] = ["/docs", "/llms.txt"];
+/// What is listed beside listings.
+const PATHS: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
 
 fn typed(response: Response, kind: &str, max_age: &str) -> Response {
     response.with_header("content-type", kind).with_header("cache-control", max_age)
@@ -41,16 +39,14 @@ pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError>
     let origin = app.public_origin(request)?;
     let read = async |database: Rc<VersionedDatabase>| {
         let listings = discovery::addresses(&*database).await?;
-        Ok(Some(Page { json: urls(&origin, &listings), next: None }))
+        Ok(Page { json: urls(&origin, &listings), next: None })
     };
-    let page = read_cache::answer(app, request, Some(Weight::Long), &format!("{origin}/sitemap.xml"), read).await?;
-    let page = page.ok_or_else(|| Fault::Inconsistent("a sitemap without pages".into()))?;
+    let page = read_cache::list(app, request, Weight::Long, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
 fn urls(origin: &str, listings: &str) -> String {
-    let pages = PagePath::ALL.iter().map(|(page, ..)| page.path()).chain(DOCUMENTS);
-    let pages = pages.map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
+    let pages = PATHS.iter().map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
     // An origin, an id and a date have no character that XML would read.
     let listings = listings.lines().filter_map(|line| line.split_once(' '));
     let listings =
@@ -65,18 +61,17 @@ fn urls(origin: &str, listings: &str) -> String {
 pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
     let origin = app.public_origin(request)?;
     let seller = request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
-    let seller: Option<Address> = seller.transpose().map_err(CreatorError::from)?;
+    let seller: Option<Address> = seller.transpose().map_err(ErrorAnswer::bad_request)?;
     let filter = Filter { seller, limit: Some(feed::NEWEST), ..Filter::default() };
     let named = seller.map(|seller| seller.to_string());
     let read = async |database: Rc<VersionedDatabase>| {
         let page = catalogue::page(&*database, &filter).await?;
         let listings: Vec<Listing> =
             serde_json::from_str(&page.json).map_err(|error| DatabaseError(error.to_string()))?;
-        Ok(Some(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None }))
+        Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None })
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = read_cache::answer(app, request, Some(Weight::of_listings(filter.page_size())), &name, read).await?;
-    let page = page.ok_or_else(|| Fault::Inconsistent("a feed without an answer".into()))?;
+    let page = read_cache::list(app, request, Weight::of_listings(filter.page_size()), &name, read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
@@ -95,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_sitemap_has_each_listing_once() {
-        let pages = PagePath::ALL.len() + DOCUMENTS.len();
+        let pages = PATHS.len();
         let xml = urls("https://shop.example", "lst_2 2026-11-02\nlst_1 2026-11-01");
         assert_eq!(xml.matches("<url>").count(), pages + 2);
         assert!(xml.contains("<loc>https://shop.example/listings/lst_1</loc><lastmod>2026-11-01</lastmod>"));

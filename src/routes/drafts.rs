@@ -12,14 +12,15 @@ use cardano::{
     chain::{self, Chain},
     tx::build::UnsignedTx,
 };
-use edge::answer::{ErrorAnswer, Fault};
-use edge::serve::{Request, Response};
+use edge::{
+    answer::{ErrorAnswer, Fault},
+    serve::{Request, Response},
+};
 use escrow::{Action, rules::Timing};
 use market::{
-    DeliveryMode, ListingId,
     actions::{self, ActionDraft, ActionError, Actions, CurrentEscrow, NoEscrow, PossibleAction, PossibleActions},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
-    cip30::{Cip30Wallet, InvalidWallet, WalletDescription},
+    cip30::{Cip30Wallet, WalletDescription},
 };
 use serde_json::json;
 use x402_cardano::{
@@ -30,86 +31,33 @@ use x402_cardano::{
 use crate::{
     app::App,
     body::{FieldError, WalletBody},
-    error::{ApiError, Refused},
+    error::ApiError,
     limits::{Counted, Weight},
     paywall::{self, Priced},
     respond,
-    routes::purchases::PurchaseError,
+    routes::{listings, purchases},
 };
 
-/// Why there is no draft.
-#[derive(Debug, thiserror::Error)]
-pub enum DraftingError {
-    /// No listing has this id, or the operator hid it.
-    #[error("no such listing")]
-    UnknownListing,
-    /// Not a digest.
-    #[error("commitment: must be 64 lowercase hexadecimal digits")]
-    Commitment,
-    /// A wallet that cannot be read.
-    #[error(transparent)]
-    Wallet(#[from] InvalidWallet),
-    /// The output that would pay is not there to be spent: the wallet is on another network, or lags.
-    #[error(
-        "utxos: {0} is not on preprod to be spent: switch the wallet to preprod; if the money came or went just now, try again \
-         after the next block"
-    )]
-    NotOnChain(TxRef),
-    /// On a local ledger, where every other wallet's coins are elsewhere.
-    #[error(
-        "utxos: {0} is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
-         test wallet"
-    )]
-    NotOnLocalLedger(TxRef),
-    /// Nothing can be drafted; the text says why and what to do.
-    #[error(transparent)]
-    NotDrafted(DraftError),
-    /// Nothing is sold protected here, so nothing is locked.
-    #[error("protected purchases are not configured here: there is no escrow")]
-    NoContract,
-    /// Not an action.
-    #[error(
-        "action: must be SetRefundRequested, AuthorizeWithdrawal, WithdrawRefund, SubmitResult, AuthorizeRefund or Withdraw"
-    )]
-    Action,
-    /// Nothing can be done; the text says why and what to do.
-    #[error(transparent)]
-    NotActed(ActionError),
-}
-
-impl Refused for DraftingError {
-    fn answer(&self) -> ErrorAnswer {
-        let text = self.to_string();
-        match self {
-            Self::UnknownListing => ErrorAnswer::not_found(text),
-            Self::NotActed(error) => acted(error, text),
-            Self::Commitment
-            | Self::Action
-            | Self::NoContract
-            | Self::Wallet(_)
-            | Self::NotOnChain(_)
-            | Self::NotOnLocalLedger(_)
-            | Self::NotDrafted(_) => ErrorAnswer::bad_request(text),
-        }
-    }
-}
-
-/// Why a party's action is not drafted.
-fn acted(error: &ActionError, text: String) -> ErrorAnswer {
-    match error {
-        ActionError::NotYours { .. } => ErrorAnswer::forbidden(text),
-        ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(text),
-        ActionError::NoEscrow(NoEscrow::Unknown) => ErrorAnswer::not_found(text),
-        ActionError::NoEscrow(_)
-        | ActionError::Insufficient { .. }
-        | ActionError::Collateral { .. }
-        | ActionError::Build(_) => ErrorAnswer::bad_request(text),
-        ActionError::Ended(_)
-        | ActionError::State { .. }
-        | ActionError::TooEarly { .. }
-        | ActionError::TooLate { .. }
-        | ActionError::Refused(_)
-        | ActionError::Plan(_) => ErrorAnswer::conflict(text),
+/// What is not the client's fault is a fault of the service.
+impl From<ActionError> for ApiError {
+    fn from(error: ActionError) -> Self {
+        let answer = match error {
+            ActionError::NoEscrow(NoEscrow::Port(error)) => return error.into(),
+            ActionError::NoEscrow(NoEscrow::Unknown) => purchases::unknown(),
+            ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(error),
+            ActionError::NotYours { .. } => ErrorAnswer::forbidden(error),
+            ActionError::NoEscrow(NoEscrow::Instant | NoEscrow::OtherContract)
+            | ActionError::Insufficient { .. }
+            | ActionError::Collateral { .. }
+            | ActionError::Build(_) => ErrorAnswer::bad_request(error),
+            ActionError::Ended(_)
+            | ActionError::State { .. }
+            | ActionError::TooEarly { .. }
+            | ActionError::TooLate { .. }
+            | ActionError::Refused(_)
+            | ActionError::Plan(_) => ErrorAnswer::conflict(error),
+        };
+        answer.into()
     }
 }
 
@@ -118,38 +66,37 @@ fn acted(error: &ActionError, text: String) -> ErrorAnswer {
 /// signs.
 pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Draft, &request).await?;
-    let id: ListingId = id.parse().map_err(|_| DraftingError::UnknownListing)?;
+    let id = listings::id(id)?;
     let body = WalletBody::read(&mut request).await?;
-    let Wanted { mode, commitment, check_inputs, .. } = Wanted::of(&body)?;
-    let database = app.database();
     let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
-    let Priced { terms, .. } = priced.ok_or(DraftingError::UnknownListing)?;
-    let clock = paywall::clock(app, &database).await?.ms;
+    let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;
+    let clock = paywall::clock(app, &app.database()).await?.ms;
     let chain = app.chain(&request)?;
     let parameters = chain.protocol_parameters().await?;
     let digest = paywall::unlock_digest(app, &request, &terms.id);
+    // Last: who waits for a provider holds nothing of a wallet but the body.
+    let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
+        body.says()?;
+    let wallet = wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?;
+    let malformed = || ErrorAnswer::bad_request("commitment: must be 64 lowercase hexadecimal digits");
+    let commitment = commitment.map(|text| Commitment::parse(&text).ok_or_else(malformed)).transpose()?;
     // Without an origin nothing could be checked.
     let commitment = commitment.filter(|_| digest.is_some());
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
-    let Wanted { wallet, .. } = Wanted::of(&body)?;
     let draft =
         checkout::draft(&app.methods()?.options(), &order, &wallet, &parameters).map_err(|error| match error {
-            DraftError::Offer(_) | DraftError::CannotPay(_) => Fault::Inconsistent(format!("draft: {error}")).into(),
-            error => ApiError::from(DraftingError::NotDrafted(error)),
+            DraftError::Offer(_) | DraftError::CannotPay(_) => ApiError::from(Fault::in_making("draft")(error)),
+            error => ErrorAnswer::bad_request(error).into(),
         })?;
-    if check_inputs && !is_unspent(&chain, &draft.nonce).await {
-        let local = app.is_on_local_ledger();
-        let missing = if local { DraftingError::NotOnLocalLedger } else { DraftingError::NotOnChain };
-        return Err(missing(draft.nonce).into());
+    if check_inputs == Some(true) && !is_unspent(&chain, &draft.nonce).await {
+        return Err(not_there(app, &draft.nonce).into());
     }
     let mut extensions = request_binding::offered(&paywall::secret()?);
     extensions.extend(digest.iter().flat_map(RequestDigest::offered));
+    let resource = paywall::resource_url(&app.public_origin(&request)?, &terms.id);
     let payment = [
         ("x402Version", json!(2)),
-        (
-            "resource",
-            json!(paywall::resource_info(&terms, paywall::resource_url(&app.public_origin(&request)?, &terms.id))),
-        ),
+        ("resource", json!(paywall::resource_info(&terms, resource))),
         ("accepted", json!(draft.offered.requirements)),
         ("payload", json!({ "nonce": draft.nonce.to_string() })),
         ("extensions", json!(extensions)),
@@ -160,6 +107,21 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
+/// The output that would pay cannot be spent here: the wallet is on another network, or lags.
+fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
+    if app.is_on_local_ledger() {
+        ErrorAnswer::bad_request(format_args!(
+            "utxos: {output} is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; \
+             choose the Surety test wallet"
+        ))
+    } else {
+        ErrorAnswer::bad_request(format_args!(
+            "utxos: {output} is not on preprod to be spent: switch the wallet to preprod; if the money came or went just \
+             now, try again after the next block"
+        ))
+    }
+}
+
 /// Whether an output is there to be spent, as far as can be told: a provider that does not answer does not prevent signing.
 async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
@@ -168,23 +130,33 @@ async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     }
 }
 
+/// What parties do themselves.
+const PARTIES: [Action; 6] = [
+    Action::SetRefundRequested,
+    Action::AuthorizeWithdrawal,
+    Action::WithdrawRefund,
+    Action::SubmitResult,
+    Action::AuthorizeRefund,
+    Action::Withdraw,
+];
+
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Draft, &request).await?;
-    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let id = purchases::id(id)?;
     let body = WalletBody::read(&mut request).await?;
-    let wanted = action_of(&body)?;
     let (database, chain, contents, methods) =
         (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
+    let no_contract = "protected purchases are not configured here: there is no escrow";
     let actions = Actions {
         database: &database,
         chain: &chain,
         contents: &contents,
-        deployment: methods.deployment().ok_or(DraftingError::NoContract)?,
-        now: app.now_ms(),
+        deployment: methods.deployment().ok_or_else(|| ErrorAnswer::bad_request(no_contract))?,
+        now: app.now_ms,
         lead: app.settings()?.lead,
     };
-    let Some(action) = wanted else {
+    let Some(action) = action_of(&body)? else {
         return possible(id, &actions.possible(&id).await.map_err(ActionError::from)?);
     };
     let mut permit = None;
@@ -200,66 +172,23 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })
 }
 
-/// How is to be paid, from which wallet, what the transaction has to commit to, and whether its output is looked up.
-struct Wanted {
-    mode: DeliveryMode,
-    wallet: Cip30Wallet,
-    commitment: Option<Commitment>,
-    check_inputs: bool,
-}
-
-impl Wanted {
-    fn of(body: &WalletBody) -> Result<Self, ApiError> {
-        let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
-            body.says()?;
-        let commitment = commitment.map(|text| Commitment::parse(&text).ok_or(DraftingError::Commitment));
-        Ok(Self {
-            mode,
-            commitment: commitment.transpose()?,
-            wallet: wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?,
-            check_inputs: check_inputs.unwrap_or_default(),
-        })
-    }
-}
-
 /// What is to be done, if anything, by a wallet that can be read.
 fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     let said: NewActionDraft = body.says()?;
-    let action = |name: &str| PARTIES.into_iter().find(|action| action.name() == name).ok_or(DraftingError::Action);
-    let action = said.action.as_deref().map(action).transpose()?;
-    if action.is_some() {
-        acting_wallet(&said)?;
-    }
-    Ok(action)
+    let Some(name) = &said.action else { return Ok(None) };
+    let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or_else(|| {
+        let names = PARTIES.map(|action| action.name()).join(", ");
+        ErrorAnswer::bad_request(format_args!("action: must be one of {names}"))
+    })?;
+    acting_wallet(&said)?;
+    Ok(Some(action))
 }
 
 /// The wallet that is to act.
 fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
-    let NewActionDraft { action: _, change_address, utxos, collateral, addresses } = said;
-    let change_address = change_address.as_deref().ok_or(FieldError::Missing("changeAddress"))?;
-    let utxos = utxos.as_deref().ok_or(FieldError::Missing("utxos"))?;
-    Ok(wallet(change_address, utxos, collateral.as_deref(), addresses.as_deref())?)
-}
-
-/// What parties do themselves.
-const PARTIES: [Action; 6] = [
-    Action::SetRefundRequested,
-    Action::AuthorizeWithdrawal,
-    Action::WithdrawRefund,
-    Action::SubmitResult,
-    Action::AuthorizeRefund,
-    Action::Withdraw,
-];
-
-/// What is not the client's fault is a fault of the service.
-impl From<ActionError> for ApiError {
-    fn from(error: ActionError) -> Self {
-        match error {
-            ActionError::NoEscrow(NoEscrow::Unknown) => PurchaseError::Unknown.into(),
-            ActionError::NoEscrow(NoEscrow::Port(error)) => error.into(),
-            error => DraftingError::NotActed(error).into(),
-        }
-    }
+    let change_address = said.change_address.as_deref().ok_or(FieldError::Missing("changeAddress".into()))?;
+    let utxos = said.utxos.as_deref().ok_or(FieldError::Missing("utxos".into()))?;
+    Ok(wallet(change_address, utxos, said.collateral.as_deref(), said.addresses.as_deref())?)
 }
 
 fn possible(purchase: TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
@@ -318,7 +247,7 @@ fn wallet(
     utxos: &[String],
     collateral: Option<&[String]>,
     addresses: Option<&[String]>,
-) -> Result<Cip30Wallet, DraftingError> {
+) -> Result<Cip30Wallet, ErrorAnswer> {
     fn texts(texts: &[String]) -> Vec<&str> {
         texts.iter().map(String::as_str).collect()
     }
@@ -328,12 +257,12 @@ fn wallet(
         collateral: collateral.map(texts).unwrap_or_default(),
         addresses: addresses.map(texts).unwrap_or_default(),
     };
-    Ok(Cip30Wallet::read(&described)?)
+    Cip30Wallet::read(&described).map_err(ErrorAnswer::bad_request)
 }
 
 /// What a wallet needs to sign: the transaction, its id, and the keys.
 fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
-    let cbor = tx.unsigned_cbor().map_err(|error| Fault::Inconsistent(format!("draft: {error}")))?;
+    let cbor = tx.unsigned_cbor().map_err(Fault::in_making("draft"))?;
     Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))
 }
 

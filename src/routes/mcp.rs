@@ -6,7 +6,7 @@ use agents::{
     mcp::{
         self,
         dispatch::{self, RpcAnswer},
-        message::{self, MAX_MESSAGE_BYTES, Message, RpcCode, RpcError},
+        message::{self, MAX_MESSAGE_BYTES, RpcCode, RpcError},
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
@@ -15,8 +15,12 @@ use agents::{
     oauth::grant::{self, Caller},
 };
 use cardano::json;
-use edge::serve::{Request, Response};
-use edge::{answer::private_json, bearer::Bearer, http, semaphore::Permit};
+use edge::{
+    answer::{ErrorAnswer, private_json},
+    bearer::Bearer,
+    http,
+    serve::{Request, Response},
+};
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
@@ -35,35 +39,30 @@ const PROGRESS_S: u32 = 3;
 /// A message of an agent whose owner signed in. Nothing is answered to others, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
 pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
-    if let Some(refusal) = reject_foreign_origin(app, &request)? {
-        return Ok(refusal);
-    }
+    refuse_foreign_page(app, &request)?;
     let authority = app.authority(&request)?;
     let bearer = Bearer::of(&request)?;
     // First, by what the token says of itself: an agent beyond its own limit uses nothing of its network's.
     if let Bearer::Token(token) = &bearer
-        && let Some(grant) = grant::named_by(&authority, token, app.now_ms())
+        && let Some(grant) = grant::named_by(&authority, token, app.now_ms)
     {
         app.limit(Counted::Message, &grant).await?;
     }
     app.limit_client(Counted::Session, &request).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
-        Bearer::Absent => return Ok(unauthorized(authority.challenge(false))),
-        Bearer::Malformed => return Ok(unauthorized(authority.challenge(true))),
+        Bearer::Absent => return Err(unauthorized(authority.challenge(false)).into()),
+        Bearer::Malformed => return Err(unauthorized(authority.challenge(true)).into()),
     };
-    let Some(caller) = grant::caller(&app.database(), &authority, &token, app.now_ms()).await? else {
-        return Ok(unauthorized(authority.challenge(true)));
-    };
-    app.line().note("wallet", &caller.account.wallet_address.to_string());
+    let caller = grant::caller(&app.database(), &authority, &token, app.now_ms).await?;
+    let caller = caller.ok_or_else(|| unauthorized(authority.challenge(true)))?;
+    app.line.note("wallet", &caller.account.wallet_address.to_string());
     respond(app, request, Visitor::Agent(Box::new(caller))).await
 }
 
 /// A message of an agent with a wallet of its own.
 pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
-    if let Some(refusal) = reject_foreign_origin(app, &request)? {
-        return Ok(refusal);
-    }
+    refuse_foreign_page(app, &request)?;
     app.limit_client(Counted::Session, &request).await?;
     respond(app, request, Visitor::Anyone).await
 }
@@ -74,49 +73,6 @@ enum Visitor {
     Agent(Box<Caller>),
     /// A client with a wallet of its own, or none.
     Anyone,
-}
-
-/// A message that is being answered.
-struct McpExchange {
-    app: App,
-    request: Request,
-    visitor: Visitor,
-    mirrored: Mirrored,
-    /// What its client is counted for meanwhile.
-    _held: Permit,
-}
-
-/// The headers that repeat what a message says.
-struct Mirrored {
-    version: Option<String>,
-    method: Option<String>,
-    name: Option<String>,
-}
-
-impl Mirrored {
-    fn of(request: &Request) -> Result<Self, ApiError> {
-        let header = |name| request.headers().get(name);
-        let (version, method) = (header("mcp-protocol-version")?, header("mcp-method")?);
-        Ok(Self { version, method, name: header("mcp-name")? })
-    }
-
-    fn headers(&self) -> Headers<'_> {
-        let Self { version, method, name } = self;
-        Headers { protocol_version: version.as_deref(), method: method.as_deref(), name: name.as_deref() }
-    }
-}
-
-impl McpExchange {
-    async fn answer(self, message: Message) -> RpcAnswer {
-        let Self { app, request, visitor, mirrored, .. } = &self;
-        let headers = mirrored.headers();
-        match visitor {
-            Visitor::Agent(caller) => {
-                dispatch::answer(&OwnerTools(&OwnerShop::new(app, request, caller)), &headers, message).await
-            }
-            Visitor::Anyone => dispatch::answer(&OpenTools(&Counter { app, request }), &headers, message).await,
-        }
-    }
 }
 
 async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Response, ApiError> {
@@ -134,8 +90,13 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
         let answer = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) });
         return Ok(answer.with_header("www-authenticate", app.authority(&request)?.insufficient_scope()));
     }
-    let (mirrored, accept) = (Mirrored::of(&request)?, request.headers().get("accept")?);
-    let progress = ProgressToken::of(&message, &mirrored.headers(), accept.as_deref());
+    let header = |name| request.headers().get(name);
+    let headers = Headers {
+        protocol_version: header("mcp-protocol-version")?,
+        method: header("mcp-method")?,
+        name: header("mcp-name")?,
+    };
+    let progress = ProgressToken::of(&message, &headers, header("accept")?.as_deref());
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
     let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
     let bytes = json::weight(&body).saturating_add(overhead);
@@ -147,10 +108,23 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
             Visitor::Anyone => app.limit_client(Counted::Tool, &request).await?,
         }
     }
-    let exchange = McpExchange { app: app.for_tool_call(), request, visitor, mirrored, _held: held };
+    let app = app.for_tool_call();
+    let answer = async move {
+        // What its client is counted for meanwhile.
+        let _held = held;
+        match &visitor {
+            Visitor::Agent(caller) => {
+                let tools = OwnerTools(&OwnerShop::new(&app, &request, caller));
+                dispatch::answer(&tools, &headers, message).await
+            }
+            Visitor::Anyone => {
+                dispatch::answer(&OpenTools(&Counter { app: &app, request: &request }), &headers, message).await
+            }
+        }
+    };
     match progress {
-        Some(token) => stream(token, exchange.answer(message)),
-        None => Ok(write(exchange.answer(message).await)),
+        Some(token) => stream(token, answer),
+        None => Ok(write(answer.await)),
     }
 }
 
@@ -184,22 +158,18 @@ fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
     }
 }
 
-/// The refusal of a page that reached us under a name that is not ours.
-fn reject_foreign_origin(app: &App, request: &Request) -> Result<Option<Response>, ApiError> {
+/// Refuses a page that reached us under a name that is not ours.
+fn refuse_foreign_page(app: &App, request: &Request) -> Result<(), ApiError> {
     let header = |name| request.headers().get(name);
     let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
     if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
-        return Ok(None);
+        return Ok(());
     }
-    let error = RpcError::new(
-        403,
-        RpcCode::InvalidRequest,
-        "a page of another site may not call this service: use the address in /llms.txt",
-    );
-    Ok(Some(write(error.into())))
+    let text = "a page of another site may not call this service: use the address in /llms.txt";
+    Err(ErrorAnswer::forbidden(text).into())
 }
 
-fn unauthorized(challenge: String) -> Response {
-    let body = r#"{"error":"sign in first: see the resource metadata in WWW-Authenticate"}"#;
-    private_json(body.to_owned()).with_status(401).with_header("www-authenticate", challenge)
+fn unauthorized(challenge: String) -> ErrorAnswer {
+    let text = "sign in first: see the resource metadata in WWW-Authenticate";
+    ErrorAnswer::unauthorized(text).with_header("www-authenticate", challenge)
 }

@@ -5,61 +5,33 @@ use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
 };
-use edge::serve::{Request, Response};
 use edge::{
     answer::{self, ErrorAnswer},
     semaphore::Permit,
+    serve::{Request, Response},
 };
 use market::{
-    account::{self, AccountView, AskAbove, LimitsError},
+    account::{self, AccountView, AskAbove},
     checkout::{BuyError, NotRead},
     withdraw::{self, WithdrawError},
 };
 
 use crate::{
     app::App,
-    body,
+    body::{self, MAX_BODY},
     checkout::{self, Ordered},
-    error::{ApiError, Refused},
+    error::{ApiError, not_signed_in},
     limits::{Counted, Weight},
     respond,
     session::Session,
 };
 
-/// Why an account is not served as it asked.
-#[derive(Debug, thiserror::Error)]
-pub enum AccountError {
-    /// Limits out of range.
-    #[error(transparent)]
-    Limits(#[from] LimitsError),
-    /// Not a purchase of the account's, or nothing that it may have any more. Not [`NotRead::Unavailable`].
-    #[error(transparent)]
-    NotRead(NotRead),
-    /// Not bought; the text says why and what to do.
-    #[error(transparent)]
-    NotBought(BuyError),
-    /// Not withdrawn; the text says why and what to do.
-    #[error(transparent)]
-    NotWithdrawn(WithdrawError),
-}
-
-impl Refused for AccountError {
-    fn answer(&self) -> ErrorAnswer {
-        let text = self.to_string();
-        match self {
-            Self::NotRead(NotRead::Refunded) => ErrorAnswer::gone(text),
-            Self::NotRead(_) => ErrorAnswer::not_found(text),
-            Self::NotBought(error) if error.is_temporary() => ErrorAnswer::unavailable(text),
-            Self::Limits(_) | Self::NotBought(_) | Self::NotWithdrawn(_) => ErrorAnswer::bad_request(text),
-        }
-    }
-}
-
 impl From<NotRead> for ApiError {
     fn from(error: NotRead) -> Self {
         match error {
             NotRead::Unavailable(error) => error.into(),
-            error => AccountError::NotRead(error).into(),
+            NotRead::Refunded => ErrorAnswer::new(410, error).into(),
+            NotRead::Unknown | NotRead::Failed => ErrorAnswer::not_found(error).into(),
         }
     }
 }
@@ -80,7 +52,7 @@ pub async fn read(
     }
     // Last: it may be the longest of all answers.
     let permit = Weight::Long.hold(request).await?;
-    let view = account::view(&app.database(), &token, app.now_ms()).await?.ok_or(ApiError::NotSignedIn)?;
+    let view = account::view(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok((view, balance, permit))
 }
 
@@ -94,11 +66,11 @@ pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
 pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
     let Session { account, token } = Session::of(app, &request).await?;
     app.limit(Counted::Account, &account.owner).await?;
-    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(&mut request).await?;
-    let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(AccountError::from)?;
-    let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(AccountError::from)?;
-    let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms()).await?;
-    let set = set.ok_or(ApiError::NotSignedIn)?;
+    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(&mut request, MAX_BODY).await?;
+    let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
+    let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(ErrorAnswer::bad_request)?;
+    let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms).await?;
+    let set = set.ok_or_else(not_signed_in)?;
     respond::private(&LimitsSet {
         max_per_payment_lovelace: set.max_per_payment,
         daily_budget_lovelace: set.daily_budget,
@@ -118,13 +90,14 @@ pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response,
 /// A purchase paid from the service wallet.
 pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
     let Session { account, .. } = Session::of(app, &request).await?;
-    let Buy { listing_id, mode } = body::read(&mut request).await?;
-    let unknown = || AccountError::NotBought(BuyError::UnknownListing);
-    match checkout::order(app, &request, &account, &listing_id, mode).await? {
-        Ordered::Bought(_, bought) => respond::private(&bought),
-        Ordered::NotBought(_, error) => Err(AccountError::NotBought(error).into()),
-        Ordered::UnknownListing => Err(unknown().into()),
-    }
+    let Buy { listing_id, mode } = body::read(&mut request, MAX_BODY).await?;
+    let error = match checkout::order(app, &request, &account, &listing_id, mode).await? {
+        Ordered::Bought(_, bought) => return respond::private(&bought),
+        Ordered::NotBought(_, error) => error,
+        Ordered::UnknownListing => BuyError::UnknownListing,
+    };
+    let answer = if error.is_temporary() { ErrorAnswer::unavailable(error) } else { ErrorAnswer::bad_request(error) };
+    Err(answer.into())
 }
 
 /// The service wallet's money, back to its owner.
@@ -132,10 +105,10 @@ pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError
     let Session { account, .. } = Session::of(app, request).await?;
     app.limit(Counted::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms()).await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Port(error) => ApiError::from(error),
-        error => AccountError::NotWithdrawn(error).into(),
+        error => ErrorAnswer::bad_request(error).into(),
     })?;
     respond::private(&Withdrawal { tx: sent.tx, lovelace: sent.lovelace })
 }

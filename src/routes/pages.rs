@@ -1,7 +1,7 @@
 //! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
 
 use agents::oauth::grant;
-use cardano::{Address, ContentHash, TxHash};
+use cardano::{Address, ContentHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
     serve::{Request, Response},
@@ -26,18 +26,18 @@ use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, d
 
 use crate::{
     app::App,
-    endpoint::{Endpoint, PagePath},
-    error::ApiError,
+    endpoint::Endpoint,
+    error::{ApiError, no_such_path, not_signed_in},
     limits::{Counted, Weight},
     openapi, respond,
-    routes::{creators::CreatorError, listings::ListingError, me, purchase_requests, purchases::PurchaseError, unlock},
-    session::PresentedToken,
+    routes::{creators, listings, me, purchase_requests, purchases, unlock},
+    session::{required_token, shown_token},
 };
 
 /// What browsers are shown at an endpoint: this enum, [`Page::at`] and [`show`] name every page.
 pub enum Page<'a> {
-    /// A page alone.
-    Alone(PagePath),
+    Home,
+    Sell,
     Me,
     PurchaseRequest(&'a str),
     Listing(&'a str),
@@ -50,7 +50,8 @@ impl<'a> Page<'a> {
     /// The page at an endpoint.
     pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
         match endpoint {
-            Endpoint::Page(page) => Some(Self::Alone(*page)),
+            Endpoint::Home => Some(Self::Home),
+            Endpoint::Sell => Some(Self::Sell),
             Endpoint::Me => Some(Self::Me),
             Endpoint::PurchaseRequest(id) => Some(Self::PurchaseRequest(id)),
             Endpoint::Listing(id) => Some(Self::Listing(id)),
@@ -63,7 +64,7 @@ impl<'a> Page<'a> {
 
     /// Whether programs get something else there: what is answered then depends on `Accept`.
     pub const fn is_beside(&self) -> bool {
-        !matches!(self, Self::Alone(_))
+        !matches!(self, Self::Home | Self::Sell)
     }
 }
 
@@ -79,8 +80,8 @@ pub fn wanted(request: &Request) -> bool {
 /// A page.
 pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Response, ApiError> {
     match page {
-        Page::Alone(PagePath::Home) => home(app, request).await,
-        Page::Alone(PagePath::Sell) => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
+        Page::Home => home(app, request).await,
+        Page::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
         Page::Me => account(app, request).await,
         Page::PurchaseRequest(id) => request_of_agent(app, id, request).await,
         Page::Listing(id) => listing(app, id, request).await,
@@ -99,7 +100,7 @@ pub fn problem(app: &App, request: &Request, error: &ErrorAnswer) -> Response {
 /// A listing's preview, for a frame on our pages.
 pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id, request).await?;
-    let media = listing.preview_media.ok_or(ListingError::Unknown)?;
+    let media = listing.preview_media.ok_or_else(listings::unknown)?;
     let small = request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
     let response = headed(Response::text(html), &::pages::preview::HEADERS);
@@ -109,8 +110,7 @@ pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response,
 /// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
 pub async fn picture(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let listing = listed(app, id, request).await?;
-    let png = ::pages::picture::png(&listing);
-    let png = png.map_err(|error| Fault::Inconsistent(format!("a picture cannot be drawn: {error}")))?;
+    let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
@@ -122,7 +122,7 @@ pub fn asset(app: &App, name: &str, request: &Request) -> Result<Response, ApiEr
         return Ok(headed(Response::text(openapi::STYLE.1), &headers));
     }
     let own = app.test_ledger(request).map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
-    let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or(ApiError::NoSuchPath)?;
+    let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or_else(no_such_path)?;
     let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
     Ok(headed(Response::text(&*asset.text), &headers))
 }
@@ -132,7 +132,7 @@ async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
     let asked = Asked::read(url.query_pairs());
     // A form sends the fields that were left empty, too.
     let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
-    let mut filter = Filter::from_query(said).map_err(ListingError::from)?.unwrap_or_default();
+    let mut filter = Filter::from_query(said).map_err(ErrorAnswer::bad_request)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
     let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
@@ -153,8 +153,8 @@ async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, Api
 /// The 402 that programs get, with its terms in words.
 async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
     let asked = unlock::show(app, id, request).await?;
-    let required = asked.header(PAYMENT_REQUIRED).unwrap_or_default();
-    let required: PaymentRequired = decode_header(required).map_err(|error| Fault::Inconsistent(error.to_string()))?;
+    let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
+    let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
     let listing = listed(app, id, request).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
@@ -167,9 +167,8 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
 }
 
 async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
-    let address: Address = address.parse().map_err(CreatorError::from)?;
-    let cursor = request.url()?.query_pairs().find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
-    let cursor = cursor.transpose().map_err(|()| CreatorError::Cursor)?;
+    let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
+    let cursor = creators::after(&mut request.url()?.query_pairs())?;
     let _permit = app.limit_search(Weight::Short, request).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
@@ -180,20 +179,20 @@ async fn creator(app: &App, address: &str, request: &Request) -> Result<Response
 }
 
 async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let id: TxHash = id.parse().map_err(|_| PurchaseError::Unknown)?;
+    let id = purchases::id(id)?;
     app.limit_client(Counted::Read, request).await?;
     let (database, settings) = (app.database(), app.settings()?);
     let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
     let [found, cost, time] = exactly(database.batch(asked).await?)?;
-    let purchase: Purchase = found.first_json()?.ok_or(PurchaseError::Unknown)?;
-    let receipt = cost.first_json()?.ok_or(PurchaseError::Unknown)?;
+    let purchase: Purchase = found.first_json()?.ok_or_else(purchases::unknown)?;
+    let receipt = cost.first_json()?.ok_or_else(purchases::unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => take_off::bought(&database, &listing).await?,
         Err(_) => None,
     };
     let for_sale = listing.as_ref().is_some_and(|(_, for_sale)| *for_sale);
     let listing = listing.map(|(json, _)| read::<Listing>(&json)).transpose()?;
-    let now = chain_state::clock(&time, app.now_ms(), settings.lead)?;
+    let now = chain_state::clock(&time, app.now_ms, settings.lead)?;
     let shown = ::pages::purchase::Shown {
         purchase: &purchase,
         listing: listing.as_ref(),
@@ -207,11 +206,11 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
 
 /// The account of the session that the request shows; without one, the way in.
 async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
-    if PresentedToken::of(request)?.is_none() {
+    if shown_token(request)?.is_none() {
         return Ok(fresh(app, request, ::pages::account::sign_in()));
     }
     let (view, balance, _permit) = me::read(app, request, false).await?;
-    let agents = grant::list(&app.database(), &PresentedToken::required(request)?, app.now_ms()).await?;
+    let agents = grant::list(&app.database(), &required_token(request)?, app.now_ms).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let figures = view.figures()?;
@@ -220,7 +219,7 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         catalogue::titles(&bought),
         sales::of_seller(owner),
         take_off::taken_off(owner),
-        purchase_request::waiting(owner, app.now_ms()),
+        purchase_request::waiting(owner, app.now_ms),
     ];
     let [titles, sold, taken_off, waiting] = exactly(app.database().batch(more).await?)?;
     let account = ::pages::account::Account {
@@ -239,15 +238,15 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         taken_off: taken_off.all_json()?,
         listings: read(&view.listings)?,
         figures,
-        agents: read(&agents.ok_or(ApiError::NotSignedIn)?)?,
+        agents: read(&agents.ok_or_else(not_signed_in)?)?,
         explorer: app.settings()?.explorer_url.clone(),
     };
-    Ok(fresh(app, request, ::pages::account::page(&account, app.now_ms())))
+    Ok(fresh(app, request, ::pages::account::page(&account, app.now_ms)))
 }
 
 /// What an agent asks the owner of the session that the request shows; without one, the way in.
 async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    if PresentedToken::of(request)?.is_none() {
+    if shown_token(request)?.is_none() {
         return Ok(fresh(app, request, ::pages::account::sign_in()));
     }
     let asked = purchase_requests::read(app, id, request).await?;
@@ -256,14 +255,13 @@ async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Resp
 
 /// A listing that is shown.
 async fn listed(app: &App, id: &str, request: &Request) -> Result<Listing, ApiError> {
-    let id: ListingId = id.parse().map_err(|_| ListingError::Unknown)?;
+    let id = listings::id(id)?;
     app.limit_client(Counted::Read, request).await?;
-    read(&catalogue::one(&app.database(), &id).await?.ok_or(ListingError::Unknown)?)
+    read(&catalogue::one(&app.database(), &id).await?.ok_or_else(listings::unknown)?)
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
-    let read = serde_json::from_str(json);
-    Ok(read.map_err(|error| Fault::Inconsistent(format!("what is stored cannot be shown: {error}")))?)
+    Ok(serde_json::from_str(json).map_err(Fault::in_making("what is shown"))?)
 }
 
 /// A page instead of an answer for programs, with that answer's status and headers; on a local ledger with a test wallet.

@@ -1,52 +1,45 @@
 //! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines a purchase that an agent asked for.
 
 use api_types::{PurchaseRequest, RequestAnswer};
-use edge::answer::ErrorAnswer;
-use edge::serve::{Request, Response};
+use edge::{
+    answer::ErrorAnswer,
+    serve::{Request, Response},
+};
 use market::purchase_request::{self, RequestId};
 
 use crate::{
     app::App,
-    body,
-    error::{ApiError, Refused},
+    body::{self, MAX_BODY},
+    error::ApiError,
     limits::Counted,
     respond,
     session::Session,
 };
 
-/// Why there is no request to show or to answer.
-#[derive(Debug, thiserror::Error)]
-pub enum RequestError {
-    /// None of the session's account, or it is over.
-    #[error("no such request: it is over, or is another account's")]
-    Unknown,
-}
-
-impl Refused for RequestError {
-    fn answer(&self) -> ErrorAnswer {
-        ErrorAnswer::not_found(self.to_string())
-    }
+/// The session's account has none with this id, or it is over.
+fn unknown() -> ErrorAnswer {
+    ErrorAnswer::not_found("no such request: it is over, or is another account's")
 }
 
 /// A request to the session's account, unless it is over.
 pub async fn read(app: &App, id: &str, request: &Request) -> Result<Option<PurchaseRequest>, ApiError> {
     let Session { token, .. } = owner(app, request).await?;
     let Some(id) = RequestId::parse(id) else { return Ok(None) };
-    Ok(purchase_request::read(&app.database(), &token, id, app.now_ms()).await?)
+    Ok(purchase_request::read(&app.database(), &token, id, app.now_ms).await?)
 }
 
 /// The request.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    respond::private(&read(app, id, request).await?.ok_or(RequestError::Unknown)?)
+    respond::private(&read(app, id, request).await?.ok_or_else(unknown)?)
 }
 
 /// The owner's answer to it.
 pub async fn answer(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
     let Session { token, .. } = owner(app, &request).await?;
-    let id = RequestId::parse(id).ok_or(RequestError::Unknown)?;
-    let RequestAnswer { answer } = body::read(&mut request).await?;
-    let answered = purchase_request::answer(&app.database(), &token, id, answer, app.now_ms()).await?;
-    respond::private(&answered.ok_or(RequestError::Unknown)?)
+    let id = RequestId::parse(id).ok_or_else(unknown)?;
+    let RequestAnswer { answer } = body::read(&mut request, MAX_BODY).await?;
+    let answered = purchase_request::answer(&app.database(), &token, id, answer, app.now_ms).await?;
+    respond::private(&answered.ok_or_else(unknown)?)
 }
 
 async fn owner(app: &App, request: &Request) -> Result<Session, ApiError> {

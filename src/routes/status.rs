@@ -3,22 +3,28 @@
 use api_types::{ProviderCalls, ServiceStatus, WalletBalance};
 use cardano::{Address, chain::Chain};
 use edge::{
+    answer::ErrorAnswer,
     bearer::Bearer,
     serve::{Request, Response},
 };
 use market::status::{self, StoredStatus};
 use sql::Database;
 
-use crate::{app::App, error::ApiError, respond};
+use crate::{
+    app::App,
+    error::{ApiError, no_such_path},
+    respond,
+};
 
 /// How the service stands. Without the setting there is no such path.
 pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
     let settings = app.settings()?;
-    let token = settings.operator.as_ref().ok_or(ApiError::NoSuchPath)?;
+    let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
     if !token.admits(&Bearer::of(request)?) {
-        return Err(ApiError::NotOperator);
+        let text = "a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN";
+        return Err(ErrorAnswer::unauthorized(text).into());
     }
-    let (now, chain) = (app.now_ms(), app.chain(request)?);
+    let (now, chain) = (app.now_ms, app.chain(request)?);
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {

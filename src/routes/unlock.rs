@@ -10,19 +10,15 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use cardano::keys::SignEd25519 as _;
-use edge::serve::{Request, Response};
 use edge::{
     answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
+    serve::{Request, Response},
 };
-use market::{
-    ListingId,
-    checkout::{PayError, Presentation},
-};
+use market::checkout::{PayError, Presentation};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use x402_cardano::{
-    Refusal,
     method::QuoteTemplate,
     request_commitment::RequestDigest,
     wire::{HeaderTemplate, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header},
@@ -30,8 +26,9 @@ use x402_cardano::{
 
 use crate::{
     app::App,
-    error::{ApiError, Refused},
+    error::ApiError,
     paywall::{self, Outcome, Paywall},
+    routes::listings,
 };
 
 /// Headers of terms that an isolate keeps, of some two kilobytes each.
@@ -49,42 +46,16 @@ struct TermsTemplate {
     quotes: Option<QuoteTemplate>,
 }
 
-/// Why nothing is unlocked, where payment would not help.
-#[derive(Debug, thiserror::Error)]
-pub enum UnlockError {
-    /// No listing has this id, or the operator hid it.
-    #[error("no such listing")]
-    UnknownListing,
-    /// A payment that cannot be read.
-    #[error(transparent)]
-    Malformed(Refusal),
-    /// The client's identifier belongs to another payment.
-    #[error(transparent)]
-    IdentifierTaken(PayError),
-}
-
-impl Refused for UnlockError {
-    fn answer(&self) -> ErrorAnswer {
-        let text = self.to_string();
-        match self {
-            Self::UnknownListing => ErrorAnswer::not_found(text),
-            Self::Malformed(_) => ErrorAnswer::bad_request(text),
-            Self::IdentifierTaken(_) => ErrorAnswer::conflict(text),
-        }
-    }
-}
-
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let id: ListingId = id.parse().map_err(|_| UnlockError::UnknownListing)?;
-    let paywall = Paywall::of(app, request, &id).await?.ok_or(UnlockError::UnknownListing)?;
+    let paywall = Paywall::of(app, request, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
     let header = |name| request.headers().get(name);
     let shown = match request.method() {
         "HEAD" => Presentation::default(),
         _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header("x-service-proof")? },
     };
     match paywall.unlock(shown, || paywall::request_digest(app, request)).await? {
-        Outcome::UnknownListing => Err(UnlockError::UnknownListing.into()),
+        Outcome::UnknownListing => Err(listings::unknown().into()),
         Outcome::Delivered { content, settlement, purchase } => {
             let mut response = answer::private_text(content);
             if let Some(settlement) = settlement {
@@ -96,8 +67,8 @@ pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, Ap
             Ok(response)
         }
         Outcome::PaymentRequired(why, pending) => match why {
-            PayError::Refused(refusal) if refusal.is_malformed() => Err(UnlockError::Malformed(refusal).into()),
-            PayError::IdentifierTaken => Err(UnlockError::IdentifierTaken(why).into()),
+            PayError::Refused(refusal) if refusal.is_malformed() => Err(ErrorAnswer::bad_request(refusal).into()),
+            PayError::IdentifierTaken => Err(ErrorAnswer::conflict(why).into()),
             _ => paywall.payment_required_response(&why, pending).await,
         },
     }
@@ -150,7 +121,7 @@ impl Paywall<'_> {
         let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.terms().modes)) else {
             return Ok(kept.header.with(&[&secret]));
         };
-        let quote = template.draft(self.priced.clock.ms, edge::random()?).map_err(|error| terms_fault(&error))?;
+        let quote = template.draft(self.priced.clock.ms, edge::random()?).map_err(Fault::in_making("terms"))?;
         let signature = WebCrypto.sign(method.signer(), quote.to_sign()).await;
         let parts = quote.signed(signature);
         Ok(kept.header.with(&[&*secret].into_iter().chain(parts.texts()).collect::<Vec<_>>()))
@@ -162,7 +133,7 @@ impl Paywall<'_> {
         let quotes = match quoting {
             Some(method) => {
                 let template = method.template(&self.terms().sale(), edge::random()?);
-                Some(template.map_err(|error| terms_fault(&error))?)
+                Some(template.map_err(Fault::in_making("terms"))?)
             }
             None => None,
         };
@@ -172,7 +143,7 @@ impl Paywall<'_> {
         let placeholder = paywall::secret()?;
         let required = self.required(url.clone(), self.extensions(), accepts, PayError::Unpaid.code(), &placeholder);
         let marks: Vec<_> = [&*placeholder].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
-        let header = HeaderTemplate::new(&required, &marks).map_err(|error| terms_fault(&error))?;
+        let header = HeaderTemplate::new(&required, &marks).map_err(Fault::in_making("terms"))?;
         let template = Rc::new(TermsTemplate { header, quotes });
         TEMPLATES.with_borrow_mut(|kept| {
             if kept.len() >= MAX_TEMPLATES {
@@ -185,9 +156,5 @@ impl Paywall<'_> {
 }
 
 fn encoded(what: &str, value: &impl Serialize) -> Result<String, ApiError> {
-    encode_header(value).map_err(|error| Fault::Inconsistent(format!("{what}: {error}")).into())
-}
-
-fn terms_fault(error: &dyn std::fmt::Display) -> ApiError {
-    Fault::Inconsistent(format!("terms: {error}")).into()
+    Ok(encode_header(value).map_err(Fault::in_making(what))?)
 }

@@ -1,5 +1,7 @@
 //! Agents' sign-in: OAuth 2.1 with PKCE. What the RFCs name has their names.
 
+use std::fmt;
+
 use cardano::{Address, ContentHash};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -95,6 +97,12 @@ impl ErrorCode {
             Self::TemporarilyUnavailable => 503,
             _ => 400,
         }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
     }
 }
 
@@ -261,8 +269,8 @@ pub struct Tokens {
     pub scope: Scope,
 }
 
-impl std::fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tokens(..)")
     }
 }

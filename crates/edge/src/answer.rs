@@ -1,11 +1,11 @@
 //! Answers that the workers share: finished JSON texts, and errors as `{"error": "..."}`.
 
-use std::borrow::Cow;
-
-use sql::DatabaseError;
+use std::fmt;
 
 use cardano::chain::ChainError;
 use market::challenge::ChallengesError;
+use serde_json::json;
+use sql::DatabaseError;
 
 use crate::{
     http::{BodyError, RETRY_MEMORY_SECONDS},
@@ -33,81 +33,82 @@ pub fn private_text(text: String) -> Response {
 
 /// The answer to a refused request: a status, a stable text that says what to do, and the header that the status calls
 /// for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
 pub struct ErrorAnswer {
     status: u16,
-    text: Cow<'static, str>,
-    header: Option<(&'static str, Cow<'static, str>)>,
+    text: String,
+    /// For programs, where a protocol has such codes: then the body is OAuth's (RFC 6749, 5.2).
+    code: Option<String>,
+    header: Option<(&'static str, String)>,
 }
 
 impl ErrorAnswer {
-    const fn new(status: u16, text: Cow<'static, str>) -> Self {
-        Self { status, text, header: None }
+    /// An answer with this status and text.
+    pub fn new(status: u16, text: impl fmt::Display) -> Self {
+        Self { status, text: text.to_string(), code: None, header: None }
     }
 
-    fn with(status: u16, text: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(status, text.into())
+    /// This answer with a header in place of the one that it had.
+    #[must_use]
+    pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
+        Self { header: Some((name, value.to_string())), ..self }
+    }
+
+    /// This answer with a code for programs.
+    #[must_use]
+    pub fn with_code(self, code: impl fmt::Display) -> Self {
+        Self { code: Some(code.to_string()), ..self }
     }
 
     /// 400: the request is not what it should be.
-    pub fn bad_request(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(400, text)
+    pub fn bad_request(text: impl fmt::Display) -> Self {
+        Self::new(400, text)
     }
 
     /// 401 with `WWW-Authenticate`: the client is not known.
-    pub fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { header: Some(("www-authenticate", "Bearer".into())), ..Self::with(401, text) }
+    pub fn unauthorized(text: impl fmt::Display) -> Self {
+        Self::new(401, text).with_header("www-authenticate", "Bearer")
     }
 
     /// 403: known who asks, but not allowed.
-    pub fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(403, text)
+    pub fn forbidden(text: impl fmt::Display) -> Self {
+        Self::new(403, text)
     }
 
     /// 404.
-    pub fn not_found(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(404, text)
+    pub fn not_found(text: impl fmt::Display) -> Self {
+        Self::new(404, text)
     }
 
     /// 405 with `Allow`.
-    #[must_use]
-    pub fn wrong_method(allowed: &'static str) -> Self {
-        Self { header: Some(("allow", allowed.into())), ..Self::with(405, format!("this path takes only {allowed}")) }
+    pub fn wrong_method(allowed: impl fmt::Display) -> Self {
+        Self::new(405, format_args!("this path takes only {allowed}")).with_header("allow", allowed)
     }
 
     /// 409: another request has what this one would take.
-    pub fn conflict(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(409, text)
-    }
-
-    /// 410: it was there, and is not to be had any more.
-    pub fn gone(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(410, text)
-    }
-
-    /// 413: more bytes than are read.
-    pub fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(413, text)
+    pub fn conflict(text: impl fmt::Display) -> Self {
+        Self::new(409, text)
     }
 
     /// 429 with `Retry-After`: the text says of what there was too much.
-    pub fn too_many(seconds: u32, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(429, text) }
+    pub fn too_many(seconds: u32, text: impl fmt::Display) -> Self {
+        Self::new(429, text).with_header("retry-after", seconds)
     }
 
     /// 500: our own mistake, or the operator's.
-    pub fn internal(text: impl Into<Cow<'static, str>>) -> Self {
-        Self::with(500, text)
+    pub fn internal(text: impl fmt::Display) -> Self {
+        Self::new(500, text)
     }
 
     /// 503 with `Retry-After`: something that we need does not answer. Trying again is safe.
-    pub fn unavailable(text: impl Into<Cow<'static, str>>) -> Self {
+    pub fn unavailable(text: impl fmt::Display) -> Self {
         Self::unavailable_for(RETRY_AFTER, text)
     }
 
     /// 503 with the seconds after which to try again.
-    pub fn unavailable_for(seconds: u64, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { header: Some(("retry-after", seconds.to_string().into())), ..Self::with(503, text) }
+    pub fn unavailable_for(seconds: u64, text: impl fmt::Display) -> Self {
+        Self::new(503, text).with_header("retry-after", seconds)
     }
 
     /// The HTTP status.
@@ -125,7 +126,11 @@ impl ErrorAnswer {
     /// The response.
     #[must_use]
     pub fn into_response(self) -> Response {
-        let response = private_json(serde_json::json!({ "error": self.text }).to_string()).with_status(self.status);
+        let body = match self.code {
+            None => json!({ "error": self.text }),
+            Some(code) => json!({ "error": code, "error_description": self.text }),
+        };
+        let response = private_json(body.to_string()).with_status(self.status);
         match self.header {
             Some((name, value)) => response.with_header(name, value),
             None => response,
@@ -173,6 +178,11 @@ impl From<market::PortError> for Fault {
 }
 
 impl Fault {
+    /// What is stored or made is not what it should be: this, and why.
+    pub fn in_making<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Inconsistent(format!("{what}: {error}"))
+    }
+
     /// What the client is told; the reason is for the request's line in the log.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
@@ -206,13 +216,13 @@ impl Fault {
     }
 }
 
-impl From<&BodyError> for ErrorAnswer {
-    fn from(error: &BodyError) -> Self {
+impl From<BodyError> for ErrorAnswer {
+    fn from(error: BodyError) -> Self {
         match error {
-            BodyError::TooLarge(_) => Self::too_large(error.to_string()),
-            BodyError::Broken => Self::bad_request(error.to_string()),
-            BodyError::Slow => Self::with(408, error.to_string()),
-            BodyError::OutOfMemory => Self::too_many(RETRY_MEMORY_SECONDS, error.to_string()),
+            BodyError::TooLarge(_) => Self::new(413, error),
+            BodyError::Broken => Self::bad_request(error),
+            BodyError::Slow => Self::new(408, error),
+            BodyError::OutOfMemory => Self::too_many(RETRY_MEMORY_SECONDS, error),
         }
     }
 }
@@ -223,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_401_says_how_to_authenticate_and_a_429_when_to_retry() {
-        assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".into())));
+        assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".to_owned())));
         assert_eq!(ErrorAnswer::too_many(60, "x").header, Some(("retry-after", "60".into())));
         assert_eq!(ErrorAnswer::unavailable("x").header, Some(("retry-after", "5".into())));
         assert_eq!(ErrorAnswer::wrong_method("GET").header, Some(("allow", "GET".into())));

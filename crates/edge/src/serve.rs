@@ -206,6 +206,12 @@ impl KeptText {
     pub fn new(text: &str) -> Self {
         Self(JsValue::from_str(text))
     }
+
+    /// A copy of it.
+    #[must_use]
+    pub fn copy(&self) -> String {
+        self.0.as_string().unwrap_or_default()
+    }
 }
 
 /// An answer that is being sent.

@@ -119,7 +119,7 @@ pub trait Toolset {
 }
 
 /// Answers a message.
-pub async fn answer(tools: &impl Toolset, headers: &Headers<'_>, message: Message) -> RpcAnswer {
+pub async fn answer(tools: &impl Toolset, headers: &Headers, message: Message) -> RpcAnswer {
     match message {
         Message::Request(request) => {
             let id = &request.id;
@@ -144,7 +144,7 @@ fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-async fn respond<E: Toolset>(tools: &E, headers: &Headers<'_>, request: &RpcRequest) -> Result<RpcResult, RpcError> {
+async fn respond<E: Toolset>(tools: &E, headers: &Headers, request: &RpcRequest) -> Result<RpcResult, RpcError> {
     let revision = super::revision::of(headers, request)?;
     let (shelf, params) = (tools.shelf(), &request.params);
     let kept = |result, ttl| if revision.is_stateless() { cacheable(result, ttl) } else { result };

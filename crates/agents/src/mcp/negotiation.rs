@@ -13,7 +13,7 @@ use super::{
 
 const NEW: &str = "2026-07-28";
 
-fn send(headers: &Headers<'_>, body: &[u8]) -> (u16, Value) {
+fn send(headers: &Headers, body: &[u8]) -> (u16, Value) {
     let stall = Stall::default();
     let answer = match message::parse(body) {
         Ok(message) => block_on(dispatch::answer(&OwnerTools(&stall), headers, message)),
@@ -34,8 +34,8 @@ fn meta(version: &str) -> Value {
     })
 }
 
-fn headers<'a>(version: &'a str, method: &'a str, name: Option<&'a str>) -> Headers<'a> {
-    Headers { protocol_version: Some(version), method: Some(method), name }
+fn headers(version: &str, method: &str, name: Option<&str>) -> Headers {
+    Headers { protocol_version: Some(version.into()), method: Some(method.into()), name: name.map(str::to_owned) }
 }
 
 #[test]
@@ -103,7 +103,8 @@ fn headers_and_body_must_name_the_same_supported_revision() {
         ("empty header", Some(""), None, None, (400, -32_022)),
     ];
     for (what, version, method, meta, expected) in rows {
-        let headers = Headers { protocol_version: version, method, name: None };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let headers = Headers { protocol_version: owned(version), method: owned(method), name: None };
         let (status, answer) = send(&headers, list(meta).to_string().as_bytes());
         assert_eq!((status, answer["error"]["code"].as_i64().unwrap_or_default()), expected, "{what}: {answer}");
         assert_eq!(answer["id"], 1, "{what}");
@@ -165,7 +166,7 @@ fn an_unknown_method_is_answered_method_not_found() {
     for (method, code) in [("ping", Value::Null), ("prompts/list", json!(-32_601)), ("server/discover", json!(-32_601))]
     {
         let body = request(method, json!({})).to_string();
-        let headers = Headers { protocol_version: Some("2025-11-25"), ..Headers::default() };
+        let headers = Headers { protocol_version: Some("2025-11-25".into()), ..Headers::default() };
         let (status, answer) = send(&headers, body.as_bytes());
         assert_eq!((status, &answer["error"]["code"]), (200, &code), "{method}");
     }
@@ -209,7 +210,7 @@ fn results_of_the_stateless_revision_carry_their_result_type() {
 
 #[test]
 fn results_of_earlier_revisions_have_no_newer_fields() {
-    let headers = Headers { protocol_version: Some("2025-06-18"), ..Headers::default() };
+    let headers = Headers { protocol_version: Some("2025-06-18".into()), ..Headers::default() };
     let listed = send(&headers, request("tools/list", json!({})).to_string().as_bytes()).1["result"].clone();
     assert_eq!(listed.as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
     let page = send(&headers, request("resources/list", json!({})).to_string().as_bytes()).1["result"].clone();

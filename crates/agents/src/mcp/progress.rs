@@ -22,7 +22,7 @@ impl ProgressToken {
     /// The token of a call that is to be answered as a stream: a tool that waits, a token, and a client that takes
     /// events. Nothing may be wrong with the request, for a stream's status is always 200.
     #[must_use]
-    pub fn of(message: &Message, headers: &Headers<'_>, accept: Option<&str>) -> Option<Self> {
+    pub fn of(message: &Message, headers: &Headers, accept: Option<&str>) -> Option<Self> {
         let Message::Request(request) = message else { return None };
         let token = token(request).filter(|token| is_id(token))?;
         let slow = request.params.get("name").and_then(Value::as_str).is_some_and(|name| SLOW.contains(&name));
@@ -67,7 +67,7 @@ mod tests {
 
     const BOTH: Option<&str> = Some("application/json, text/event-stream");
 
-    fn asked(body: &Value, headers: &Headers<'_>, accept: Option<&str>) -> Option<ProgressToken> {
+    fn asked(body: &Value, headers: &Headers, accept: Option<&str>) -> Option<ProgressToken> {
         ProgressToken::of(&message::parse(body.to_string().as_bytes()).unwrap(), headers, accept)
     }
 
@@ -93,7 +93,7 @@ mod tests {
         for token in [json!(null), json!({}), json!(1.5), json!("x".repeat(257))] {
             assert_eq!(asked(&call("buy_listing", &token), &Headers::default(), BOTH), None, "{token}");
         }
-        let unsupported = Headers { protocol_version: Some("2020-01-01"), ..Headers::default() };
+        let unsupported = Headers { protocol_version: Some("2020-01-01".into()), ..Headers::default() };
         assert_eq!(asked(&call("buy_listing", &json!(1)), &unsupported, BOTH), None);
     }
 

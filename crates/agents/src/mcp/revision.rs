@@ -69,14 +69,14 @@ impl Revision {
 }
 
 /// The headers that mirror a message, as received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Headers<'a> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
     /// `MCP-Protocol-Version`.
-    pub protocol_version: Option<&'a str>,
+    pub protocol_version: Option<String>,
     /// `Mcp-Method`.
-    pub method: Option<&'a str>,
+    pub method: Option<String>,
     /// `Mcp-Name`.
-    pub name: Option<&'a str>,
+    pub name: Option<String>,
 }
 
 fn mismatch(message: impl Into<String>) -> RpcError {
@@ -97,7 +97,7 @@ fn missing(field: &str) -> RpcError {
 ///
 /// # Errors
 /// See the table above; of 2026-07-28 also what is missing from the rest of headers and `_meta`.
-pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcError> {
+pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError> {
     if request.method == "initialize" && request.params.contains_key("protocolVersion") {
         return Ok(Revision::V20251125);
     }
@@ -111,7 +111,7 @@ pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcEr
         None => None,
         Some(version) => Some(version.as_str().ok_or_else(|| missing(META_VERSION))?),
     };
-    let revision = match (headers.protocol_version, in_body) {
+    let revision = match (headers.protocol_version.as_deref(), in_body) {
         (None, Some(_)) => return Err(mismatch("the header MCP-Protocol-Version is missing")),
         (Some(header), Some(body)) if header != body => {
             return Err(mismatch("MCP-Protocol-Version differs from the version in params._meta"));
@@ -128,7 +128,7 @@ pub fn of(headers: &Headers<'_>, request: &RpcRequest) -> Result<Revision, RpcEr
 }
 
 fn stateless(
-    headers: &Headers<'_>,
+    headers: &Headers,
     request: &RpcRequest,
     meta: &Map<String, Value>,
     in_body: Option<&str>,
@@ -139,7 +139,7 @@ fn stateless(
     if !meta.get(META_CAPABILITIES).is_some_and(Value::is_object) {
         return Err(missing(META_CAPABILITIES));
     }
-    if headers.method != Some(request.method.as_str()) {
+    if headers.method.as_ref() != Some(&request.method) {
         return Err(mismatch("the header Mcp-Method is missing or differs from the method in the body"));
     }
     let mirrored = match request.method.as_str() {
@@ -150,7 +150,7 @@ fn stateless(
     let in_body = request.params.get(mirrored).and_then(Value::as_str);
     let in_body = in_body
         .ok_or_else(|| RpcError::new(400, RpcCode::InvalidParams, format!("params.{mirrored} must be a string")))?;
-    let in_header = headers.name.and_then(decoded);
+    let in_header = headers.name.as_deref().and_then(decoded);
     if in_header.as_deref() != Some(in_body) {
         return Err(mismatch(format!("the header Mcp-Name is missing or differs from params.{mirrored}")));
     }

@@ -1,9 +1,12 @@
 //! What the tools need of the shop: two ports, connected to the checkout by the worker.
 
-use api_types::{EscrowDeadlines, PurchaseRequest};
+use std::rc::Rc;
+
+use api_types::{Bought, PurchaseRequest, mcp::Withdrawal};
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
-    catalogue::{Filter, Page},
+    account::Account,
+    catalogue::{Filter, ListingTerms, Page},
     checkout::{OwnPurchase, Presentation},
     listing::{DeliveryMode, ListingId},
     purchase::Cursor,
@@ -28,8 +31,8 @@ pub trait Shelf {
 pub trait Shop {
     /// The catalogue.
     fn shelf(&self) -> &impl Shelf;
-    /// Whether the wallet is the shared demo wallet.
-    fn is_demo(&self) -> bool;
+    /// Whose service wallet it is.
+    fn account(&self) -> &Account;
     /// The purchase by which the account owns a listing, if it does.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
     /// Buys from the service wallet within the limits, finds what is owned, or asks the owner to approve it. Asking again for
@@ -43,7 +46,7 @@ pub trait Shop {
     /// The service wallet.
     async fn wallet(&self) -> Result<WalletState, ShopError>;
     /// Sends what is left to the owner. Within a minute of one that was sent, the same answer.
-    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError>;
+    async fn withdraw(&self) -> Result<Withdrawal, ShopError>;
 }
 
 /// The shop as an agent with a wallet of its own meets it.
@@ -54,66 +57,32 @@ pub trait OpenShop: Shelf {
 }
 
 /// What came of an order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ordered {
-    /// Paid, now or before.
-    Bought(BoughtListing),
-    /// The owner is asked to approve it; nothing is paid.
-    Asked {
-        /// What the owner is asked.
-        request: PurchaseRequest,
-        /// What the listing promised.
-        listed_hash: ContentHash,
-    },
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ordered {
+    /// What was ordered.
+    pub listing: Rc<ListingTerms>,
+    /// Whether it is paid.
+    pub outcome: OrderOutcome,
 }
 
-/// What a purchase gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoughtListing {
-    /// The payment's or the lock's transaction.
-    pub tx: TxHash,
-    /// What was paid for it, now or before; without the network's fee.
-    pub paid: Lovelace,
-    /// Whether it was owned before.
-    pub already_owned: bool,
-    /// What the listing promised.
-    pub listed_hash: ContentHash,
-    /// What was bought; `None` while the transaction waits for its block.
-    pub content: Option<String>,
-    /// Of a protected purchase: its escrow's deadlines.
-    pub deadlines: Option<EscrowDeadlines>,
+/// Whether an order is paid.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OrderOutcome {
+    /// Paid, now or before.
+    Bought(Box<Bought>),
+    /// Paid by this transaction, which waits for its block, or for that of its result.
+    Pending(TxHash),
+    /// The owner is asked to approve it; nothing is paid.
+    Asked(PurchaseRequest),
 }
 
 /// A service wallet as it is now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalletState {
-    /// The address signed in with, or `demo`.
-    pub owner: String,
-    /// The address to fund.
-    pub address: String,
     /// On the chain, what is reserved for pending purchases taken off.
     pub balance: Lovelace,
-    /// Most per purchase.
-    pub max_per_payment: Lovelace,
-    /// Most per UTC day.
-    pub daily_budget: Lovelace,
-    /// Of it, spent or reserved today.
+    /// Of the daily budget, spent or reserved today.
     pub spent_today: Lovelace,
-    /// What costs more needs the owner's approval.
-    pub ask_above: Option<Lovelace>,
-    /// Whether it is the shared demo wallet.
-    pub is_demo: bool,
-}
-
-/// A withdrawal that waits for its block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WithdrawalSent {
-    /// Its transaction.
-    pub tx: TxHash,
-    /// What the owner gets.
-    pub amount: Lovelace,
-    /// The owner's address.
-    pub to: String,
 }
 
 /// What came of an unlocking.

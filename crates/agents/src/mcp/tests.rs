@@ -1,16 +1,17 @@
 //! Tools over a shop that keeps its rules in a few fields.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use api_types::{
-    Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, check,
-    mcp::{FoundListings, OwnPurchases},
+    Bought, Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, check,
+    mcp::{FoundListings, OwnPurchases, Withdrawal},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use cardano::{ContentHash, Lovelace, TxHash};
 use futures_lite::future::block_on;
 use market::{
-    catalogue::{Filter, Page},
+    account::{Account, DEMO_OWNER},
+    catalogue::{Filter, ListingTerms, Page},
     checkout::{OwnPurchase, Presentation},
     listing::{DeliveryMode, ListingId},
     purchase::Cursor,
@@ -28,6 +29,29 @@ use super::{
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 pub(super) const ID: &str = "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
+/// An account with limits.
+pub(super) struct Owner(Account);
+
+impl Owner {
+    fn named(owner: &str) -> Self {
+        Self(Account {
+            owner: owner.into(),
+            wallet_address: SELLER.parse().unwrap(),
+            key_version: 1,
+            max_per_payment: Lovelace::from_ada(10),
+            daily_budget: Lovelace::from_ada(30),
+            ask_above: Some(Lovelace::from_ada(3)),
+            authorization: None,
+        })
+    }
+}
+
+impl Default for Owner {
+    fn default() -> Self {
+        Self::named(SELLER)
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Stall {
     pub filters: RefCell<Vec<Filter>>,
@@ -38,8 +62,8 @@ pub(super) struct Stall {
     pub refusal: Option<ShopError>,
     /// Whether a search finds nothing but by some of its words.
     pub some: bool,
-    /// Whether the wallet is the shared demo wallet.
-    pub demo: bool,
+    /// Whose wallet it is.
+    pub account: Owner,
     /// Whether what is asked for is owned.
     pub owned: bool,
     /// Whether the owner has to approve it first.
@@ -119,14 +143,23 @@ impl Shop for Stall {
     fn shelf(&self) -> &impl Shelf {
         self
     }
-    fn is_demo(&self) -> bool {
-        self.demo
+    fn account(&self) -> &Account {
+        &self.account.0
     }
     async fn owned(&self, _: &ListingId) -> Result<Option<TxHash>, ShopError> {
         Ok(self.owned.then(|| TxHash::new([7; 32])))
     }
     async fn buy(&self, _: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError> {
         self.refuse()?;
+        let listing = Rc::new(ListingTerms {
+            id: ID.parse().unwrap(),
+            title: "A hero".into(),
+            price_lovelace: Lovelace::from_ada(5),
+            seller_address: SELLER.parse().unwrap(),
+            content_hash: self.listed(),
+            modes: vec![mode],
+            hidden: false,
+        });
         if self.asks {
             let request = PurchaseRequest {
                 id: "0a".repeat(16),
@@ -139,17 +172,17 @@ impl Shop for Stall {
                 expires_at: 1_790_000_000_000,
                 tx: None,
             };
-            return Ok(Ordered::Asked { request, listed_hash: self.listed() });
+            return Ok(Ordered { listing, outcome: OrderOutcome::Asked(request) });
         }
         self.bought.borrow_mut().push(mode);
-        Ok(Ordered::Bought(BoughtListing {
-            tx: TxHash::new([7; 32]),
-            paid: Lovelace::from_ada(5),
-            already_owned: self.owned,
-            listed_hash: self.listed(),
-            content: self.content.clone(),
-            deadlines: None,
-        }))
+        let outcome = match &self.content {
+            Some(content) => {
+                let (content, already_owned) = (content.clone(), self.owned);
+                OrderOutcome::Bought(Box::new(Bought { purchase: purchase(), content, already_owned }))
+            }
+            None => OrderOutcome::Pending(TxHash::new([7; 32])),
+        };
+        Ok(Ordered { listing, outcome })
     }
     async fn purchases(&self, _: Option<Cursor>) -> Result<Page, ShopError> {
         Ok(Page { json: json!([purchase()]).to_string(), next: None })
@@ -160,18 +193,9 @@ impl Shop for Stall {
         Ok(OwnPurchase { shown: Some(json!(purchase()).to_string()), content_hash: self.listed(), content })
     }
     async fn wallet(&self) -> Result<WalletState, ShopError> {
-        Ok(WalletState {
-            owner: "demo".into(),
-            address: "addr_test1x".into(),
-            balance: Lovelace::from_ada(12),
-            max_per_payment: Lovelace::from_ada(10),
-            daily_budget: Lovelace::from_ada(30),
-            spent_today: Lovelace::ZERO,
-            ask_above: Some(Lovelace::from_ada(3)),
-            is_demo: true,
-        })
+        Ok(WalletState { balance: Lovelace::from_ada(12), spent_today: Lovelace::ZERO })
     }
-    async fn withdraw(&self) -> Result<WithdrawalSent, ShopError> {
+    async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
         Err(ShopError::DemoWallet)
     }
 }
@@ -286,7 +310,7 @@ fn a_call_of_an_unknown_tool_names_the_known_tools() {
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "buy", "arguments": {} } });
     let message = super::message::parse(body.to_string().as_bytes()).unwrap();
-    let headers = super::revision::Headers { protocol_version: Some("2025-11-25"), method: None, name: None };
+    let headers = super::revision::Headers { protocol_version: Some("2025-11-25".into()), method: None, name: None };
     let answer = block_on(super::dispatch::answer(&OwnerTools(&Stall::default()), &headers, message)).body.unwrap();
     for tool in ["search_listings", "buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases"] {
         assert!(answer.contains(tool), "{answer}");
@@ -412,8 +436,9 @@ fn a_limit_refusal_says_who_can_change_the_limit() {
     let over = ShopError::OverPurchaseLimit { price: Lovelace::from_ada(12), limit: Lovelace::from_ada(10) };
     let spent = ShopError::OverDailyBudget { price: Lovelace::from_ada(12), left: Lovelace::from_ada(10) };
     for refusal in [over, spent] {
-        let said = |demo| {
-            let stall = Stall { refusal: Some(refusal.clone()), demo, ..Stall::default() };
+        let said = |demo: bool| {
+            let account = Owner::named(if demo { DEMO_OWNER } else { SELLER });
+            let stall = Stall { refusal: Some(refusal.clone()), account, ..Stall::default() };
             call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).text.unwrap()
         };
         assert!(said(false).ends_with("The owner does so at https://surety.example.com/me."), "{}", said(false));
@@ -423,9 +448,9 @@ fn a_limit_refusal_says_who_can_change_the_limit() {
 
 #[test]
 fn the_demo_wallet_is_named_as_such_and_cannot_be_withdrawn() {
-    let wallet = call(&Stall::default(), "my_wallet", json!({})).value();
-    assert_eq!(wallet["sharedDemoWallet"], true);
-    assert!(call(&Stall::default(), "withdraw_to_owner", json!({})).is_error);
+    let stall = Stall { account: Owner::named(DEMO_OWNER), ..Stall::default() };
+    assert_eq!(call(&stall, "my_wallet", json!({})).value()["sharedDemoWallet"], true);
+    assert!(call(&stall, "withdraw_to_owner", json!({})).is_error);
 }
 
 #[test]

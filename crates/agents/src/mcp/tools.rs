@@ -1,14 +1,15 @@
 //! The tools, and the seven of `/mcp`.
 
 use api_types::{
-    Purchase, PurchaseRequest, PurchaseStatus as Status,
+    Purchase, PurchaseStatus as Status,
     mcp::{
         ApprovalAsked, BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments,
-        PurchaseStatus, Purchased, SearchListings, WalletView, Withdrawal,
+        PurchaseStatus, Purchased, SearchListings, WalletView,
     },
 };
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
+    account::{Account, DEMO_OWNER},
     catalogue::{Filter, Page},
     checkout::OwnPurchase,
     listing::ListingId,
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     for_models::{self, in_a_list, links, spendable},
-    shop::{BoughtListing, Ordered, Shelf, Shop, ShopError, WalletState},
+    shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState},
     view::{content_page, filter},
 };
 
@@ -220,10 +221,7 @@ async fn get_own(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome
 async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let BuyListing { id, mode } = read(arguments)?;
     let ordered = shop.buy(&listing_id(&id)?, mode).await.map_err(|error| not_bought(shop, &error))?;
-    let told = match ordered {
-        Ordered::Bought(bought) => purchased(bought),
-        Ordered::Asked { request, listed_hash } => asked(request, listed_hash, &shop.shelf().origin()),
-    };
+    let told = purchased(ordered, &shop.shelf().origin());
     Ok(ToolResult::with(&told, |fields| {
         for_models::paid_now(fields);
         fields.extend(told.tx.map(|tx| ("links".to_owned(), links(&shop.shelf().origin(), &tx.to_string()))));
@@ -236,7 +234,7 @@ fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
         error,
         ShopError::OverPurchaseLimit { .. } | ShopError::OverDailyBudget { .. } | ShopError::TooManyWaiting
     );
-    match (limited, shop.is_demo()) {
+    match (limited, shop.account().owner == DEMO_OWNER) {
         (false, _) => error.to_string(),
         (true, false) => format!("{error} The owner does so at {}/me.", shop.shelf().origin()),
         (true, true) => {
@@ -269,14 +267,13 @@ async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome 
 
 async fn wallet(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
-    Ok(ToolResult::with(&wallet_view(shop.wallet().await?), |fields| spendable(fields, &shop.shelf().origin())))
+    let view = wallet_view(shop.account(), shop.wallet().await?);
+    Ok(ToolResult::with(&view, |fields| spendable(fields, &shop.shelf().origin())))
 }
 
 async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let NoArguments {} = read(arguments)?;
-    let sent = shop.withdraw().await?;
-    let told = Withdrawal { tx: sent.tx, lovelace: sent.amount, to: sent.to };
-    Ok(ToolResult::with(&told, |fields| {
+    Ok(ToolResult::with(&shop.withdraw().await?, |fields| {
         let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
         fields.insert("next".into(), json!(next));
     }))
@@ -298,50 +295,58 @@ fn content_next(matches: Option<bool>, content: Option<&ContentPage>) -> Option<
     content?.next_offset.map(|_| MORE.into())
 }
 
-fn purchased(bought: BoughtListing) -> Purchased {
-    let content_matches = bought.content.as_deref().map(|content| matches(content, &bought.listed_hash));
-    let content = bought.content.as_deref().map(|content| content_page(content, 0));
+fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
     let pending = "Paid, and the transaction waits for its block. Do not buy again: call get_purchase_status with this \
             tx and contentOffset 0 in half a minute.";
-    let done = if bought.deadlines.is_some() {
-        "Done. The payment is in escrow and is watched; get_purchase_status shows its status."
-    } else {
-        "Done."
-    };
-    let next = if content.is_some() { done } else { pending };
-    Purchased {
-        status: if content.is_some() { Delivery::Delivered } else { Delivery::Pending },
-        already_owned: bought.already_owned,
-        paid_lovelace: bought.paid,
-        tx: Some(bought.tx),
-        approval: None,
-        deadlines: bought.deadlines,
-        content_hash: bought.listed_hash,
-        content_matches,
-        next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| next.into()),
-        content,
-    }
-}
-
-fn asked(request: PurchaseRequest, listed_hash: ContentHash, origin: &str) -> Purchased {
-    let next = "Nothing is paid yet: at this price the owner approves each purchase. Give the owner approval.page, and call \
-        buy_listing again with the same arguments once they have approved; an approval is good for an hour.";
-    Purchased {
-        status: Delivery::AwaitingApproval,
+    let order = Purchased {
+        status: Delivery::Pending,
         already_owned: false,
-        paid_lovelace: Lovelace::ZERO,
+        paid_lovelace: listing.price_lovelace,
         tx: None,
-        approval: Some(ApprovalAsked {
-            page: format!("{origin}/me/requests/{}", request.id),
-            title: request.title,
-            price_lovelace: request.price_lovelace,
-            expires_at: request.expires_at,
-        }),
+        approval: None,
         deadlines: None,
-        content_hash: listed_hash,
+        content_hash: listing.content_hash,
         content_matches: None,
         content: None,
-        next: next.into(),
+        next: pending.into(),
+    };
+    match outcome {
+        OrderOutcome::Pending(tx) => Purchased { tx: Some(tx), ..order },
+        OrderOutcome::Bought(bought) => {
+            let deadlines = bought.purchase.escrow.and_then(|escrow| escrow.deadlines);
+            let done = match deadlines {
+                Some(_) => "Done. The payment is in escrow and is watched; get_purchase_status shows its status.",
+                None => "Done.",
+            };
+            let content_matches = Some(matches(&bought.content, &listing.content_hash));
+            let content = Some(content_page(&bought.content, 0));
+            Purchased {
+                status: Delivery::Delivered,
+                already_owned: bought.already_owned,
+                tx: Some(bought.purchase.id),
+                deadlines,
+                content_matches,
+                next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| done.into()),
+                content,
+                ..order
+            }
+        }
+        OrderOutcome::Asked(request) => {
+            let next = "Nothing is paid yet: at this price the owner approves each purchase. Give the owner approval.page, \
+                and call buy_listing again with the same arguments once they have approved; an approval is good for an hour.";
+            Purchased {
+                status: Delivery::AwaitingApproval,
+                paid_lovelace: Lovelace::ZERO,
+                approval: Some(ApprovalAsked {
+                    page: format!("{origin}/me/requests/{}", request.id),
+                    title: request.title,
+                    price_lovelace: request.price_lovelace,
+                    expires_at: request.expires_at,
+                }),
+                next: next.into(),
+                ..order
+            }
+        }
     }
 }
 
@@ -386,23 +391,24 @@ const fn happens_next(status: Status) -> &'static str {
     }
 }
 
-fn wallet_view(wallet: WalletState) -> WalletView {
-    let next = if wallet.is_demo {
+fn wallet_view(account: &Account, wallet: WalletState) -> WalletView {
+    let (address, is_demo) = (account.wallet_address.to_string(), account.owner == DEMO_OWNER);
+    let next = if is_demo {
         "All clients share this demo wallet, and its limits are the service's own: at most 10 tADA each, 30 a day, \
             no withdrawal."
             .to_owned()
     } else {
-        format!("To fund it, the owner sends preprod tADA to {}.", wallet.address)
+        format!("To fund it, the owner sends preprod tADA to {address}.")
     };
     WalletView {
-        owner: wallet.owner,
-        address: wallet.address,
+        owner: account.owner.clone(),
+        address,
         balance_lovelace: wallet.balance,
-        max_per_payment_lovelace: wallet.max_per_payment,
-        daily_budget_lovelace: wallet.daily_budget,
+        max_per_payment_lovelace: account.max_per_payment,
+        daily_budget_lovelace: account.daily_budget,
         spent_today_lovelace: wallet.spent_today,
-        ask_above_lovelace: wallet.ask_above,
-        shared_demo_wallet: wallet.is_demo,
+        ask_above_lovelace: account.ask_above,
+        shared_demo_wallet: is_demo,
         next,
     }
 }

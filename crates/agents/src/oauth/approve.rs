@@ -9,12 +9,13 @@
 //! All of it needs that the consent request's id is not stored yet, so of many answers one counts. It needs room in the
 //! network's share of the day: anyone can make up a wallet for an answer, and a grant stays for long.
 
-use api_types::{ConnectChallenge, Connected};
+use std::fmt;
+
+use api_types::{ApprovalMode, ConnectChallenge, Connected};
 use cardano::{
     Address, ContentHash, Lovelace,
     address::AddressError,
     cip8::{Cip8Error, DataSignature, SignedMessage},
-    json::{MAX_VALUES, has_more_values},
     keys::VerifyEd25519,
 };
 use market::{
@@ -26,8 +27,6 @@ use market::{
     limits::{DAY_MS, day},
     network,
 };
-use serde::Deserialize;
-use serde_json::{Map, Value};
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{
@@ -142,8 +141,8 @@ pub struct Approval {
     pub keeps_limits: bool,
 }
 
-/// Reads the body of `POST /oauth/approve` and checks everything that needs no database: the challenge is of this request, and
-/// the grant uses the request up.
+/// Checks everything of an answer that needs no database: the challenge is of this request, and the grant uses the
+/// request up. `has_demo`: whether there is a demo wallet.
 ///
 /// # Errors
 /// What keeps the answer from counting.
@@ -151,62 +150,51 @@ pub async fn check(
     authority: &Authority,
     challenges: &impl Challenges,
     port: &impl VerifyEd25519,
-    demo_enabled: bool,
-    body: &[u8],
+    has_demo: bool,
+    answer: &api_types::Approval,
     now_ms: u64,
 ) -> Result<Approval, ApprovalError> {
-    let invalid = |text: &str| ApprovalError::Invalid(text.to_owned());
-    if body.len() > MAX_APPROVAL_BYTES {
-        return Err(invalid("the body is too large"));
-    }
-    if has_more_values(body, MAX_VALUES) {
-        return Err(invalid("the body has too many values"));
-    }
-    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
-        return Err(invalid("the body must be a JSON object"));
-    };
-    let request = ConsentRequest::open(text(&fields, "request")?, authority, now_ms)?;
-    let (max_per_payment, daily_budget) = limits(&fields)?;
-    let keeps_limits = match fields.get("keepLimits") {
-        None => false,
-        Some(keep) => keep.as_bool().ok_or_else(|| invalid("keepLimits: must be true or false"))?,
-    };
-    let ask_above = match fields.get("askAboveAda") {
-        None | Some(Value::Null) => None,
-        Some(ada) => {
-            let ada = ada.as_u64().and_then(|ada| u32::try_from(ada).ok()).unwrap_or(u32::MAX);
-            Some(AskAbove::from_ada(ada).map_err(|error| ApprovalError::Invalid(error.to_string()))?)
+    let invalid = |text: &dyn fmt::Display| ApprovalError::Invalid(text.to_string());
+    let request = ConsentRequest::open(&answer.request, authority, now_ms)?;
+    let (per_payment, daily) = (answer.max_per_payment_ada, answer.daily_budget_ada);
+    for (name, ada, max) in
+        [("maxPerPaymentAda", per_payment, MAX_PER_PAYMENT_ADA), ("dailyBudgetAda", daily, MAX_DAILY_BUDGET_ADA)]
+    {
+        if !(1..=max).contains(&ada) {
+            return Err(invalid(&format_args!("{name}: must be a whole number from 1 to {max}")));
         }
+    }
+    let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
+    let approver = match answer.mode {
+        ApprovalMode::Demo if has_demo => Approver::Demo,
+        ApprovalMode::Demo => return Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
+        ApprovalMode::Wallet => Approver::Wallet(signer(answer, &request, challenges, port, now_ms).await?),
     };
-    let scope = match fields.get("scope") {
-        None => request.scope,
-        Some(scope) => match Scope::deserialize(scope) {
-            // Never more than was asked.
-            Ok(answered) => request.scope.max(answered),
-            Err(_) => {
-                let names: Vec<&str> = Scope::EVERY.iter().map(|scope| scope.as_str()).collect();
-                return Err(invalid(&format!("scope: must be {}", names.join(" or "))));
-            }
-        },
-    };
-    let approver = match text(&fields, "mode")? {
-        "demo" if demo_enabled => Approver::Demo,
-        "demo" => return Err(invalid("mode: there is no demo wallet here; connect a wallet")),
-        "wallet" => Approver::Wallet(signer(&fields, &request, challenges, port, now_ms).await?),
-        _ => return Err(invalid("mode: must be wallet or demo")),
-    };
-    Ok(Approval { request, approver, scope, max_per_payment, daily_budget, ask_above, keeps_limits })
+    Ok(Approval {
+        // Never more than was asked.
+        scope: answer.scope.unwrap_or(request.scope).max(request.scope),
+        request,
+        approver,
+        // A daily budget below the limit per purchase bounds it.
+        max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
+        daily_budget: Lovelace::from_ada(daily),
+        ask_above,
+        keeps_limits: answer.keep_limits.unwrap_or_default(),
+    })
 }
 
 async fn signer(
-    fields: &Map<String, Value>,
+    answer: &api_types::Approval,
     request: &ConsentRequest,
     challenges: &impl Challenges,
     port: &impl VerifyEd25519,
     now_ms: u64,
 ) -> Result<Address, ApprovalError> {
-    let owner = Address::parse_cip30(text(fields, "owner")?)?;
-    let signed = DataSignature::from_hex(text(fields, "key")?, text(fields, "signature")?)?;
+    let (Some(owner), Some(key), Some(signature)) = (&answer.owner, &answer.key, &answer.signature) else {
+        return Err(ApprovalError::Invalid("owner, key and signature are required in mode wallet".into()));
+    };
+    let owner = Address::parse_cip30(owner)?;
+    let signed = DataSignature::from_hex(key, signature)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature)?;
     let purpose = Purpose::Connect(request.id.clone());
     let challenge = challenge::find(challenges, &purpose, &owner, message.payload(), now_ms).await?;
@@ -214,30 +202,6 @@ async fn signer(
     let unverified = message.check(&owner, challenge.digest.as_bytes())?;
     unverified.verify(port).await.map_err(Cip8Error::from)?;
     Ok(owner)
-}
-
-fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Result<&'a str, ApprovalError> {
-    let value = fields.get(name).and_then(Value::as_str);
-    value.ok_or_else(|| ApprovalError::Invalid(format!("{name}: must be a string")))
-}
-
-/// The limits of the form. A daily budget below the limit per purchase is allowed here and bounds it.
-fn limits(fields: &Map<String, Value>) -> Result<(Lovelace, Lovelace), ApprovalError> {
-    let ada = |name: &str, max: u32| {
-        let value = fields.get(name).and_then(Value::as_u64).and_then(|ada| u32::try_from(ada).ok());
-        value
-            .filter(|ada| (1..=max).contains(ada))
-            .ok_or_else(|| ApprovalError::Invalid(format!("{name}: must be a whole number from 1 to {max}")))
-    };
-    let per_payment = ada("maxPerPaymentAda", MAX_PER_PAYMENT_ADA)?;
-    let daily = ada("dailyBudgetAda", MAX_DAILY_BUDGET_ADA)?;
-    Ok((Lovelace::from_ada(per_payment.min(daily)), Lovelace::from_ada(daily)))
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AccountRow {
-    wallet_address: Address,
 }
 
 /// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
@@ -272,11 +236,11 @@ pub async fn grant(
         let full = known.first().is_none();
         return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
     }
-    let account: AccountRow = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
+    let agent_address = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
     let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
     let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
     let redirect = approval.request.granted(authority, &code);
-    Ok(Connected { redirect, agent_address: account.wallet_address, owner: writing.owner })
+    Ok(Connected { redirect, agent_address, owner: writing.owner })
 }
 
 /// The statement that deletes grants whose codes were never redeemed.
@@ -398,9 +362,6 @@ impl Writing<'_> {
     }
 
     fn wallet(&self) -> Statement {
-        statement!(
-            "SELECT json_object('walletAddress', wallet_address) FROM accounts WHERE owner = ?1",
-            self.owner.as_str()
-        )
+        statement!("SELECT json_quote(wallet_address) FROM accounts WHERE owner = ?1", self.owner.as_str())
     }
 }

@@ -160,8 +160,7 @@ pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAu
 
 /// The client's address with an error in its query (RFC 6749 section 4.1.2.1, RFC 9207).
 fn error_redirect(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>, code: ErrorCode) -> String {
-    let code = serde_json::json!(code);
-    answer(authority, redirect_uri, state, ("error", code.as_str().unwrap_or_default()))
+    answer(authority, redirect_uri, state, ("error", &code.to_string()))
 }
 
 /// The client's address with an answer in its query.

@@ -13,7 +13,7 @@ use market::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use sql::{Database, Rows, Statement, exactly, statement};
+use sql::{Database, exactly, statement};
 
 use super::{
     Authority, ErrorCode, OAuthError, RedirectUri, Scope,
@@ -270,7 +270,10 @@ pub async fn find(
     now_ms: u64,
 ) -> Result<Client, OAuthError> {
     if !DocumentUrl::looks_like_one(id) {
-        let metadata = registered(&db.run(registration(id)?).await?)?;
+        let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
+        let unknown =
+            || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
+        let metadata = db.run(read).await?.first_json()?.ok_or_else(unknown)?;
         return Ok(Client { id: id.to_owned(), metadata, published_at: None });
     }
     let url = DocumentUrl::parse(id)
@@ -293,19 +296,4 @@ pub async fn find(
     let metadata = ClientMetadata::from_document(&url, &body)?;
     document::keep(db, &url, (&body, fresh_ms), now_ms).await?;
     Ok(client(metadata))
-}
-
-fn unknown() -> OAuthError {
-    OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)")
-}
-
-/// Reads the registration of a client: what [`registered`] takes.
-pub(super) fn registration(id: &str) -> Result<Statement, OAuthError> {
-    let shaped = id.len() <= MAX_CLIENT_ID && id.starts_with(REGISTERED_PREFIX);
-    if shaped { Ok(statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id)) } else { Err(unknown()) }
-}
-
-/// A client's registration, if there is one.
-pub(super) fn registered(rows: &Rows) -> Result<ClientMetadata, OAuthError> {
-    rows.first_json()?.ok_or_else(unknown)
 }

@@ -15,6 +15,7 @@ pub struct OAuthError {
     /// For people. Never repeats what was sent.
     pub description: String,
     /// What only our log may say.
+    #[source]
     pub cause: Option<DatabaseError>,
     /// Seconds after which [`ErrorCode::TemporarilyUnavailable`] may be over (`Retry-After`).
     pub wait_s: u64,
@@ -44,13 +45,6 @@ impl OAuthError {
     pub(super) fn invalid_grant() -> Self {
         let text = "the code or refresh token is not valid (any more) for this client: sign in again";
         Self::new(ErrorCode::InvalidGrant, text)
-    }
-
-    /// The body of the answer.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let description = Some(self.description.clone());
-        serde_json::json!(api_types::OAuthError { error: self.code, error_description: description }).to_string()
     }
 }
 

@@ -19,8 +19,8 @@ use super::{
     Authority, ErrorCode, OAuthError, Scope, TokenKind,
     assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
     authorize,
-    client::{self, ClientMetadata, MAX_CLIENT_ID},
-    document::{DocumentUrl, Documents},
+    client::{self, MAX_CLIENT_ID},
+    document::Documents,
     form::Form,
     redirect::MAX_REDIRECT_URI,
     token::Claims,
@@ -133,34 +133,21 @@ pub async fn exchange(
     };
     let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
     let claims = claims.ok_or_else(OAuthError::invalid_grant)?;
-    // Who refreshes does so as the code was redeemed: the row knows how.
-    let client_auth = match &request.assertion {
-        None => "none",
-        Some(assertion) => {
-            let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
-            let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
-            let redeemed = kind == TokenKind::Refresh;
-            if !verified.claim(db, &claims.grant, redeemed).await? {
-                if !redeemed {
-                    db.run(revoke_redeemed(&claims, now_ms)).await?;
-                }
-                return Err(OAuthError::invalid_grant());
+    let client_auth = match authenticate(db, documents, port, authority, request, &claims, now_ms).await {
+        Ok(client_auth) => client_auth,
+        Err(error) => {
+            if kind == TokenKind::Code {
+                db.run(revoke_redeemed(&claims, now_ms)).await?;
             }
-            "private_key_jwt"
+            return Err(error);
         }
     };
     let rows = match &request.exchange {
         Exchange::Code { verifier, redirect_uri, .. } => {
             let proof = (verifier.as_str(), redirect_uri.as_deref());
             let redeem = redeem(&claims, request, client_auth, proof, authority, now_ms);
-            let spend = [revoke_redeemed(&claims, now_ms), redeem];
-            match request.assertion {
-                Some(_) => {
-                    let [_, redeemed] = exactly(db.batch(spend.into()).await?)?;
-                    redeemed
-                }
-                None => redeem_unproven(db, documents, authority, &request.client_id, spend, now_ms).await?,
-            }
+            let [_, redeemed] = exactly(db.batch(vec![revoke_redeemed(&claims, now_ms), redeem]).await?)?;
+            redeemed
         }
         Exchange::Refresh { .. } => refresh(db, &claims, request, client_auth, authority, now_ms).await?,
     };
@@ -168,33 +155,32 @@ pub async fn exchange(
     Ok(tokens(authority, &claims, &newest, now_ms))
 }
 
-/// Spends a code for a client that proves nothing: one that has keys gets nothing, and its code stays as it is. A registered
-/// client is looked up in the same batch, where the redemption itself looks, too.
-async fn redeem_unproven(
+/// How the client proves itself: `private_key_jwt`, or `none` where it has no keys. Who refreshes does so as the code was
+/// redeemed: the row knows how.
+async fn authenticate(
     db: &impl Database,
     documents: &impl Documents,
+    port: &impl VerifyJws,
     authority: &Authority,
-    client_id: &str,
-    [revoke, redeem]: [Statement; 2],
+    request: &TokenRequest,
+    claims: &Claims,
     now_ms: u64,
-) -> Result<Rows, OAuthError> {
-    if DocumentUrl::looks_like_one(client_id) {
-        let client = client::find(db, documents, authority, client_id, now_ms).await?;
-        without_keys(&client.metadata)?;
-        let [_, redeemed] = exactly(db.batch(vec![revoke, redeem]).await?)?;
-        return Ok(redeemed);
+) -> Result<&'static str, OAuthError> {
+    let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
+    if request.assertion.is_none() && redeemed {
+        return Ok("none");
     }
-    let statements = vec![client::registration(client_id)?, revoke, redeem];
-    let [client, _, redeemed] = exactly(db.batch(statements).await?)?;
-    without_keys(&client::registered(&client)?)?;
-    Ok(redeemed)
-}
-
-/// Holds a client that has keys to proving that it has them.
-fn without_keys(client: &ClientMetadata) -> Result<(), OAuthError> {
-    match client.keys {
-        None => Ok(()),
-        Some(_) => Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion")),
+    let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
+    match (&request.assertion, &client.metadata.keys) {
+        (None, None) => Ok("none"),
+        (None, Some(_)) => {
+            Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion"))
+        }
+        (Some(assertion), _) => {
+            let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
+            let claimed = verified.claim(db, &claims.grant, redeemed).await?;
+            if claimed { Ok("private_key_jwt") } else { Err(OAuthError::invalid_grant()) }
+        }
     }
 }
 
@@ -220,9 +206,7 @@ fn redeem(
         format!(
             "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
              WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
-               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 \
-               AND (?3 <> 'none' OR NOT EXISTS (SELECT 1 FROM oauth_clients WHERE oauth_clients.id = ?2 \
-                 AND json_extract(metadata, '$.keys') IS NOT NULL)) RETURNING {GENERATION_JSON}"
+               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
         ),
         claims.grant.to_string(),
         request.client_id.as_str(),

@@ -204,8 +204,8 @@ impl World {
     }
 
     pub fn check(&self, body: &Value) -> Result<Approval, ApprovalError> {
-        let body = body.to_string();
-        block_on(approve::check(&self.authority, &self.challenges, &Native, true, body.as_bytes(), self.now()))
+        let answer = serde_json::from_value(body.clone()).map_err(|error| ApprovalError::Invalid(error.to_string()))?;
+        block_on(approve::check(&self.authority, &self.challenges, &Native, true, &answer, self.now()))
     }
 
     pub fn grant(&self, approval: &Approval) -> Result<Connected, ApprovalError> {
