@@ -22,7 +22,7 @@ use app::App;
 use edge::{
     answer::ErrorAnswer,
     http,
-    serve::{Request, Response},
+    serve::{REQUEST_ID, Request, Response},
 };
 use endpoint::{Endpoint, Resolved};
 use error::{ApiError, no_such_path};
@@ -40,7 +40,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
         http::hold(&waiting, http::REQUEST_OVERHEAD).map_err(|error| {
             let response = everywhere(ApiError::from(error).answer().into_response());
             line.status(response.status_code());
-            response.with_id(line.id())
+            response.with_header(REQUEST_ID, line.id())
         })
     })
 }
@@ -160,6 +160,6 @@ fn finish(app: &App, method: &str, response: Response) -> Response {
         response = response.with_header("x-local-ledger", "on");
     }
     app.line.status(response.status_code());
-    let response = response.with_id(app.line.id());
+    let response = response.with_header(REQUEST_ID, app.line.id());
     if method == "HEAD" { response.without_body() } else { response }
 }

@@ -11,7 +11,7 @@ use edge::{
     d1::D1,
     http::{BodyError, read_request},
     log::Line,
-    serve::{Request, Response},
+    serve::{REQUEST_ID, Request, Response},
     timer::Timer,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -90,7 +90,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
             told.into_response()
         });
         line.status(response.status_code());
-        response.with_header("cache-control", "no-store").with_id(line.id())
+        response.with_header("cache-control", "no-store").with_header(REQUEST_ID, line.id())
     };
     edge::serve::serve(answer, || Ok(()))
 }

@@ -12,7 +12,7 @@ use agents::{
         revision::Headers,
         tools::{OwnerTools, Tool},
     },
-    oauth::grant::{self, Caller},
+    oauth::grant::Caller,
 };
 use cardano::json;
 use edge::{
@@ -31,6 +31,7 @@ use crate::{
     error::ApiError,
     limits::Counted,
     mcp_adapter::{Counter, OwnerShop},
+    routes::oauth,
 };
 
 /// Seconds between two notifications of a call's progress.
@@ -40,11 +41,12 @@ const PROGRESS_S: u32 = 3;
 /// got an answer without a token would never ask for one.
 pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
     refuse_foreign_page(app, &request)?;
-    let authority = app.authority(&request)?;
+    let (authority, database) = (app.authority(&request)?, app.database());
+    let server = oauth::server(app, &authority, &database);
     let bearer = Bearer::of(&request)?;
     // First, by what the token says of itself: an agent beyond its own limit uses nothing of its network's.
     if let Bearer::Token(token) = &bearer
-        && let Some(grant) = grant::named_by(&authority, token, app.now_ms)
+        && let Some(grant) = server.grant_named_by(token)
     {
         app.limit(Counted::Message, &grant).await?;
     }
@@ -54,7 +56,7 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
         Bearer::Absent => return Err(unauthorized(authority.challenge(false)).into()),
         Bearer::Malformed => return Err(unauthorized(authority.challenge(true)).into()),
     };
-    let caller = grant::caller(&app.database(), &authority, &token, app.now_ms).await?;
+    let caller = server.caller(&token).await?;
     let caller = caller.ok_or_else(|| unauthorized(authority.challenge(true)))?;
     app.line.note("wallet", &caller.account.wallet_address.to_string());
     respond(app, request, Visitor::Agent(Box::new(caller))).await

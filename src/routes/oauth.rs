@@ -1,16 +1,16 @@
 //! `/.well-known/oauth-*`, `/oauth/*` with the consent page, and `/me/agents`
 
 use agents::oauth::{
-    ErrorCode, OAuthError,
-    approve::{self, ApprovalError, Approver, MAX_APPROVAL_BYTES},
-    authorize,
-    client::{self, ClientMetadata, MAX_REGISTRATION_BYTES},
-    exchange::{self, TokenRequest},
+    Authority, ErrorCode, OAuthError, Server,
+    approve::{ApprovalError, Approver, MAX_APPROVAL_BYTES},
+    client::{ClientMetadata, MAX_REGISTRATION_BYTES},
+    exchange::TokenRequest,
     grant::{self, Revocation},
-    page, revoke,
+    page,
 };
 use edge::{
     answer::{self, ErrorAnswer},
+    d1::D1,
     documents::FetchedDocuments,
     ed25519::WebCrypto,
     http,
@@ -47,6 +47,11 @@ impl From<ApprovalError> for ApiError {
     }
 }
 
+/// The authorization server for this request.
+pub fn server<'a>(app: &App, authority: &'a Authority, db: &'a D1) -> Server<'a, D1, FetchedDocuments, WebCrypto> {
+    Server { authority, db, documents: &FetchedDocuments, jws: &WebCrypto, now_ms: app.now_ms }
+}
+
 fn document(value: &Value) -> Response {
     Response::json(value.to_string()).with_header("cache-control", "public, max-age=300")
 }
@@ -69,19 +74,19 @@ pub async fn register(app: &App, mut request: Request) -> Result<Response, ApiEr
     let body = http::read_request(&mut request, MAX_REGISTRATION_BYTES).await?;
     let metadata = ClientMetadata::from_registration(&body)?;
     let network = edge::client::client(&request)?;
-    let client = client::register(&app.database(), &metadata, &network, app.now_ms).await?;
+    let (authority, database) = (app.authority(&request)?, app.database());
+    let client = server(app, &authority, &database).register(&metadata, &network).await?;
     Ok(answer::private_json(client).with_status(201))
 }
 
 /// The consent page.
 pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Consent, request).await?;
-    let (authority, url) = (app.authority(request)?, request.url()?);
-    let (database, now) = (app.database(), app.now_ms);
-    let query = url.query().unwrap_or_default();
-    let asked = authorize::request(&database, &FetchedDocuments, &authority, query, edge::random()?, now).await;
+    let (authority, database) = (app.authority(request)?, app.database());
+    let query = request.query().unwrap_or_default();
+    let asked = server(app, &authority, &database).consent_request(query, edge::random()?).await;
     let (html, response) = match asked {
-        Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), now), Response::empty(200)),
+        Ok(consent) => (page::consent(&consent, &authority, app.has_demo_wallet(), app.now_ms), Response::empty(200)),
         Err(refusal) => {
             let error = &refusal.error;
             if let Some(cause) = &error.cause {
@@ -102,7 +107,7 @@ pub async fn authorize(app: &App, request: &Request) -> Result<Response, ApiErro
 /// What the owner's wallet is to sign.
 pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Challenge, request).await?;
-    let (authority, url) = (app.authority(request)?, request.url()?);
+    let (authority, database, url) = (app.authority(request)?, app.database(), request.url()?);
     let parameter = |name: &'static str| {
         let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
         value.ok_or_else(|| ErrorAnswer::bad_request(format_args!("{name}: is required")))
@@ -111,14 +116,15 @@ pub async fn challenge(app: &App, request: &Request) -> Result<Response, ApiErro
     let others = url.query_pairs().filter(|(name, _)| name == "other").map(|(_, value)| value.into_owned());
     let address = auth::owner_among(app, &address, &others.collect::<Vec<_>>()).await?.to_string();
     let (challenges, random) = (app.challenges()?, edge::random()?);
-    respond::private(&approve::challenge(&authority, &challenges, &sealed, &address, random, app.now_ms).await?)
+    let server = server(app, &authority, &database);
+    respond::private(&server.challenge(&challenges, &sealed, &address, random).await?)
 }
 
 /// The owner's answer.
 pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::SignIn, &request).await?;
     app.ample_room().await?;
-    let authority = app.authority(&request)?;
+    let (authority, database) = (app.authority(&request)?, app.database());
     // Simple requests of other pages' forms have neither this origin nor this type.
     if request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {
         return Err(ErrorAnswer::forbidden("only the consent page itself may send an answer").into());
@@ -128,7 +134,8 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
     }
     let answer = body::read(&mut request, MAX_APPROVAL_BYTES).await?;
     let (challenges, demo) = (app.challenges()?, app.has_demo_wallet());
-    let approval = approve::check(&authority, &challenges, &WebCrypto, demo, &answer, app.now_ms).await?;
+    let server = server(app, &authority, &database);
+    let approval = server.check(&challenges, &WebCrypto, demo, &answer).await?;
     let keys = app.keys()?;
     let key_version = match approval.approver {
         Approver::Demo => DEMO_KEY_VERSION,
@@ -136,8 +143,8 @@ pub async fn approve(app: &App, mut request: Request) -> Result<Response, ApiErr
     };
     let address = keys.wallet(key_version, &approval.approver.owner())?.enterprise_address();
     let wallet = NewWallet { address, key_version };
-    let (database, network, random) = (app.database(), edge::client::client(&request)?, edge::random()?);
-    respond::private(&approve::grant(&database, &authority, &approval, &wallet, &network, random, app.now_ms).await?)
+    let (network, random) = (edge::client::client(&request)?, edge::random()?);
+    respond::private(&server.grant(&approval, &wallet, &network, random).await?)
 }
 
 fn has_type(request: &Request, expected: &str) -> Result<bool, ApiError> {
@@ -158,18 +165,17 @@ async fn form(request: &mut Request) -> Result<String, ApiError> {
 /// RFC 7009: the client ends its sign-in.
 pub async fn revoke_token(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Token, &request).await?;
-    let authority = app.authority(&request)?;
-    revoke::revoke(&app.database(), &authority, &form(&mut request).await?, app.now_ms).await?;
+    let (authority, database) = (app.authority(&request)?, app.database());
+    server(app, &authority, &database).revoke_token(&form(&mut request).await?).await?;
     Ok(answer::private_json("{}".to_owned()))
 }
 
 pub async fn token(app: &App, mut request: Request) -> Result<Response, ApiError> {
     app.limit_client(Counted::Token, &request).await?;
-    let authority = app.authority(&request)?;
+    let (authority, database) = (app.authority(&request)?, app.database());
     let authorization = request.headers().get("authorization")?;
     let asked = TokenRequest::parse(&form(&mut request).await?, authorization.as_deref(), &authority)?;
-    let database = app.database();
-    let tokens = exchange::exchange(&database, &FetchedDocuments, &WebCrypto, &authority, &asked, app.now_ms).await?;
+    let tokens = server(app, &authority, &database).exchange(&asked).await?;
     Ok(respond::private(&tokens)?.with_header("pragma", "no-cache"))
 }
 

@@ -15,44 +15,27 @@ const BYTES: usize = 5 << 20;
 
 /// Where this worker keeps contents.
 pub struct ContentStore {
-    kept: Kept,
+    /// Its table `contents`, where no bucket is bound.
+    database: D1,
+    /// By hash, with R2 checking the hash of what arrives.
+    bucket: Option<Bucket>,
+    usage: Usage,
     /// Whose share of the isolate's memory is held while one is read.
     client: String,
-}
-
-enum Kept {
-    /// In the table `contents`.
-    Table(D1),
-    /// In the bucket, by hash, with R2 checking the hash of what arrives.
-    Bucket(Bucket, Usage),
 }
 
 impl ContentStore {
     /// The bucket, if it is bound; otherwise this database. This client asks.
     #[must_use]
     pub fn bound(env: &Env, database: D1, usage: Usage, client: String) -> Self {
-        let kept = match env.bucket(BINDING) {
-            Ok(bucket) => Kept::Bucket(bucket, usage),
-            Err(_) => Kept::Table(database),
-        };
-        Self { kept, client }
+        Self { database, bucket: env.bucket(BINDING).ok(), usage, client }
     }
 
-    async fn read(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        match &self.kept {
-            Kept::Table(database) => InDatabase(database).get(hash).await,
-            Kept::Bucket(bucket, usage) => {
-                if !usage.call() {
-                    return Err(no_calls_left());
-                }
-                let Some(object) = bucket.get(hash.to_string()).execute().await.map_err(failed)? else {
-                    return Ok(None);
-                };
-                match object.body() {
-                    Some(body) => body.text().await.map(Some).map_err(failed),
-                    None => Ok(None),
-                }
-            }
+    /// The bucket, if there is one, for one outside call.
+    fn bucket(&self) -> Result<Option<&Bucket>, ContentsError> {
+        match &self.bucket {
+            Some(_) if !self.usage.call() => Err(failed("no outside calls are left")),
+            bucket => Ok(bucket.as_ref()),
         }
     }
 }
@@ -61,34 +44,25 @@ fn failed(error: impl std::fmt::Display) -> ContentsError {
     ContentsError::Store(error.to_string())
 }
 
-fn no_calls_left() -> ContentsError {
-    ContentsError::Store("no outside calls are left".into())
-}
-
 impl Contents for ContentStore {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
-        match &self.kept {
-            Kept::Table(database) => InDatabase(database).put(hash, text).await,
-            Kept::Bucket(bucket, usage) => {
-                if !usage.call() {
-                    return Err(no_calls_left());
-                }
-                let put = bucket.put(hash.to_string(), text.to_owned()).sha256(hash.as_bytes().to_vec());
-                put.execute().await.map(drop).map_err(failed)
-            }
-        }
+        let Some(bucket) = self.bucket()? else { return InDatabase(&self.database).put(hash, text).await };
+        let put = bucket.put(hash.to_string(), text.to_owned()).sha256(hash.as_bytes().to_vec());
+        put.execute().await.map(drop).map_err(failed)
     }
 
     fn reading(&self, hash: &ContentHash) -> Option<Statement> {
-        match &self.kept {
-            Kept::Table(database) => InDatabase(database).reading(hash),
-            Kept::Bucket(..) => None,
-        }
+        if self.bucket.is_some() { None } else { InDatabase(&self.database).reading(hash) }
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
         let permit = Permit::hold(&self.client, BYTES).await;
         let _permit = permit.ok_or_else(|| failed("too many contents are read at once"))?;
-        self.read(hash).await
+        let Some(bucket) = self.bucket()? else { return InDatabase(&self.database).get(hash).await };
+        let object = bucket.get(hash.to_string()).execute().await.map_err(failed)?;
+        match object.as_ref().and_then(|object| object.body()) {
+            Some(body) => body.text().await.map(Some).map_err(failed),
+            None => Ok(None),
+        }
     }
 }

@@ -57,9 +57,10 @@ fn master(lookup: &Lookup<'_>, version: u32) -> Result<Master, SettingError> {
 }
 
 fn current(lookup: &Lookup<'_>) -> Result<u32, SettingError> {
-    let Some(text) = lookup(KEY_VERSION) else { return Ok(FIRST_VERSION) };
-    let version = text.trim().parse().ok().filter(|version| (FIRST_VERSION..=LAST_VERSION).contains(version));
-    version.ok_or(SettingError { name: KEY_VERSION.into(), problem: "must be a whole number from 1 to 32" })
+    let (first, last) = (FIRST_VERSION.into(), LAST_VERSION.into());
+    let problem = "must be a whole number from 1 to 32";
+    let version = settings::whole_number(lookup, KEY_VERSION, first, first..=last, problem)?;
+    Ok(u32::try_from(version).unwrap_or(LAST_VERSION))
 }
 
 impl KeyStore {

@@ -23,17 +23,14 @@ const MAX_NOTE: usize = 500;
 
 thread_local! {
     /// What tells this isolate from others, made once, and how many lines it began.
-    static ISOLATE: RefCell<Option<String>> = const { RefCell::new(None) };
+    static ISOLATE: String = crate::random::<4>().map(hex::encode).unwrap_or_default();
     static BEGUN: Cell<u32> = const { Cell::new(0) };
 }
 
 fn next_id() -> String {
     let begun = BEGUN.get().wrapping_add(1);
     BEGUN.set(begun);
-    ISOLATE.with_borrow_mut(|isolate| {
-        let isolate = isolate.get_or_insert_with(|| crate::random::<4>().map(hex::encode).unwrap_or_default());
-        format!("{isolate}-{begun:06x}")
-    })
+    ISOLATE.with(|isolate| format!("{isolate}-{begun:06x}"))
 }
 
 /// A line about what failed where no request or tick is known.

@@ -52,33 +52,19 @@ impl Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RpcCode {
     /// Not JSON.
-    ParseError,
+    ParseError = -32_700,
     /// Not a message.
-    InvalidRequest,
+    InvalidRequest = -32_600,
     /// Not a method that we have.
-    MethodNotFound,
+    MethodNotFound = -32_601,
     /// Parameters of another shape.
-    InvalidParams,
+    InvalidParams = -32_602,
     /// Ours to repair.
-    InternalError,
+    InternalError = -32_603,
     /// Headers and body disagree.
-    HeaderMismatch,
+    HeaderMismatch = -32_020,
     /// A revision that we do not speak.
-    UnsupportedProtocolVersion,
-}
-
-impl RpcCode {
-    const fn number(self) -> i32 {
-        match self {
-            Self::ParseError => -32_700,
-            Self::InvalidRequest => -32_600,
-            Self::MethodNotFound => -32_601,
-            Self::InvalidParams => -32_602,
-            Self::InternalError => -32_603,
-            Self::HeaderMismatch => -32_020,
-            Self::UnsupportedProtocolVersion => -32_022,
-        }
-    }
+    UnsupportedProtocolVersion = -32_022,
 }
 
 /// A refusal in JSON-RPC's form, and the HTTP status that goes with it.
@@ -117,7 +103,7 @@ impl RpcError {
     /// The answer's body. `id` is left out where the request's could not be read.
     #[must_use]
     pub fn body(&self, id: Option<&Value>) -> String {
-        let error = [("code", json!(self.code.number())), ("message", json!(self.message))];
+        let error = [("code", json!(self.code as i32)), ("message", json!(self.message))];
         let error: Value = error.into_iter().chain(self.data.clone().map(|data| ("data", data))).collect();
         match id {
             Some(id) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),

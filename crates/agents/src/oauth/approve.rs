@@ -30,7 +30,7 @@ use market::{
 use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{
-    Authority, GrantId, Scope, TokenKind,
+    GrantId, Scope, Server, TokenKind,
     authorize::{ConsentRequest, RequestExpired},
     token::Claims,
 };
@@ -84,24 +84,6 @@ pub enum ApprovalError {
     Challenges(#[from] ChallengesError),
 }
 
-/// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
-///
-/// # Errors
-/// The request is over, the address is not one of preprod, or the challenge cannot be kept.
-pub async fn challenge(
-    authority: &Authority,
-    challenges: &impl Challenges,
-    sealed: &str,
-    address: &str,
-    random: [u8; 32],
-    now_ms: u64,
-) -> Result<ConnectChallenge, ApprovalError> {
-    let request = ConsentRequest::open(sealed, authority, now_ms)?;
-    let (owner, purpose) = (Address::parse_cip30(address)?, Purpose::Connect(request.id));
-    let Challenge { owner, digest, nonce, .. } = challenge::give(challenges, purpose, owner, random, now_ms).await?;
-    Ok(ConnectChallenge { owner, digest, nonce })
-}
-
 /// Who approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approver {
@@ -141,46 +123,102 @@ pub struct Approval {
     pub keeps_limits: bool,
 }
 
-/// Checks everything of an answer that needs no database: the challenge is of this request, and the grant uses the
-/// request up. `has_demo`: whether there is a demo wallet.
-///
-/// # Errors
-/// What keeps the answer from counting.
-pub async fn check(
-    authority: &Authority,
-    challenges: &impl Challenges,
-    port: &impl VerifyEd25519,
-    has_demo: bool,
-    answer: &api_types::Approval,
-    now_ms: u64,
-) -> Result<Approval, ApprovalError> {
-    let invalid = |text: &dyn fmt::Display| ApprovalError::Invalid(text.to_string());
-    let request = ConsentRequest::open(&answer.request, authority, now_ms)?;
-    let (per_payment, daily) = (answer.max_per_payment_ada, answer.daily_budget_ada);
-    for (name, ada, max) in
-        [("maxPerPaymentAda", per_payment, MAX_PER_PAYMENT_ADA), ("dailyBudgetAda", daily, MAX_DAILY_BUDGET_ADA)]
-    {
-        if !(1..=max).contains(&ada) {
-            return Err(invalid(&format_args!("{name}: must be a whole number from 1 to {max}")));
-        }
+impl<D: Database, W, J> Server<'_, D, W, J> {
+    /// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
+    ///
+    /// # Errors
+    /// The request is over, the address is not one of preprod, or the challenge cannot be kept.
+    pub async fn challenge(
+        &self,
+        challenges: &impl Challenges,
+        sealed: &str,
+        address: &str,
+        random: [u8; 32],
+    ) -> Result<ConnectChallenge, ApprovalError> {
+        let request = ConsentRequest::open(sealed, self.authority, self.now_ms)?;
+        let (owner, purpose) = (Address::parse_cip30(address)?, Purpose::Connect(request.id));
+        let Challenge { owner, digest, nonce, .. } =
+            challenge::give(challenges, purpose, owner, random, self.now_ms).await?;
+        Ok(ConnectChallenge { owner, digest, nonce })
     }
-    let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
-    let approver = match answer.mode {
-        ApprovalMode::Demo if has_demo => Approver::Demo,
-        ApprovalMode::Demo => return Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
-        ApprovalMode::Wallet => Approver::Wallet(signer(answer, &request, challenges, port, now_ms).await?),
-    };
-    Ok(Approval {
-        // Never more than was asked.
-        scope: answer.scope.unwrap_or(request.scope).max(request.scope),
-        request,
-        approver,
-        // A daily budget below the limit per purchase bounds it.
-        max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
-        daily_budget: Lovelace::from_ada(daily),
-        ask_above,
-        keeps_limits: answer.keep_limits.unwrap_or_default(),
-    })
+
+    /// Checks everything of an answer that needs no database: the challenge is of this request, and the grant uses the
+    /// request up. `has_demo`: whether there is a demo wallet.
+    ///
+    /// # Errors
+    /// What keeps the answer from counting.
+    pub async fn check(
+        &self,
+        challenges: &impl Challenges,
+        port: &impl VerifyEd25519,
+        has_demo: bool,
+        answer: &api_types::Approval,
+    ) -> Result<Approval, ApprovalError> {
+        let invalid = |text: &dyn fmt::Display| ApprovalError::Invalid(text.to_string());
+        let request = ConsentRequest::open(&answer.request, self.authority, self.now_ms)?;
+        let (per_payment, daily) = (answer.max_per_payment_ada, answer.daily_budget_ada);
+        for (name, ada, max) in
+            [("maxPerPaymentAda", per_payment, MAX_PER_PAYMENT_ADA), ("dailyBudgetAda", daily, MAX_DAILY_BUDGET_ADA)]
+        {
+            if !(1..=max).contains(&ada) {
+                return Err(invalid(&format_args!("{name}: must be a whole number from 1 to {max}")));
+            }
+        }
+        let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
+        let approver = match answer.mode {
+            ApprovalMode::Demo if has_demo => Approver::Demo,
+            ApprovalMode::Demo => return Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
+            ApprovalMode::Wallet => Approver::Wallet(signer(answer, &request, challenges, port, self.now_ms).await?),
+        };
+        Ok(Approval {
+            // Never more than was asked.
+            scope: answer.scope.unwrap_or(request.scope).max(request.scope),
+            request,
+            approver,
+            // A daily budget below the limit per purchase bounds it.
+            max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
+            daily_budget: Lovelace::from_ada(daily),
+            ask_above,
+            keeps_limits: answer.keep_limits.unwrap_or_default(),
+        })
+    }
+
+    /// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
+    /// owner's, or the demo wallet; `network` is whose share of the day it takes.
+    ///
+    /// # Errors
+    /// [`ApprovalError::Expired`] where the request was approved before, [`ApprovalError::NoMoreToday`].
+    pub async fn grant(
+        &self,
+        approval: &Approval,
+        wallet: &NewWallet,
+        network: &str,
+        random: [u8; 16],
+    ) -> Result<Connected, ApprovalError> {
+        let id = GrantId::new(random);
+        let owner = approval.approver.owner();
+        let [network, own] = [network, &owner].map(|whose| network::daily_digest(whose, self.now_ms));
+        let writing = Writing { approval, owner, network, own, now_ms: self.now_ms };
+        let statements = vec![
+            clear(self.now_ms),
+            writing.count(),
+            writing.account(wallet),
+            writing.grant(&id),
+            writing.is_granted(),
+            writing.wallet(),
+        ];
+        let [_, _, _, granted, known, account] = exactly(self.db.batch(statements).await?)?;
+        if granted.first().is_none() {
+            let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
+            let full = known.first().is_none();
+            return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
+        }
+        let agent_address = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
+        let claims = Claims { grant: id, generation: 0, expires_at_ms: self.now_ms.saturating_add(CODE_MS) };
+        let code = claims.token(TokenKind::Code, self.authority);
+        let redirect = approval.request.granted(self.authority, &code);
+        Ok(Connected { redirect, agent_address, owner: writing.owner })
+    }
 }
 
 async fn signer(
@@ -202,45 +240,6 @@ async fn signer(
     let unverified = message.check(&owner, challenge.digest.as_bytes())?;
     unverified.verify(port).await.map_err(Cip8Error::from)?;
     Ok(owner)
-}
-
-/// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
-/// owner's, or the demo wallet; `network` is whose share of the day it takes.
-///
-/// # Errors
-/// [`ApprovalError::Expired`] where the request was approved before, [`ApprovalError::NoMoreToday`].
-pub async fn grant(
-    db: &impl Database,
-    authority: &Authority,
-    approval: &Approval,
-    wallet: &NewWallet,
-    network: &str,
-    random: [u8; 16],
-    now_ms: u64,
-) -> Result<Connected, ApprovalError> {
-    let id = GrantId::new(random);
-    let owner = approval.approver.owner();
-    let [network, own] = [network, &owner].map(|whose| network::daily_digest(whose, now_ms));
-    let writing = Writing { approval, owner, network, own, now_ms };
-    let statements = vec![
-        clear(now_ms),
-        writing.count(),
-        writing.account(wallet),
-        writing.grant(&id),
-        writing.is_granted(),
-        writing.wallet(),
-    ];
-    let [_, _, _, granted, known, account] = exactly(db.batch(statements).await?)?;
-    if granted.first().is_none() {
-        let wait_s = DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000);
-        let full = known.first().is_none();
-        return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
-    }
-    let agent_address = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
-    let claims = Claims { grant: id, generation: 0, expires_at_ms: now_ms.saturating_add(CODE_MS) };
-    let code = claims.token(TokenKind::Code, authority.secrets(), authority.issuer());
-    let redirect = approval.request.granted(authority, &code);
-    Ok(Connected { redirect, agent_address, owner: writing.owner })
 }
 
 /// The statement that deletes grants whose codes were never redeemed.

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use sql::{Database, exactly, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError,
+    Authority, ErrorCode, OAuthError, Server,
     client::{Client, KeySource},
-    document::{self, DocumentUrl, Documents},
+    document::{DocumentUrl, Documents},
     token::GrantId,
 };
 
@@ -71,27 +71,12 @@ struct Header {
 struct AssertionClaims {
     iss: String,
     sub: String,
-    aud: Audience,
+    /// A text, or a list of them.
+    aud: Value,
     exp: u64,
     nbf: Option<u64>,
     iat: Option<u64>,
     jti: String,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Audience {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Audience {
-    fn contains(&self, ours: &str) -> bool {
-        match self {
-            Self::One(one) => one == ours,
-            Self::Several(several) => several.iter().any(|one| one == ours),
-        }
-    }
 }
 
 /// An assertion taken apart. Nothing of it is proven.
@@ -132,7 +117,9 @@ impl AssertionClaims {
         if self.iss != client_id || self.sub != client_id {
             return Err(refused("iss and sub must be the client_id"));
         }
-        if !self.aud.contains(authority.issuer()) && !self.aud.contains(&authority.token_endpoint()) {
+        let ours = [authority.issuer(), &authority.token_endpoint()];
+        let named = self.aud.as_array().map_or(std::slice::from_ref(&self.aud), Vec::as_slice);
+        if !named.iter().any(|one| ours.contains(&one.as_str().unwrap_or_default())) {
             return Err(refused("aud must be the issuer or the token endpoint"));
         }
         if self.exp.saturating_add(LEEWAY_S) <= now_s {
@@ -200,57 +187,45 @@ pub(super) struct Verified {
     end_ms: u64,
 }
 
-/// That the assertion was made by this client, for us, now.
-///
-/// # Errors
-/// `invalid_client`.
-pub(super) async fn verify(
-    db: &impl Database,
-    documents: &impl Documents,
-    port: &impl VerifyJws,
-    authority: &Authority,
-    client: &Client,
-    assertion: &str,
-    now_ms: u64,
-) -> Result<Verified, OAuthError> {
-    let parsed = parse(assertion)?;
-    parsed.claims.check(&client.id, authority, now_ms / 1_000)?;
-    let keys = match &client.metadata.keys {
-        None => return Err(refused("this client registered no keys")),
-        Some(KeySource::Jwks(jwks)) => candidates(jwks, &parsed.header),
-        Some(KeySource::JwksUri(url)) => published_keys(db, documents, url, &parsed.header, now_ms).await?,
-    };
-    let mut verified = false;
-    for key in &keys {
-        verified = verified || port.verify(key, parsed.signed.as_bytes(), &parsed.signature).await;
-    }
-    if !verified {
-        return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
-    }
-    let digest = ContentHash::of(format!("{}\n{}", client.id, parsed.claims.jti).as_bytes()).to_string();
-    let end_ms = parsed.claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-    Ok(Verified { client_id: client.id.clone(), digest, end_ms })
-}
-
-async fn published_keys(
-    db: &impl Database,
-    documents: &impl Documents,
-    url: &DocumentUrl,
-    header: &Header,
-    now_ms: u64,
-) -> Result<Vec<PublicJwk>, OAuthError> {
-    // Never the last good copy: a key that its client withdrew is no key.
-    if let Some(stored) = document::stored(db, url).await?.filter(|stored| stored.fresh_until_ms > now_ms) {
-        let keys = candidates(&stored.body, header);
-        let recent = stored.fetched_at_ms.saturating_add(REFETCH_AFTER_MS) > now_ms;
-        if !keys.is_empty() || recent {
-            return Ok(keys);
+impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
+    /// That the assertion was made by this client, for us, now.
+    ///
+    /// # Errors
+    /// `invalid_client`.
+    pub(super) async fn verify_assertion(&self, client: &Client, assertion: &str) -> Result<Verified, OAuthError> {
+        let parsed = parse(assertion)?;
+        parsed.claims.check(&client.id, self.authority, self.now_ms / 1_000)?;
+        let keys = match &client.metadata.keys {
+            None => return Err(refused("this client registered no keys")),
+            Some(KeySource::Jwks(jwks)) => candidates(jwks, &parsed.header),
+            Some(KeySource::JwksUri(url)) => self.published_keys(url, &parsed.header).await?,
+        };
+        let mut verified = false;
+        for key in &keys {
+            verified = verified || self.jws.verify(key, parsed.signed.as_bytes(), &parsed.signature).await;
         }
+        if !verified {
+            return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
+        }
+        let digest = ContentHash::of(format!("{}\n{}", client.id, parsed.claims.jti).as_bytes()).to_string();
+        let end_ms = parsed.claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
+        Ok(Verified { client_id: client.id.clone(), digest, end_ms })
     }
-    let (body, fresh_ms) = document::fetch(documents, url).await?;
-    // Kept even without the key that is looked for, so that odd key ids do not make us fetch at every request.
-    document::keep(db, url, (&body, fresh_ms), now_ms).await?;
-    Ok(candidates(&body, header))
+
+    async fn published_keys(&self, url: &DocumentUrl, header: &Header) -> Result<Vec<PublicJwk>, OAuthError> {
+        // Never the last good copy: a key that its client withdrew is no key.
+        if let Some(stored) = self.stored_document(url).await?.filter(|stored| stored.fresh_until_ms > self.now_ms) {
+            let keys = candidates(&stored.body, header);
+            let recent = stored.fetched_at_ms.saturating_add(REFETCH_AFTER_MS) > self.now_ms;
+            if !keys.is_empty() || recent {
+                return Ok(keys);
+            }
+        }
+        let (body, fresh_ms) = self.fetch_document(url).await?;
+        // Kept even without the key that is looked for, so that odd key ids do not make us fetch at every request.
+        self.keep_document(url, (&body, fresh_ms)).await?;
+        Ok(candidates(&body, header))
+    }
 }
 
 impl Verified {

@@ -11,11 +11,8 @@ use serde::{Deserialize, Serialize};
 use sql::Database;
 
 use super::{
-    Authority, ErrorCode, OAuthError, RedirectUri, Scope,
-    client::{self, MAX_CLIENT_ID},
-    document::Documents,
-    form::Form,
-    redirect::MAX_REDIRECT_URI,
+    Authority, ErrorCode, OAuthError, RedirectUri, Scope, Server, client::MAX_CLIENT_ID, document::Documents,
+    form::Form, redirect::MAX_REDIRECT_URI,
 };
 
 /// How long an owner may take to decide, in ms.
@@ -71,49 +68,44 @@ impl From<OAuthError> for AuthorizeRefusal {
     }
 }
 
-/// Reads an authorization request's query and looks its client up.
-///
-/// # Errors
-/// The first rule that it breaks. What comes after client and redirect URI carries a way back to the client.
-pub async fn request(
-    db: &impl Database,
-    documents: &impl Documents,
-    authority: &Authority,
-    query: &str,
-    random: [u8; 16],
-    now_ms: u64,
-) -> Result<ConsentRequest, AuthorizeRefusal> {
-    let form = Form::parse(query)?;
-    let client_id = form.required("client_id", MAX_CLIENT_ID)?;
-    let client = client::find(db, documents, authority, client_id, now_ms).await?;
-    let presented = form.required("redirect_uri", MAX_REDIRECT_URI)?;
-    let redirect_uri = client
-        .redirect(presented)
-        .ok_or_else(|| OAuthError::invalid_request("redirect_uri is not one that this client registered"))?;
+impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
+    /// Reads an authorization request's query and looks its client up.
+    ///
+    /// # Errors
+    /// The first rule that it breaks. What comes after client and redirect URI carries a way back to the client.
+    pub async fn consent_request(&self, query: &str, random: [u8; 16]) -> Result<ConsentRequest, AuthorizeRefusal> {
+        let form = Form::parse(query)?;
+        let client_id = form.required("client_id", MAX_CLIENT_ID)?;
+        let client = self.client(client_id).await?;
+        let presented = form.required("redirect_uri", MAX_REDIRECT_URI)?;
+        let redirect_uri = client
+            .redirect(presented)
+            .ok_or_else(|| OAuthError::invalid_request("redirect_uri is not one that this client registered"))?;
 
-    let state = form.get("state");
-    let rest = || {
-        let state = form.optional("state", MAX_STATE)?.map(str::to_owned);
-        response_type(&form)?;
-        Ok((state, scope(&form)?, code_challenge(&form)?, resource(&form, authority)?))
-    };
-    let (state, scope, code_challenge, resource) = rest().map_err(|error: OAuthError| {
-        let state = state.filter(|state| state.len() <= MAX_STATE);
-        let back = error_redirect(authority, &redirect_uri, state, error.code);
-        AuthorizeRefusal { error, back: Some(back) }
-    })?;
-    Ok(ConsentRequest {
-        id: hex::encode(random),
-        client_id: client.id,
-        client_name: client.metadata.name,
-        published_at: client.published_at,
-        redirect_uri,
-        state,
-        code_challenge,
-        resource,
-        scope,
-        expires_at_ms: now_ms.saturating_add(CONSENT_MS),
-    })
+        let state = form.get("state");
+        let rest = || {
+            let state = form.optional("state", MAX_STATE)?.map(str::to_owned);
+            response_type(&form)?;
+            Ok((state, scope(&form)?, code_challenge(&form)?, resource(&form, self.authority)?))
+        };
+        let (state, scope, code_challenge, resource) = rest().map_err(|error: OAuthError| {
+            let state = state.filter(|state| state.len() <= MAX_STATE);
+            let back = error_redirect(self.authority, &redirect_uri, state, error.code);
+            AuthorizeRefusal { error, back: Some(back) }
+        })?;
+        Ok(ConsentRequest {
+            id: hex::encode(random),
+            client_id: client.id,
+            client_name: client.metadata.name,
+            published_at: client.published_at,
+            redirect_uri,
+            state,
+            code_challenge,
+            resource,
+            scope,
+            expires_at_ms: self.now_ms.saturating_add(CONSENT_MS),
+        })
+    }
 }
 
 fn response_type(form: &Form) -> Result<(), OAuthError> {

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use sql::{Database, exactly, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError, RedirectUri, Scope,
+    ErrorCode, OAuthError, RedirectUri, Scope, Server,
     document::{self, DocumentUrl, Documents},
 };
 
@@ -217,83 +217,73 @@ const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
 /// and a registration needs no signature.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
-/// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
-/// an equal client was registered recently.
-///
-/// # Errors
-/// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
-pub async fn register(
-    db: &impl Database,
-    metadata: &ClientMetadata,
-    network: &str,
-    now_ms: u64,
-) -> Result<String, OAuthError> {
-    let (id, text) = (metadata.id(), json!(metadata).to_string());
-    let take = statement!(
-        "INSERT INTO registered_days (day, network, bytes) SELECT ?1, ?2, ?3 \
-         WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4 AND kept_until_ms > ?6) \
-           AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
-         ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes",
-        day(now_ms),
-        network::daily_digest(network, now_ms),
-        u64::try_from(text.len()).unwrap_or(u64::MAX),
-        id.as_str(),
-        MAX_REGISTERED_A_DAY,
-        now_ms.saturating_add(REPLAY_WINDOW_MS),
-    );
-    let keep = statement!(
-        "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \
-         ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
-        id.as_str(),
-        text,
-        now_ms.saturating_add(UNUSED_MS),
-    );
-    let there = statement!("SELECT id FROM oauth_clients WHERE id = ?1", id.as_str());
-    let [_, _, kept] = exactly(db.batch(vec![take, keep, there]).await?)?;
-    if kept.first().is_none() {
-        let text =
-            "your network has registered as much today as one may: register after 00:00 UTC, or from another network";
-        return Err(OAuthError::busy(text, DAY_MS.saturating_sub(now_ms % DAY_MS).div_ceil(1_000)));
-    }
-    Ok(metadata.registered(&id, now_ms).to_string())
-}
-
-/// The client with this id: registered, or published at the URL that the id is.
-///
-/// # Errors
-/// `invalid_client`: there is none, or its document is not acceptable.
-pub async fn find(
-    db: &impl Database,
-    documents: &impl Documents,
-    authority: &Authority,
-    id: &str,
-    now_ms: u64,
-) -> Result<Client, OAuthError> {
-    if !DocumentUrl::looks_like_one(id) {
-        let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
-        let unknown =
-            || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
-        let metadata = db.run(read).await?.first_json()?.ok_or_else(unknown)?;
-        return Ok(Client { id: id.to_owned(), metadata, published_at: None });
-    }
-    let url = DocumentUrl::parse(id)
-        .map_err(|error| OAuthError::invalid_client(format!("a client_id that is a URL {error}")))?;
-    if authority.issuer().strip_prefix("https://") == Some(url.host()) {
-        return Err(OAuthError::invalid_client("no client is published here"));
-    }
-    let client = |metadata| Client { id: id.to_owned(), metadata, published_at: Some(url.host().to_owned()) };
-    let stored = document::stored(db, &url).await?;
-    if let Some(fresh) = stored.as_ref().filter(|stored| stored.fresh_until_ms > now_ms) {
-        return ClientMetadata::from_document(&url, &fresh.body).map(client);
-    }
-    let (body, fresh_ms) = match (document::fetch(documents, &url).await, stored) {
-        (Ok(fetched), _) => fetched,
-        (Err(error), Some(last)) if error.code == ErrorCode::TemporarilyUnavailable => {
-            return ClientMetadata::from_document(&url, &last.body).map(client);
+impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
+    /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
+    /// an equal client was registered recently.
+    ///
+    /// # Errors
+    /// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
+    pub async fn register(&self, metadata: &ClientMetadata, network: &str) -> Result<String, OAuthError> {
+        let (id, text) = (metadata.id(), json!(metadata).to_string());
+        let take = statement!(
+            "INSERT INTO registered_days (day, network, bytes) SELECT ?1, ?2, ?3 \
+             WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4 AND kept_until_ms > ?6) \
+               AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
+             ON CONFLICT (day, network) DO UPDATE SET bytes = bytes + excluded.bytes",
+            day(self.now_ms),
+            network::daily_digest(network, self.now_ms),
+            u64::try_from(text.len()).unwrap_or(u64::MAX),
+            id.as_str(),
+            MAX_REGISTERED_A_DAY,
+            self.now_ms.saturating_add(REPLAY_WINDOW_MS),
+        );
+        let keep = statement!(
+            "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \
+             ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
+            id.as_str(),
+            text,
+            self.now_ms.saturating_add(UNUSED_MS),
+        );
+        let there = statement!("SELECT id FROM oauth_clients WHERE id = ?1", id.as_str());
+        let [_, _, kept] = exactly(self.db.batch(vec![take, keep, there]).await?)?;
+        if kept.first().is_none() {
+            let text = "your network has registered as much today as one may: register after 00:00 UTC, or from another network";
+            return Err(OAuthError::busy(text, DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000)));
         }
-        (Err(error), _) => return Err(error),
-    };
-    let metadata = ClientMetadata::from_document(&url, &body)?;
-    document::keep(db, &url, (&body, fresh_ms), now_ms).await?;
-    Ok(client(metadata))
+        Ok(metadata.registered(&id, self.now_ms).to_string())
+    }
+
+    /// The client with this id: registered, or published at the URL that the id is.
+    ///
+    /// # Errors
+    /// `invalid_client`: there is none, or its document is not acceptable.
+    pub async fn client(&self, id: &str) -> Result<Client, OAuthError> {
+        if !DocumentUrl::looks_like_one(id) {
+            let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
+            let unknown =
+                || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
+            let metadata = self.db.run(read).await?.first_json()?.ok_or_else(unknown)?;
+            return Ok(Client { id: id.to_owned(), metadata, published_at: None });
+        }
+        let url = DocumentUrl::parse(id)
+            .map_err(|error| OAuthError::invalid_client(format!("a client_id that is a URL {error}")))?;
+        if self.authority.issuer().strip_prefix("https://") == Some(url.host()) {
+            return Err(OAuthError::invalid_client("no client is published here"));
+        }
+        let client = |metadata| Client { id: id.to_owned(), metadata, published_at: Some(url.host().to_owned()) };
+        let stored = self.stored_document(&url).await?;
+        if let Some(fresh) = stored.as_ref().filter(|stored| stored.fresh_until_ms > self.now_ms) {
+            return ClientMetadata::from_document(&url, &fresh.body).map(client);
+        }
+        let (body, fresh_ms) = match (self.fetch_document(&url).await, stored) {
+            (Ok(fetched), _) => fetched,
+            (Err(error), Some(last)) if error.code == ErrorCode::TemporarilyUnavailable => {
+                return ClientMetadata::from_document(&url, &last.body).map(client);
+            }
+            (Err(error), _) => return Err(error),
+        };
+        let metadata = ClientMetadata::from_document(&url, &body)?;
+        self.keep_document(&url, (&body, fresh_ms)).await?;
+        Ok(client(metadata))
+    }
 }

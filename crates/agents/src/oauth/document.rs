@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sql::{Database, DatabaseError, statement};
 use url::{Host, Url};
 
-use super::{ErrorCode, OAuthError};
+use super::{ErrorCode, OAuthError, Server};
 
 /// Bytes of a document that are read. The draft suggests 5 kB; documents with many redirect URIs are a little larger.
 pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
@@ -149,48 +149,77 @@ pub(super) struct StoredDocument {
     pub fresh_until_ms: u64,
 }
 
-/// The stored document, fresh or not.
-pub(super) async fn stored(db: &impl Database, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
-    let read = statement!(
-        "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms, 'freshUntilMs', fresh_until_ms) \
-         FROM oauth_documents WHERE url = ?1",
-        url.as_str(),
-    );
-    db.run(read).await?.first_json()
-}
+impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
+    /// The stored document, fresh or not.
+    pub(super) async fn stored_document(&self, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
+        let read = statement!(
+            "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms, 'freshUntilMs', fresh_until_ms) \
+             FROM oauth_documents WHERE url = ?1",
+            url.as_str(),
+        );
+        self.db.run(read).await?.first_json()
+    }
 
-/// Fetches a document, without keeping it: only what turned out to be good is kept.
-///
-/// # Errors
-/// `temporarily_unavailable` for a fault that passes: no answer, a busy server, or a page that a firewall shows to programs.
-/// `invalid_client` where there is no such document, or what is there is none.
-pub(super) async fn fetch(documents: &impl Documents, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
-    let refused = |why: &str| {
-        OAuthError::new(ErrorCode::InvalidClient, format!("the client's document at {url} {why}", url = url.as_str()))
-    };
-    let passing = || {
-        let text =
-            "cannot be fetched just now: connect again in some seconds, or register the client (POST /oauth/register)";
-        OAuthError { code: ErrorCode::TemporarilyUnavailable, ..refused(text) }
-    };
-    let fetched = documents.get(url).await.map_err(|_| passing())?;
-    if matches!(fetched.status, 403 | 408 | 425 | 429 | 500..)
-        || (fetched.status == 200 && is_page(&fetched.content_type))
-    {
-        return Err(passing());
+    /// Fetches a document, without keeping it: only what turned out to be good is kept.
+    ///
+    /// # Errors
+    /// `temporarily_unavailable` for a fault that passes: no answer, a busy server, or a page that a firewall shows to programs.
+    /// `invalid_client` where there is no such document, or what is there is none.
+    pub(super) async fn fetch_document(&self, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
+        let refused = |why: &str| {
+            OAuthError::new(
+                ErrorCode::InvalidClient,
+                format!("the client's document at {url} {why}", url = url.as_str()),
+            )
+        };
+        let passing = || {
+            let text = "cannot be fetched just now: connect again in some seconds, or register the client (POST /oauth/register)";
+            OAuthError { code: ErrorCode::TemporarilyUnavailable, ..refused(text) }
+        };
+        let fetched = self.documents.get(url).await.map_err(|_| passing())?;
+        if matches!(fetched.status, 403 | 408 | 425 | 429 | 500..)
+            || (fetched.status == 200 && is_page(&fetched.content_type))
+        {
+            return Err(passing());
+        }
+        if fetched.status != 200 {
+            return Err(refused("does not answer 200 (redirects are not followed)"));
+        }
+        if !is_json(&fetched.content_type) {
+            return Err(refused("is not application/json"));
+        }
+        if fetched.body.len() > MAX_DOCUMENT_BYTES {
+            return Err(refused("is too large"));
+        }
+        let body = String::from_utf8(fetched.body).map_err(|_| refused("is not UTF-8"))?;
+        let fresh_ms = fetched.max_age_s.unwrap_or_default().saturating_mul(1_000).clamp(MIN_FRESH_MS, MAX_FRESH_MS);
+        Ok((body, fresh_ms))
     }
-    if fetched.status != 200 {
-        return Err(refused("does not answer 200 (redirects are not followed)"));
+
+    /// Keeps a document that was found good, where there are not too many fresh ones.
+    pub(super) async fn keep_document(
+        &self,
+        url: &DocumentUrl,
+        (body, fresh_ms): (&str, u64),
+    ) -> Result<(), DatabaseError> {
+        let make_room = statement!(
+            "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents WHERE fresh_until_ms <= ?1 \
+               ORDER BY fresh_until_ms LIMIT max(0, (SELECT count(*) FROM oauth_documents) + 1 - ?2))",
+            self.now_ms,
+            MAX_KEPT,
+        );
+        let keep = statement!(
+            "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) SELECT ?1, ?2, ?3, ?4 \
+             WHERE (SELECT count(*) FROM oauth_documents WHERE url <> ?1) < ?5 ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
+               fresh_until_ms = excluded.fresh_until_ms",
+            url.as_str(),
+            body,
+            self.now_ms,
+            self.now_ms.saturating_add(fresh_ms),
+            MAX_KEPT,
+        );
+        self.db.batch(vec![make_room, keep]).await.map(|_| ())
     }
-    if !is_json(&fetched.content_type) {
-        return Err(refused("is not application/json"));
-    }
-    if fetched.body.len() > MAX_DOCUMENT_BYTES {
-        return Err(refused("is too large"));
-    }
-    let body = String::from_utf8(fetched.body).map_err(|_| refused("is not UTF-8"))?;
-    let fresh_ms = fetched.max_age_s.unwrap_or_default().saturating_mul(1_000).clamp(MIN_FRESH_MS, MAX_FRESH_MS);
-    Ok((body, fresh_ms))
 }
 
 fn essence(content_type: &str) -> String {
@@ -204,30 +233,4 @@ fn is_page(content_type: &str) -> bool {
 fn is_json(content_type: &str) -> bool {
     let essence = essence(content_type);
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
-}
-
-/// Keeps a document that was found good, where there are not too many fresh ones.
-pub(super) async fn keep(
-    db: &impl Database,
-    url: &DocumentUrl,
-    (body, fresh_ms): (&str, u64),
-    now_ms: u64,
-) -> Result<(), DatabaseError> {
-    let make_room = statement!(
-        "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents WHERE fresh_until_ms <= ?1 \
-           ORDER BY fresh_until_ms LIMIT max(0, (SELECT count(*) FROM oauth_documents) + 1 - ?2))",
-        now_ms,
-        MAX_KEPT,
-    );
-    let keep = statement!(
-        "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) SELECT ?1, ?2, ?3, ?4 \
-         WHERE (SELECT count(*) FROM oauth_documents WHERE url <> ?1) < ?5 ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
-           fresh_until_ms = excluded.fresh_until_ms",
-        url.as_str(),
-        body,
-        now_ms,
-        now_ms.saturating_add(fresh_ms),
-        MAX_KEPT,
-    );
-    db.batch(vec![make_room, keep]).await.map(|_| ())
 }

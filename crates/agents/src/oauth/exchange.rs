@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use sql::{Database, Rows, Statement, exactly, statement};
 
 use super::{
-    Authority, ErrorCode, OAuthError, Scope, TokenKind,
+    Authority, ErrorCode, OAuthError, Scope, Server, TokenKind,
     assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
     authorize,
-    client::{self, MAX_CLIENT_ID},
+    client::MAX_CLIENT_ID,
     document::Documents,
     form::Form,
     redirect::MAX_REDIRECT_URI,
@@ -114,162 +114,141 @@ struct Generation {
 
 const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms, 'scope', scope)";
 
-/// Gives out the tokens that a request is entitled to.
-///
-/// # Errors
-/// `invalid_client`, `invalid_grant`.
-pub async fn exchange(
-    db: &impl Database,
-    documents: &impl Documents,
-    port: &impl VerifyJws,
-    authority: &Authority,
-    request: &TokenRequest,
-    now_ms: u64,
-) -> Result<Tokens, OAuthError> {
-    // First: a client's documents are fetched only for who brings what we made.
-    let (token, kind) = match &request.exchange {
-        Exchange::Code { code, .. } => (code, TokenKind::Code),
-        Exchange::Refresh { token } => (token, TokenKind::Refresh),
-    };
-    let claims = Claims::read(token, kind, authority.secrets(), authority.issuer());
-    let claims = claims.ok_or_else(OAuthError::invalid_grant)?;
-    let client_auth = match authenticate(db, documents, port, authority, request, &claims, now_ms).await {
-        Ok(client_auth) => client_auth,
-        Err(error) => {
-            if kind == TokenKind::Code {
-                db.run(revoke_redeemed(&claims, now_ms)).await?;
+impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
+    /// Gives out the tokens that a request is entitled to.
+    ///
+    /// # Errors
+    /// `invalid_client`, `invalid_grant`.
+    pub async fn exchange(&self, request: &TokenRequest) -> Result<Tokens, OAuthError> {
+        // First: a client's documents are fetched only for who brings what we made.
+        let (token, kind) = match &request.exchange {
+            Exchange::Code { code, .. } => (code, TokenKind::Code),
+            Exchange::Refresh { token } => (token, TokenKind::Refresh),
+        };
+        let claims = Claims::read(token, kind, self.authority);
+        let claims = claims.ok_or_else(OAuthError::invalid_grant)?;
+        let client_auth = match self.authenticate(request, &claims).await {
+            Ok(client_auth) => client_auth,
+            Err(error) => {
+                if kind == TokenKind::Code {
+                    self.db.run(self.revoke_redeemed(&claims)).await?;
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
-    };
-    let rows = match &request.exchange {
-        Exchange::Code { verifier, redirect_uri, .. } => {
-            let proof = (verifier.as_str(), redirect_uri.as_deref());
-            let redeem = redeem(&claims, request, client_auth, proof, authority, now_ms);
-            let [_, redeemed] = exactly(db.batch(vec![revoke_redeemed(&claims, now_ms), redeem]).await?)?;
-            redeemed
-        }
-        Exchange::Refresh { .. } => refresh(db, &claims, request, client_auth, authority, now_ms).await?,
-    };
-    let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
-    Ok(tokens(authority, &claims, &newest, now_ms))
-}
-
-/// How the client proves itself: `private_key_jwt`, or `none` where it has no keys. Who refreshes does so as the code was
-/// redeemed: the row knows how.
-async fn authenticate(
-    db: &impl Database,
-    documents: &impl Documents,
-    port: &impl VerifyJws,
-    authority: &Authority,
-    request: &TokenRequest,
-    claims: &Claims,
-    now_ms: u64,
-) -> Result<&'static str, OAuthError> {
-    let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
-    if request.assertion.is_none() && redeemed {
-        return Ok("none");
+        };
+        let rows = match &request.exchange {
+            Exchange::Code { verifier, redirect_uri, .. } => {
+                let proof = (verifier.as_str(), redirect_uri.as_deref());
+                let redeem = self.redeem(&claims, request, client_auth, proof);
+                let [_, redeemed] = exactly(self.db.batch(vec![self.revoke_redeemed(&claims), redeem]).await?)?;
+                redeemed
+            }
+            Exchange::Refresh { .. } => self.refresh(&claims, request, client_auth).await?,
+        };
+        let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
+        Ok(self.tokens(&claims, &newest))
     }
-    let client = client::find(db, documents, authority, &request.client_id, now_ms).await?;
-    match (&request.assertion, &client.metadata.keys) {
-        (None, None) => Ok("none"),
-        (None, Some(_)) => {
-            Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion"))
+
+    /// How the client proves itself: `private_key_jwt`, or `none` where it has no keys. Who refreshes does so as the code was
+    /// redeemed: the row knows how.
+    async fn authenticate(&self, request: &TokenRequest, claims: &Claims) -> Result<&'static str, OAuthError> {
+        let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
+        if request.assertion.is_none() && redeemed {
+            return Ok("none");
         }
-        (Some(assertion), _) => {
-            let verified = assertion::verify(db, documents, port, authority, &client, assertion, now_ms).await?;
-            let claimed = verified.claim(db, &claims.grant, redeemed).await?;
-            if claimed { Ok("private_key_jwt") } else { Err(OAuthError::invalid_grant()) }
+        let client = self.client(&request.client_id).await?;
+        match (&request.assertion, &client.metadata.keys) {
+            (None, None) => Ok("none"),
+            (None, Some(_)) => {
+                Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion"))
+            }
+            (Some(assertion), _) => {
+                let verified = self.verify_assertion(&client, assertion).await?;
+                let claimed = verified.claim(self.db, &claims.grant, redeemed).await?;
+                if claimed { Ok("private_key_jwt") } else { Err(OAuthError::invalid_grant()) }
+            }
         }
     }
-}
 
-/// A code that comes back after it was redeemed ends its grant, whichever client sends it (RFC 6749 section 4.1.2).
-fn revoke_redeemed(claims: &Claims, now_ms: u64) -> Statement {
-    statement!(
-        "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",
-        claims.grant.to_string(),
-        now_ms,
-    )
-}
+    /// A code that comes back after it was redeemed ends its grant, whichever client sends it (RFC 6749 section 4.1.2).
+    fn revoke_redeemed(&self, claims: &Claims) -> Statement {
+        statement!(
+            "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",
+            claims.grant.to_string(),
+            self.now_ms,
+        )
+    }
 
-fn redeem(
-    claims: &Claims,
-    request: &TokenRequest,
-    client_auth: &str,
-    (verifier, redirect_uri): (&str, Option<&str>),
-    authority: &Authority,
-    now_ms: u64,
-) -> Statement {
-    let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
-    statement!(
-        format!(
-            "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
-             WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
-               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
-        ),
-        claims.grant.to_string(),
-        request.client_id.as_str(),
-        client_auth,
-        challenge,
-        redirect_uri,
-        now_ms,
-        authority.resource(),
-        claims.expires_at_ms,
-    )
-}
+    fn redeem(
+        &self,
+        claims: &Claims,
+        request: &TokenRequest,
+        client_auth: &str,
+        (verifier, redirect_uri): (&str, Option<&str>),
+    ) -> Statement {
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
+        statement!(
+            format!(
+                "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
+                 WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
+                   AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
+            ),
+            claims.grant.to_string(),
+            request.client_id.as_str(),
+            client_auth,
+            challenge,
+            redirect_uri,
+            self.now_ms,
+            self.authority.resource(),
+            claims.expires_at_ms,
+        )
+    }
 
-async fn refresh(
-    db: &impl Database,
-    claims: &Claims,
-    request: &TokenRequest,
-    client_auth: &str,
-    authority: &Authority,
-    now_ms: u64,
-) -> Result<Rows, OAuthError> {
-    let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
-    let grant = claims.grant.to_string();
-    // A client that proved who it is when it redeemed the code has to at every refresh.
-    let rotate = statement!(
-        "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
-         WHERE id = ?1 AND generation = ?2 - 1 AND generation > 0 AND revoked_at_ms IS NULL \
-           AND client_id = ?3 AND client_auth = ?4 AND resource = ?6 AND ?7 > ?5",
-        grant.as_str(),
-        next,
-        request.client_id.as_str(),
-        client_auth,
-        now_ms,
-        authority.resource(),
-        claims.expires_at_ms,
-    );
-    let read = statement!(
-        format!(
-            "SELECT {GENERATION_JSON} FROM oauth_grants WHERE id = ?1 AND generation = ?2 AND revoked_at_ms IS NULL \
-               AND client_id = ?3 AND client_auth = ?4 AND resource = ?5 AND rotated_at_ms > ?6"
-        ),
-        grant.as_str(),
-        next,
-        request.client_id.as_str(),
-        client_auth,
-        authority.resource(),
-        now_ms.saturating_sub(RETRY_MS),
-    );
-    let [_, newest] = exactly(db.batch(vec![rotate, read]).await?)?;
-    Ok(newest)
-}
+    async fn refresh(&self, claims: &Claims, request: &TokenRequest, client_auth: &str) -> Result<Rows, OAuthError> {
+        let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
+        let grant = claims.grant.to_string();
+        // A client that proved who it is when it redeemed the code has to at every refresh.
+        let rotate = statement!(
+            "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
+             WHERE id = ?1 AND generation = ?2 - 1 AND generation > 0 AND revoked_at_ms IS NULL \
+               AND client_id = ?3 AND client_auth = ?4 AND resource = ?6 AND ?7 > ?5",
+            grant.as_str(),
+            next,
+            request.client_id.as_str(),
+            client_auth,
+            self.now_ms,
+            self.authority.resource(),
+            claims.expires_at_ms,
+        );
+        let read = statement!(
+            format!(
+                "SELECT {GENERATION_JSON} FROM oauth_grants WHERE id = ?1 AND generation = ?2 AND revoked_at_ms IS NULL \
+                   AND client_id = ?3 AND client_auth = ?4 AND resource = ?5 AND rotated_at_ms > ?6"
+            ),
+            grant.as_str(),
+            next,
+            request.client_id.as_str(),
+            client_auth,
+            self.authority.resource(),
+            self.now_ms.saturating_sub(RETRY_MS),
+        );
+        let [_, newest] = exactly(self.db.batch(vec![rotate, read]).await?)?;
+        Ok(newest)
+    }
 
-fn tokens(authority: &Authority, claims: &Claims, newest: &Generation, now_ms: u64) -> Tokens {
-    let token = |kind, life_ms: u64| {
-        let expires_at_ms = newest.rotated_at_ms.saturating_add(life_ms);
-        let claims = Claims { grant: claims.grant, generation: newest.generation, expires_at_ms };
-        claims.token(kind, authority.secrets(), authority.issuer())
-    };
-    let expires_at_ms = newest.rotated_at_ms.saturating_add(ACCESS_MS);
-    Tokens {
-        access_token: token(TokenKind::Access, ACCESS_MS),
-        token_type: "Bearer".to_owned(),
-        expires_in: expires_at_ms.saturating_sub(now_ms) / 1_000,
-        refresh_token: token(TokenKind::Refresh, REFRESH_MS),
-        scope: newest.scope,
+    fn tokens(&self, claims: &Claims, newest: &Generation) -> Tokens {
+        let token = |kind, life_ms: u64| {
+            let expires_at_ms = newest.rotated_at_ms.saturating_add(life_ms);
+            let claims = Claims { grant: claims.grant, generation: newest.generation, expires_at_ms };
+            claims.token(kind, self.authority)
+        };
+        let expires_at_ms = newest.rotated_at_ms.saturating_add(ACCESS_MS);
+        Tokens {
+            access_token: token(TokenKind::Access, ACCESS_MS),
+            token_type: "Bearer".to_owned(),
+            expires_in: expires_at_ms.saturating_sub(self.now_ms) / 1_000,
+            refresh_token: token(TokenKind::Refresh, REFRESH_MS),
+            scope: newest.scope,
+        }
     }
 }

@@ -7,7 +7,7 @@ use market::{
 use serde::Deserialize;
 use sql::{Database, DatabaseError, exactly, statement};
 
-use super::{Authority, GrantId, Scope, TokenKind, token::Claims};
+use super::{Scope, Server, TokenKind, token::Claims};
 
 /// A grant's last use is written at most this often, in ms.
 const USED_EVERY_MS: u64 = 60 * 1_000;
@@ -30,50 +30,47 @@ pub struct Caller {
     pub account: Account,
 }
 
-fn claims(authority: &Authority, access_token: &str, now_ms: u64) -> Option<Claims> {
-    let claims = Claims::read(access_token, TokenKind::Access, authority.secrets(), authority.issuer());
-    claims.filter(|claims| claims.expires_at_ms > now_ms)
-}
+impl<D: Database, W, J> Server<'_, D, W, J> {
+    fn claims(&self, access_token: &str) -> Option<Claims> {
+        let claims = Claims::read(access_token, TokenKind::Access, self.authority);
+        claims.filter(|claims| claims.expires_at_ms > self.now_ms)
+    }
 
-/// The grant that an access token names, by the token alone; `None` where this service did not issue it, or it expired.
-#[must_use]
-pub fn named_by(authority: &Authority, access_token: &str, now_ms: u64) -> Option<String> {
-    Some(claims(authority, access_token, now_ms)?.grant.to_string())
-}
+    /// The grant that an access token names, by the token alone; `None` where this service did not issue it, or it expired.
+    #[must_use]
+    pub fn grant_named_by(&self, access_token: &str) -> Option<String> {
+        Some(self.claims(access_token)?.grant.to_string())
+    }
 
-/// Who presents this access token for our resource; `None` for a token that is not ours, over, revoked, or for another
-/// resource.
-///
-/// # Errors
-/// The database cannot be asked.
-pub async fn caller(
-    db: &impl Database,
-    authority: &Authority,
-    access_token: &str,
-    now_ms: u64,
-) -> Result<Option<Caller>, DatabaseError> {
-    let Some(claims) = claims(authority, access_token, now_ms) else { return Ok(None) };
-    let grant = claims.grant.to_string();
-    let read = statement!(
-        "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'scope', g.scope, 'account', json_object('owner', a.owner, \
-           'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
-           'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
-           'askAbove', CAST(a.ask_above AS TEXT), \
-           'authorization', json_object('grant', g.id))) \
-         FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
-         WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
-        grant.as_str(),
-        claims.generation,
-        authority.resource(),
-    );
-    let used = statement!(
-        "UPDATE oauth_grants SET used_at_ms = ?2 WHERE id = ?1 AND used_at_ms <= ?3 AND revoked_at_ms IS NULL",
-        grant.as_str(),
-        now_ms,
-        now_ms.saturating_sub(USED_EVERY_MS),
-    );
-    let [caller, _] = exactly(db.batch(vec![read, used]).await?)?;
-    caller.first_json()
+    /// Who presents this access token for our resource; `None` for a token that is not ours, over, revoked, or for another
+    /// resource.
+    ///
+    /// # Errors
+    /// The database cannot be asked.
+    pub async fn caller(&self, access_token: &str) -> Result<Option<Caller>, DatabaseError> {
+        let Some(claims) = self.claims(access_token) else { return Ok(None) };
+        let grant = claims.grant.to_string();
+        let read = statement!(
+            "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'scope', g.scope, 'account', json_object('owner', a.owner, \
+               'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
+               'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
+               'askAbove', CAST(a.ask_above AS TEXT), \
+               'authorization', json_object('grant', g.id))) \
+             FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
+             WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
+            grant.as_str(),
+            claims.generation,
+            self.authority.resource(),
+        );
+        let used = statement!(
+            "UPDATE oauth_grants SET used_at_ms = ?2 WHERE id = ?1 AND used_at_ms <= ?3 AND revoked_at_ms IS NULL",
+            grant.as_str(),
+            self.now_ms,
+            self.now_ms.saturating_sub(USED_EVERY_MS),
+        );
+        let [caller, _] = exactly(self.db.batch(vec![read, used]).await?)?;
+        caller.first_json()
+    }
 }
 
 /// What a live session's owner approved and did not revoke, newest first, as a JSON array of
@@ -123,10 +120,6 @@ pub async fn revoke(
     now_ms: u64,
 ) -> Result<Revocation, DatabaseError> {
     let owner = statement!(format!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL"), session.hash(), now_ms);
-    let Some(grant) = GrantId::parse(grant) else {
-        let signed_in = db.run(owner).await?.first().is_some();
-        return Ok(if signed_in { Revocation::NotFound } else { Revocation::SignedOut });
-    };
     let revoke = statement!(
         format!(
             "UPDATE oauth_grants SET revoked_at_ms = coalesce(revoked_at_ms, ?2) WHERE id = ?3 AND owner = {SESSION_OWNER} \
@@ -134,7 +127,7 @@ pub async fn revoke(
         ),
         session.hash(),
         now_ms,
-        grant.to_string(),
+        grant,
     );
     let [owner, revoked] = exactly(db.batch(vec![owner, revoke]).await?)?;
     Ok(match (owner.first(), revoked.first()) {

@@ -1,12 +1,12 @@
 //! The authorization server for `/mcp`: OAuth 2.1 with PKCE for public clients and clients with keys.
 //!
 //! ```text
-//!   GET /oauth/authorize   authorize::Request::parse -> client -> ConsentRequest, sealed into the page: nothing is written
-//!   GET /oauth/challenge   approve::challenge: what the owner's wallet signs
-//!   POST /oauth/approve    approve::check, approve::grant: one row in `oauth_grants`, a code
-//!   POST /oauth/token      exchange::TokenRequest::parse -> exchange::exchange: the row's generation moves by one
-//!   POST /oauth/revoke     revoke::revoke: the row ends
-//!   POST /mcp              grant::caller: whose access token this is
+//!   GET /oauth/authorize   Server::consent_request: a ConsentRequest, sealed into the page; nothing is written
+//!   GET /oauth/challenge   Server::challenge: what the owner's wallet signs
+//!   POST /oauth/approve    Server::check, Server::grant: one row in `oauth_grants`, a code
+//!   POST /oauth/token      Server::exchange: the row's generation moves by one
+//!   POST /oauth/revoke     Server::revoke_token: the row ends
+//!   POST /mcp              Server::caller: whose access token this is
 //! ```
 //!
 //! Sources: RFC 6749, 7009, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728, draft-ietf-oauth-client-id-metadata-document-00,
@@ -24,7 +24,7 @@ pub mod grant;
 mod metadata;
 pub mod page;
 mod redirect;
-pub mod revoke;
+mod revoke;
 mod token;
 
 pub use api_types::{ErrorCode, Scope};
@@ -45,6 +45,20 @@ pub struct Authority {
     issuer: String,
     resource: String,
     secrets: Secrets,
+}
+
+/// The authorization server, for one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Server<'a, D, W, J> {
+    /// Who we are.
+    pub authority: &'a Authority,
+    pub db: &'a D,
+    /// Fetches what clients publish.
+    pub documents: &'a W,
+    /// Verifies what clients sign.
+    pub jws: &'a J,
+    /// POSIX ms.
+    pub now_ms: u64,
 }
 
 /// A base address that cannot be an issuer.

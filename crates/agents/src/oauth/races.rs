@@ -67,7 +67,7 @@ fn a_stolen_refresh_token_fails_its_owner_and_ends_by_revocation() {
     // The honest client learns it, and its owner removes the agent.
     assert!(world.refresh(&client, &first.refresh_token).is_err());
     let token = thief.refresh_token.as_str();
-    block_on(super::revoke::revoke(&world.db, &world.authority, &query(&[("token", token)]), world.now())).unwrap();
+    block_on(world.server().revoke_token(&query(&[("token", token)]))).unwrap();
     assert!(world.refresh(&client, token).is_err());
     assert_eq!(live_grants(&world), "0");
 }

@@ -5,29 +5,33 @@
 
 use sql::{Database, statement};
 
-use super::{Authority, OAuthError, TokenKind, form::Form, token::Claims};
+use super::{OAuthError, Server, TokenKind, form::Form, token::Claims};
 
-/// Ends the grant of the token in this form: an access token that is not over, or the newest refresh token.
-///
-/// # Errors
-/// `invalid_request` without a token, `temporarily_unavailable`.
-pub async fn revoke(db: &impl Database, authority: &Authority, body: &str, now_ms: u64) -> Result<(), OAuthError> {
-    let form = Form::parse(body)?;
-    let token = form.required("token", super::exchange::MAX_TOKEN)?;
-    let read = |kind| {
-        let claims = Claims::read(token, kind, authority.secrets(), authority.issuer())?;
-        (claims.expires_at_ms > now_ms).then_some((claims, kind == TokenKind::Refresh))
-    };
-    let Some((claims, newest)) = read(TokenKind::Refresh).or_else(|| read(TokenKind::Access)) else { return Ok(()) };
-    let end = statement!(
-        "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL \
-           AND (generation = ?3 OR NOT ?4) AND (?5 IS NULL OR client_id = ?5)",
-        claims.grant.to_string(),
-        now_ms,
-        claims.generation,
-        newest,
-        form.get("client_id"),
-    );
-    db.run(end).await?;
-    Ok(())
+impl<D: Database, W, J> Server<'_, D, W, J> {
+    /// Ends the grant of the token in this form: an access token that is not over, or the newest refresh token.
+    ///
+    /// # Errors
+    /// `invalid_request` without a token, `temporarily_unavailable`.
+    pub async fn revoke_token(&self, body: &str) -> Result<(), OAuthError> {
+        let form = Form::parse(body)?;
+        let token = form.required("token", super::exchange::MAX_TOKEN)?;
+        let read = |kind| {
+            let claims = Claims::read(token, kind, self.authority)?;
+            (claims.expires_at_ms > self.now_ms).then_some((claims, kind == TokenKind::Refresh))
+        };
+        let Some((claims, newest)) = read(TokenKind::Refresh).or_else(|| read(TokenKind::Access)) else {
+            return Ok(());
+        };
+        let end = statement!(
+            "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL \
+               AND (generation = ?3 OR NOT ?4) AND (?5 IS NULL OR client_id = ?5)",
+            claims.grant.to_string(),
+            self.now_ms,
+            claims.generation,
+            newest,
+            form.get("client_id"),
+        );
+        self.db.run(end).await?;
+        Ok(())
+    }
 }

@@ -21,14 +21,14 @@ use sql::sqlite::Sqlite;
 use url::{Url, form_urlencoded::Serializer};
 
 use super::{
-    Authority, OAuthError, Secrets,
-    approve::{self, Approval, ApprovalError},
+    Authority, OAuthError, Secrets, Server,
+    approve::{Approval, ApprovalError},
     assertion::{PublicJwk, VerifyJws},
-    authorize::{self, AuthorizeRefusal, ConsentRequest},
-    client::{self, ClientMetadata},
+    authorize::{AuthorizeRefusal, ConsentRequest},
+    client::ClientMetadata,
     document::{DocumentUrl, Documents, FetchError, Fetched},
-    exchange::{self, TokenRequest},
-    grant::{self, Caller},
+    exchange::TokenRequest,
+    grant::Caller,
 };
 
 pub(super) const BASE: &str = "https://surety.example.com";
@@ -173,6 +173,15 @@ impl World {
         *self.now.borrow()
     }
 
+    pub fn server(&self) -> Server<'_, Sqlite, Web, Ring> {
+        self.server_of(&self.authority)
+    }
+
+    /// On the same database, under another name or with another secret.
+    pub fn server_of<'a>(&'a self, authority: &'a Authority) -> Server<'a, Sqlite, Web, Ring> {
+        Server { authority, db: &self.db, documents: &self.web, jws: &Ring, now_ms: self.now() }
+    }
+
     pub fn wait(&self, ms: u64) {
         *self.now.borrow_mut() += ms;
     }
@@ -190,12 +199,12 @@ impl World {
 
     pub fn register_body(&self, body: &Value) -> Result<Value, OAuthError> {
         let metadata = ClientMetadata::from_registration(body.to_string().as_bytes())?;
-        let answer = block_on(client::register(&self.db, &metadata, "203.0.113.7", self.now()))?;
+        let answer = block_on(self.server().register(&metadata, "203.0.113.7"))?;
         Ok(serde_json::from_str(&answer).unwrap())
     }
 
     pub fn authorize(&self, query: &str) -> Result<ConsentRequest, AuthorizeRefusal> {
-        block_on(authorize::request(&self.db, &self.web, &self.authority, query, self.random(), self.now()))
+        block_on(self.server().consent_request(query, self.random()))
     }
 
     /// A consent request of a client that does everything right.
@@ -205,7 +214,7 @@ impl World {
 
     pub fn check(&self, body: &Value) -> Result<Approval, ApprovalError> {
         let answer = serde_json::from_value(body.clone()).map_err(|error| ApprovalError::Invalid(error.to_string()))?;
-        block_on(approve::check(&self.authority, &self.challenges, &Native, true, &answer, self.now()))
+        block_on(self.server().check(&self.challenges, &Native, true, &answer))
     }
 
     pub fn grant(&self, approval: &Approval) -> Result<Connected, ApprovalError> {
@@ -216,8 +225,7 @@ impl World {
     pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<Connected, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
-        let (db, authority, random) = (&self.db, &self.authority, self.random());
-        block_on(approve::grant(db, authority, approval, &wallet, network, random, self.now()))
+        block_on(self.server().grant(approval, &wallet, network, self.random()))
     }
 
     /// The code of a sign-in in which every step is right.
@@ -239,7 +247,7 @@ impl World {
     /// A challenge for this request, as the page asks for it.
     pub fn challenge(&self, sealed: &str, address: &str) -> Result<ConnectChallenge, ApprovalError> {
         let random = Sha256::digest(self.random()).into();
-        block_on(approve::challenge(&self.authority, &self.challenges, sealed, address, random, self.now()))
+        block_on(self.server().challenge(&self.challenges, sealed, address, random))
     }
 
     /// The challenge for a request, signed by the wallet of this seed.
@@ -256,7 +264,7 @@ impl World {
 
     pub fn token_at(&self, authority: &Authority, form: &[(&str, &str)]) -> Result<Tokens, OAuthError> {
         let request = TokenRequest::parse(&query(form), None, authority)?;
-        block_on(exchange::exchange(&self.db, &self.web, &Ring, authority, &request, self.now()))
+        block_on(self.server_of(authority).exchange(&request))
     }
 
     pub fn redeem(&self, client: &str, code: &str) -> Result<Tokens, OAuthError> {
@@ -274,7 +282,7 @@ impl World {
     }
 
     pub fn caller(&self, access_token: &str) -> Option<Caller> {
-        block_on(grant::caller(&self.db, &self.authority, access_token, self.now())).unwrap()
+        block_on(self.server().caller(access_token)).unwrap()
     }
 }
 

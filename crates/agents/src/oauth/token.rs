@@ -14,6 +14,8 @@ use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::Authority;
+
 /// Fewest bytes of the secret: as much as the MAC can be worth.
 pub const MIN_SECRET_BYTES: usize = 32;
 /// Separates this key from any other derived from the same secret, and this layout from later ones.
@@ -86,14 +88,6 @@ impl GrantId {
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
-
-    /// From its text.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; 16];
-        let lower = !text.bytes().any(|b| b.is_ascii_uppercase());
-        (lower && hex::decode_to_slice(text, &mut bytes).is_ok()).then_some(Self(bytes))
-    }
 }
 
 impl fmt::Display for GrantId {
@@ -134,18 +128,18 @@ pub(super) struct Claims {
 
 impl Claims {
     /// The token that says this: the same one every time.
-    pub(super) fn token(&self, kind: TokenKind, secrets: &Secrets, issuer: &str) -> String {
+    pub(super) fn token(&self, kind: TokenKind, authority: &Authority) -> String {
         let payload = [&self.grant.0[..], &self.generation.to_be_bytes(), &self.expires_at_ms.to_be_bytes()].concat();
-        let sealed = secrets.seal(kind.prefix(), issuer, &payload);
+        let sealed = authority.secrets.seal(kind.prefix(), &authority.issuer, &payload);
         format!("{}{}", kind.prefix(), BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
     /// What a token of this kind says, if we made it for this issuer. It may be over.
-    pub(super) fn read(token: &str, kind: TokenKind, secrets: &Secrets, issuer: &str) -> Option<Self> {
+    pub(super) fn read(token: &str, kind: TokenKind, authority: &Authority) -> Option<Self> {
         let encoded = token.strip_prefix(kind.prefix())?;
         let mut sealed = [0; PAYLOAD_BYTES + MAC_BYTES];
         let length = BASE64_URL_SAFE_NO_PAD.decode_slice(encoded, &mut sealed).ok()?;
-        let payload = secrets.open(kind.prefix(), issuer, sealed.get(..length)?)?;
+        let payload = authority.secrets.open(kind.prefix(), &authority.issuer, sealed.get(..length)?)?;
         let (grant, rest) = payload.split_first_chunk::<16>()?;
         let (generation, end) = rest.split_first_chunk::<4>()?;
         Some(Self {

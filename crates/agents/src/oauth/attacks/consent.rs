@@ -236,7 +236,7 @@ fn the_demo_wallet_is_not_offered_where_it_is_switched_off() {
     let body = json!({ "request": request, "mode": "demo", "maxPerPaymentAda": 1, "dailyBudgetAda": 1 });
     let port = cardano::keys::Native;
     let (answer, challenges) = (serde_json::from_value(body).unwrap(), &world.challenges);
-    let refused = block_on(approve::check(&world.authority, challenges, &port, false, &answer, world.now()));
+    let refused = block_on(world.server().check(challenges, &port, false, &answer));
     assert!(matches!(refused, Err(ApprovalError::Invalid(_))));
 }
 

@@ -24,7 +24,6 @@ use super::{
     document::Fetched,
     exchange::{ACCESS_MS, REFRESH_MS, RETRY_MS, TokenRequest},
     grant::{self, Revocation},
-    revoke,
     testing::*,
 };
 

@@ -26,7 +26,7 @@ fn a_token_of_another_issuer_with_the_same_secret_opens_nothing_here() {
     let world = World::new();
     let (_, tokens) = world.sign_in();
     let other = authority("https://twin.example.com", 7);
-    assert!(block_on(grant::caller(&world.db, &other, &tokens.access_token, world.now())).unwrap().is_none());
+    assert!(block_on(world.server_of(&other).caller(&tokens.access_token)).unwrap().is_none());
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_token_made_with_another_secret_opens_nothing_here() {
     let world = World::new();
     let (_, tokens) = world.sign_in();
     let other = authority(BASE, 8);
-    assert!(block_on(grant::caller(&world.db, &other, &tokens.access_token, world.now())).unwrap().is_none());
+    assert!(block_on(world.server_of(&other).caller(&tokens.access_token)).unwrap().is_none());
 }
 
 #[test]
@@ -129,9 +129,7 @@ fn a_refresh_gets_the_granted_scopes_and_no_more() {
 
 #[test]
 fn a_client_that_signs_out_ends_its_sign_in_and_no_other() {
-    let revoke = |world: &World, form: &[(&str, &str)]| {
-        block_on(revoke::revoke(&world.db, &world.authority, &query(form), world.now()))
-    };
+    let revoke = |world: &World, form: &[(&str, &str)]| block_on(world.server().revoke_token(&query(form)));
     for kind in [TokenKind::Access, TokenKind::Refresh] {
         let world = World::new();
         let (client, first) = world.sign_in();
