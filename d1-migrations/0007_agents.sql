@@ -13,13 +13,12 @@ CREATE TABLE oauth_grants (
   resource TEXT NOT NULL,                        -- the audience of its access tokens
   scope TEXT NOT NULL CHECK (scope IN ('mcp', 'mcp:read')),  -- what the owner allowed
   code_challenge TEXT NOT NULL CHECK (length(code_challenge) = 43),
-  client_auth TEXT CHECK (client_auth IN ('none', 'private_key_jwt')),  -- how the client redeemed the code, and so has to refresh
+  client_auth TEXT NOT NULL CHECK (client_auth IN ('none', 'private_key_jwt')),  -- how the client proves itself for tokens
   generation INTEGER NOT NULL DEFAULT 0 CHECK (generation >= 0),
   rotated_at_ms INTEGER NOT NULL,                -- when this generation began
   created_at_ms INTEGER NOT NULL,
   used_at_ms INTEGER NOT NULL,                   -- last use, to the minute
-  revoked_at_ms INTEGER,
-  CHECK ((generation = 0) = (client_auth IS NULL))
+  revoked_at_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_grants_by_owner ON oauth_grants (owner, created_at_ms) WHERE generation > 0 AND revoked_at_ms IS NULL;
 CREATE INDEX oauth_grants_unredeemed ON oauth_grants (created_at_ms) WHERE generation = 0;

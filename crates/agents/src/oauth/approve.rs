@@ -32,6 +32,7 @@ use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 use super::{
     GrantId, Scope, Server, TokenKind,
     authorize::{ConsentRequest, RequestExpired},
+    exchange::client_auth,
     token::Claims,
 };
 
@@ -334,9 +335,9 @@ impl Writing<'_> {
     fn grant(&self, id: &GrantId) -> Statement {
         let request = &self.approval.request;
         let sql = format!(
-            "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, code_challenge, \
+            "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, code_challenge, client_auth, \
                rotated_at_ms, created_at_ms, used_at_ms) \
-             SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13, ?13 WHERE {COUNTED} \
+             SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?13, ?13, ?13 WHERE {COUNTED} \
              ON CONFLICT (request) DO NOTHING RETURNING id"
         );
         self.statement(
@@ -351,6 +352,7 @@ impl Writing<'_> {
                 self.approval.scope.as_str().into(),
                 request.code_challenge.as_str().into(),
                 self.now_ms.into(),
+                client_auth(request.has_keys).into(),
             ],
         )
     }

@@ -34,6 +34,8 @@ pub struct ConsentRequest {
     pub client_name: String,
     /// The host that publishes the client's metadata, if it is published.
     pub published_at: Option<String>,
+    /// Whether the client has keys, and so proves itself for tokens.
+    pub has_keys: bool,
     /// Where the code goes.
     pub redirect_uri: RedirectUri,
     /// The client's, returned as it came.
@@ -96,6 +98,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok(ConsentRequest {
             id: hex::encode(random),
             client_id: client.id,
+            has_keys: client.metadata.keys.is_some(),
             client_name: client.metadata.name,
             published_at: client.published_at,
             redirect_uri,

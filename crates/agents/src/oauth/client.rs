@@ -18,6 +18,7 @@ use sql::{Database, exactly, statement};
 use super::{
     ErrorCode, OAuthError, RedirectUri, Scope, Server,
     document::{self, DocumentUrl, Documents},
+    exchange::client_auth,
 };
 
 /// Bytes of a registration that are read.
@@ -123,7 +124,6 @@ impl ClientMetadata {
             Some(KeySource::Jwks(jwks)) => (None, serde_json::from_str(jwks).ok()),
             None => (None, None),
         };
-        let method = if self.keys.is_some() { "private_key_jwt" } else { "none" };
         json!(Registered {
             client_id: id.to_owned(),
             client_id_issued_at: now_ms / 1_000,
@@ -132,7 +132,7 @@ impl ClientMetadata {
             grant_types: vec!["authorization_code".into(), "refresh_token".into()],
             response_types: vec!["code".into()],
             scope: Scope::All,
-            token_endpoint_auth_method: method.into(),
+            token_endpoint_auth_method: client_auth(self.keys.is_some()).into(),
             jwks_uri,
             jwks,
         })

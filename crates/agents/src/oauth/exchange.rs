@@ -84,6 +84,11 @@ impl TokenRequest {
     }
 }
 
+/// How a client proves itself for tokens, as RFC 7591 (section 2) names it.
+pub(super) const fn client_auth(has_keys: bool) -> &'static str {
+    if has_keys { "private_key_jwt" } else { "none" }
+}
+
 fn assertion(form: &Form) -> Result<Option<String>, OAuthError> {
     match (form.get("client_assertion_type"), form.optional("client_assertion", MAX_ASSERTION)?) {
         (None, None) => Ok(None),
@@ -140,7 +145,14 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             Exchange::Code { verifier, redirect_uri, .. } => {
                 let proof = (verifier.as_str(), redirect_uri.as_deref());
                 let redeem = self.redeem(&claims, request, client_auth, proof);
-                let [_, redeemed] = exactly(self.db.batch(vec![self.revoke_redeemed(&claims), redeem]).await?)?;
+                let grant = claims.grant.to_string();
+                let expected = statement!("SELECT client_auth FROM oauth_grants WHERE id = ?1", grant);
+                let batch = vec![self.revoke_redeemed(&claims), redeem, expected];
+                let [_, redeemed, expected] = exactly(self.db.batch(batch).await?)?;
+                if expected.first().is_some_and(|expected| expected != client_auth) {
+                    let text = "a client with keys proves itself with a client_assertion, others without";
+                    return Err(OAuthError::invalid_client(text));
+                }
                 redeemed
             }
             Exchange::Refresh { .. } => self.refresh(&claims, request, client_auth).await?,
@@ -149,25 +161,17 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(self.tokens(&claims, &newest))
     }
 
-    /// How the client proves itself: `private_key_jwt`, or `none` where it has no keys. Who refreshes does so as the code was
-    /// redeemed: the row knows how.
+    /// How the client proves itself.
     async fn authenticate(&self, request: &TokenRequest, claims: &Claims) -> Result<&'static str, OAuthError> {
-        let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
-        if request.assertion.is_none() && redeemed {
-            return Ok("none");
-        }
-        let client = self.client(&request.client_id).await?;
-        match (&request.assertion, &client.metadata.keys) {
-            (None, None) => Ok("none"),
-            (None, Some(_)) => {
-                Err(OAuthError::invalid_client("this client has keys: it proves itself with a client_assertion"))
-            }
-            (Some(assertion), _) => {
-                let verified = self.verify_assertion(&client, assertion).await?;
-                let claimed = verified.claim(self.db, &claims.grant, redeemed).await?;
-                if claimed { Ok("private_key_jwt") } else { Err(OAuthError::invalid_grant()) }
+        if let Some(assertion) = &request.assertion {
+            let client = self.client(&request.client_id).await?;
+            let verified = self.verify_assertion(&client, assertion).await?;
+            let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
+            if !verified.claim(self.db, &claims.grant, redeemed).await? {
+                return Err(OAuthError::invalid_grant());
             }
         }
+        Ok(client_auth(request.assertion.is_some()))
     }
 
     /// A code that comes back after it was redeemed ends its grant, whichever client sends it (RFC 6749 section 4.1.2).
@@ -189,8 +193,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
         statement!(
             format!(
-                "UPDATE oauth_grants SET generation = 1, client_auth = ?3, rotated_at_ms = ?6, used_at_ms = ?6 \
-                 WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND code_challenge = ?4 \
+                "UPDATE oauth_grants SET generation = 1, rotated_at_ms = ?6, used_at_ms = ?6 \
+                 WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND client_auth = ?3 AND code_challenge = ?4 \
                    AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
             ),
             claims.grant.to_string(),
@@ -207,7 +211,6 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     async fn refresh(&self, claims: &Claims, request: &TokenRequest, client_auth: &str) -> Result<Rows, OAuthError> {
         let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
         let grant = claims.grant.to_string();
-        // A client that proved who it is when it redeemed the code has to at every refresh.
         let rotate = statement!(
             "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
              WHERE id = ?1 AND generation = ?2 - 1 AND generation > 0 AND revoked_at_ms IS NULL \

@@ -269,10 +269,10 @@ fn an_approval_deletes_only_a_few_expired_requests_of_strangers() {
         let client = world.register(&[CALLBACK]);
         assert!(world.grant(&world.check(&world.approval(&world.consent(&client))).unwrap()).is_ok());
         let unused = "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
-              code_challenge, rotated_at_ms, created_at_ms, used_at_ms) \
+              code_challenge, client_auth, rotated_at_ms, created_at_ms, used_at_ms) \
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n <= ?1) \
             SELECT printf('%032x', n), printf('%032x', n), owner, client_id, client_name, redirect_uri, resource, scope, \
-              code_challenge, created_at_ms, created_at_ms, created_at_ms FROM n, (SELECT * FROM oauth_grants)";
+              code_challenge, client_auth, created_at_ms, created_at_ms, created_at_ms FROM n, (SELECT * FROM oauth_grants)";
         block_on(world.db.run(statement!(unused, left))).unwrap();
         world.wait(25 * 60 * 60 * 1_000);
         let before = world.db.steps();
