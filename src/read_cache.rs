@@ -99,8 +99,6 @@ impl<T: Clone> Answers<T> {
 
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
-    /// When it was last asked, free of charge, whether what is kept is current.
-    static ASKED: Cell<Option<Millis>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
@@ -112,16 +110,6 @@ fn fresh_state(now: Millis) -> Option<ShopState> {
     let cached = STATE.get()?;
     let believed = cached.writes == d1::writes() && now.saturating_sub(cached.at) < FRESH_MS;
     believed.then_some(cached.state)
-}
-
-/// Whether no other request asked free of charge within a second. That holds however much is written meanwhile: a client
-/// that writes again and again must not open the database to every question.
-fn claim_revalidation(now: Millis) -> bool {
-    let first = ASKED.get().is_none_or(|at| now.saturating_sub(at) >= FRESH_MS);
-    if first {
-        ASKED.set(Some(now));
-    }
-    first
 }
 
 /// A database that reads the shop's state with the first batch, in the same transaction.
@@ -167,8 +155,7 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 }
 
 /// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What is not known counts for the client, and so does each concurrent
-/// check whether an answer still holds. A list has a weight, one thing has none.
+/// there (`None`) is not kept. What asks the database counts for the client. A list has a weight, one thing has none.
 pub async fn answer<R>(
     app: &App,
     request: &Request,
@@ -179,20 +166,16 @@ pub async fn answer<R>(
 where
     R: Future<Output = Result<Option<Page>, DatabaseError>>,
 {
-    let action = if weight.is_some() { Counted::Search } else { Counted::Read };
     let kept = ANSWERS.with_borrow(|answers| answers.get(name));
-    let now = app.now_ms;
-    let free = kept.is_some() && (fresh_state(now).is_some() || claim_revalidation(now));
-    if !free {
-        app.limit_client(action, request).await?;
+    let current = |kept: &KeptPage, state: Option<ShopState>| state.is_some_and(|state| state.version == kept.version);
+    if kept.as_ref().is_some_and(|kept| current(kept, fresh_state(app.now_ms))) {
+        return Ok(kept);
     }
+    app.limit_client(if weight.is_some() { Counted::Search } else { Counted::Read }, request).await?;
     if let Some(kept) = kept
-        && state(app).await?.version == kept.version
+        && current(&kept, Some(state(app).await?))
     {
         return Ok(Some(kept));
-    }
-    if free {
-        app.limit_client(action, request).await?;
     }
     let permit = match weight {
         Some(weight) => Some(weight.hold(request).await?),
@@ -201,7 +184,7 @@ where
     // Another may have read it while this one waited.
     if permit.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.get(name))
-        && fresh_state(app.now_ms).is_some_and(|state| state.version == kept.version)
+        && current(&kept, fresh_state(app.now_ms))
     {
         return Ok(Some(kept));
     }
@@ -240,15 +223,12 @@ fn newest_kept(now: Millis) -> Option<KeptPage> {
     fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)
 }
 
-/// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more. An isolate
-/// asks that once a second free of charge; a further question counts for its client.
+/// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more.
 pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
-    if !claim_revalidation(app.now_ms) {
-        app.limit_client(Counted::Read, request).await?;
-    }
+    app.limit_client(Counted::Read, request).await?;
     let _permit = Weight::Long.hold(request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms) {
@@ -319,13 +299,5 @@ mod tests {
             let held: usize = answers.by_name.values().map(|(chars, ())| chars).sum();
             assert!(held <= MAX_CHARS, "{held} of {MAX_CHARS}");
         }
-    }
-
-    #[test]
-    fn one_revalidation_of_the_newest_listings_is_claimed_at_a_time() {
-        assert!(claim_revalidation(5_000));
-        assert!(!claim_revalidation(5_000), "before the first has an answer");
-        assert!(!claim_revalidation(5_000 + FRESH_MS - 1));
-        assert!(claim_revalidation(5_000 + 2 * FRESH_MS - 1));
     }
 }

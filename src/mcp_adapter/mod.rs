@@ -53,10 +53,6 @@ impl Shelf for Counter<'_> {
         self.app.public_origin(self.request).unwrap_or_default()
     }
 
-    fn icon(&self) -> String {
-        pages::asset::ICON.path.clone()
-    }
-
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
         let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;

@@ -81,28 +81,6 @@ impl ToolResult {
     }
 }
 
-/// What a method answers.
-#[derive(Default)]
-struct RpcResult {
-    /// Of a tool.
-    tool: Option<ToolResult>,
-    fields: Map<String, Value>,
-}
-
-impl From<Map<String, Value>> for RpcResult {
-    fn from(fields: Map<String, Value>) -> Self {
-        Self { tool: None, fields }
-    }
-}
-
-impl From<ToolResult> for RpcResult {
-    fn from(mut tool: ToolResult) -> Self {
-        let meta = std::mem::take(&mut tool.meta);
-        let meta = (!meta.is_empty()).then(|| ("_meta".to_owned(), meta.into()));
-        Self { tool: Some(tool), fields: meta.into_iter().collect() }
-    }
-}
-
 /// A set of tools at an address of its own.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
@@ -124,7 +102,7 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers, message: Message) -
         Message::Request(request) => {
             let id = &request.id;
             let (status, body) = match respond(tools, headers, &request).await {
-                Ok(result) => (200, written(id, result)),
+                Ok((tool, fields)) => (200, written(id, tool.as_ref(), fields)),
                 Err(error) => (error.status, error.body(Some(id))),
             };
             RpcAnswer { status, body: Some(body) }
@@ -134,7 +112,7 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers, message: Message) -
 }
 
 /// What a tool says is long, and is JSON already: it is not read again.
-fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
+fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) -> String {
     let fields = Value::Object(fields).to_string();
     let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
         (None, _) => fields,
@@ -144,34 +122,44 @@ fn written(id: &Value, RpcResult { tool, fields }: RpcResult) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-async fn respond<E: Toolset>(tools: &E, headers: &Headers, request: &RpcRequest) -> Result<RpcResult, RpcError> {
-    let revision = super::revision::of(headers, request)?;
+/// What a tool says, where one was called, and the result's other members.
+async fn respond<E: Toolset>(
+    tools: &E,
+    headers: &Headers,
+    request: &RpcRequest,
+) -> Result<(Option<ToolResult>, Map<String, Value>), RpcError> {
+    let is_stateless = super::revision::of(headers, request)?.is_stateless();
     let (shelf, params) = (tools.shelf(), &request.params);
-    let kept = |result, ttl| if revision.is_stateless() { cacheable(result, ttl) } else { result };
-    let mut result: RpcResult = match (request.method.as_str(), revision.is_stateless()) {
-        ("initialize", false) => return initialize(tools, request).map(RpcResult::from),
-        ("ping", false) => RpcResult::default(),
-        ("server/discover", true) => kept(discovery::<E>(), TTL_MS).into(),
-        ("tools/list", _) => kept(tools_list::<E>(request)?, TTL_MS).into(),
-        ("tools/call", _) => tools_call(tools, request).await?.into(),
-        ("resources/list", _) => kept(resources::list(shelf, params).await?, FOR_SALE_TTL_MS).into(),
+    let kept = |result, ttl| if is_stateless { cacheable(result, ttl) } else { result };
+    let mut tool = None;
+    let mut fields = match (request.method.as_str(), is_stateless) {
+        ("initialize", false) => return Ok((None, initialize(tools, request)?)),
+        ("ping", false) => Map::new(),
+        ("server/discover", true) => kept(discovery::<E>(), TTL_MS),
+        ("tools/list", _) => kept(tools_list::<E>(request)?, TTL_MS),
+        ("tools/call", _) => {
+            let called = tool.insert(tools_call(tools, request).await?);
+            let meta = std::mem::take(&mut called.meta);
+            if meta.is_empty() { Map::new() } else { Map::from_iter([("_meta".to_owned(), meta.into())]) }
+        }
+        ("resources/list", _) => kept(resources::list(shelf, params).await?, FOR_SALE_TTL_MS),
         ("resources/templates/list", _) => {
             one_page(request)?;
-            kept(resources::templates(shelf), TTL_MS).into()
+            kept(resources::templates(shelf), TTL_MS)
         }
-        ("resources/read", _) => kept(resources::read(shelf, params).await?, FOR_SALE_TTL_MS).into(),
-        (_, stateless) => {
-            let status = if stateless { 404 } else { 200 };
+        ("resources/read", _) => kept(resources::read(shelf, params).await?, FOR_SALE_TTL_MS),
+        _ => {
+            let status = if is_stateless { 404 } else { 200 };
             return Err(RpcError::new(status, RpcCode::MethodNotFound, "Method not found"));
         }
     };
-    if revision.is_stateless() {
-        result.fields.insert("resultType".into(), "complete".into());
-        if let Value::Object(meta) = result.fields.entry("_meta").or_insert_with(|| json!({})) {
+    if is_stateless {
+        fields.insert("resultType".into(), "complete".into());
+        if let Value::Object(meta) = fields.entry("_meta").or_insert_with(|| json!({})) {
             meta.insert("io.modelcontextprotocol/serverInfo".into(), server_info(shelf));
         }
     }
-    Ok(result)
+    Ok((tool, fields))
 }
 
 fn server_info(shelf: &impl Shelf) -> Value {
@@ -182,7 +170,7 @@ fn server_info(shelf: &impl Shelf) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "description": "Design prompts for tADA on Cardano's preprod network, with buyer protection",
         "websiteUrl": origin,
-        "icons": [{ "src": format!("{origin}{}", shelf.icon()), "mimeType": "image/svg+xml", "sizes": ["any"] }],
+        "icons": [{ "src": format!("{origin}{}", pages::asset::ICON.path), "mimeType": "image/svg+xml", "sizes": ["any"] }],
     })
 }
 

@@ -55,7 +55,8 @@ fn initialize_agrees_on_a_revision_that_both_sides_support() {
         assert!(answer["result"]["capabilities"]["tools"].is_object());
         let about = &answer["result"]["serverInfo"];
         assert_eq!(about["websiteUrl"], "https://surety.example.com");
-        assert_eq!(about["icons"][0]["src"], "https://surety.example.com/assets/surety.svg");
+        let icon = about["icons"][0]["src"].as_str().unwrap();
+        assert_eq!(icon.strip_prefix("https://surety.example.com"), Some(&*pages::asset::ICON.path));
     }
 }
 

@@ -18,8 +18,6 @@ use serde_json::Value;
 pub trait Shelf {
     /// Our address, without a slash behind it.
     fn origin(&self) -> String;
-    /// The path of our sign, an SVG.
-    fn icon(&self) -> String;
     /// A page of listings, ranked where the filter has words.
     async fn search(&self, filter: Filter) -> Result<Page, ShopError>;
     /// A listing's public JSON.

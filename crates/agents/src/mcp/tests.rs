@@ -116,9 +116,6 @@ impl Shelf for Stall {
     fn origin(&self) -> String {
         "https://surety.example.com".into()
     }
-    fn icon(&self) -> String {
-        "/assets/surety.svg".into()
-    }
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let any = filter.any_word;
         self.filters.borrow_mut().push(filter);

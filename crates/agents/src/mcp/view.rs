@@ -38,16 +38,15 @@ pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     let max_price =
         asked.max_price_ada.map(|ada| lovelace(ada).ok_or("maxPriceAda: must be a positive amount of ADA."));
     Ok(Filter {
-        seller: None,
         category: category.transpose()?,
         mode: asked.mode,
-        any_word: false,
         words: asked.query.filter(|query| !query.trim().is_empty()),
         max_price: max_price.transpose()?,
         min_reputation: asked.min_reputation,
         sort: asked.sort.unwrap_or_default(),
         limit: Some(limit),
         cursor: cursor.transpose()?,
+        ..Filter::default()
     })
 }
 
