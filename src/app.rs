@@ -43,6 +43,7 @@ thread_local! {
 #[derive(Clone)]
 pub struct App {
     env: Env,
+    pub request: Rc<Request>,
     pub usage: Usage,
     /// What the log says of the request.
     pub line: Line,
@@ -59,10 +60,10 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 impl App {
-    pub fn new(env: Env) -> Self {
+    pub fn new(env: Env, request: Request) -> Self {
         let (usage, now_ms) = (Usage::default(), edge::now_ms());
         let line = Line::begin("request", now_ms, usage.clone());
-        Self { env, usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
+        Self { env, request: Rc::new(request), usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
     /// This app for a tool call, which has less time.
@@ -129,15 +130,15 @@ impl App {
     }
 
     /// What is sold.
-    pub fn contents(&self, request: &Request) -> Result<ContentStore, ApiError> {
-        Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(request)?))
+    pub fn contents(&self) -> Result<ContentStore, ApiError> {
+        Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(&self.request)?))
     }
 
     /// The chain's provider. Calls before anything is paid wait for their client's turn.
-    pub fn chain(&self, request: &Request) -> Result<Blockfrost, ApiError> {
+    pub fn chain(&self) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        let asks = (self.env.clone(), limits::client(request)?, settings.provider_calls);
+        let asks = (self.env.clone(), limits::client(&self.request)?, settings.provider_calls);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
             .leading(settings.lead)
@@ -160,32 +161,32 @@ impl App {
     }
 
     /// The ledger whose test wallet pages bring along: on a local ledger, for requests over loopback alone.
-    pub fn test_ledger(&self, request: &Request) -> Option<Url> {
-        let local = self.is_on_local_ledger() && is_loopback(&request.url().ok()?);
+    pub fn test_ledger(&self) -> Option<Url> {
+        let local = self.is_on_local_ledger() && is_loopback(&self.request.url().ok()?);
         local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
     }
 
     /// Our one address, an origin: where it is not set, that of a request that came over loopback.
-    pub fn origin(&self, request: &Request) -> Result<String, ApiError> {
+    pub fn origin(&self) -> Result<String, ApiError> {
         if let Some(base) = &self.settings()?.base_url {
             return Ok(base.clone());
         }
-        let url = request.url()?;
+        let url = self.request.url()?;
         let unset = SettingError { name: BASE_URL.into(), problem: edge::settings::NOT_SET };
         Ok(is_loopback(&url).then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
     /// The origin for documents that only say where things are: where it is not set, that of the request.
-    pub fn public_origin(&self, request: &Request) -> Result<String, ApiError> {
+    pub fn public_origin(&self) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),
-            None => Ok(request.origin().to_owned()),
+            None => Ok(self.request.origin().to_owned()),
         }
     }
 
     /// The authorization server that we are, under our one address.
-    pub fn authority(&self, request: &Request) -> Result<Rc<Authority>, ApiError> {
-        let base = self.origin(request)?;
+    pub fn authority(&self) -> Result<Rc<Authority>, ApiError> {
+        let base = self.origin()?;
         if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {
             return Ok(kept);
         }
@@ -214,13 +215,13 @@ impl App {
     }
 
     /// Counts one of an action of the client.
-    pub async fn limit_client(&self, action: Counted, request: &Request) -> Result<(), ApiError> {
-        self.limit(action, &limits::client(request)?).await
+    pub async fn limit_client(&self, action: Counted) -> Result<(), ApiError> {
+        self.limit(action, &limits::client(&self.request)?).await
     }
 
     /// Counts a search of the client, and holds room for its answer until that is made.
-    pub async fn limit_search(&self, weight: Weight, request: &Request) -> Result<Permit, ApiError> {
-        self.limit_client(Counted::Search, request).await?;
-        weight.hold(request).await
+    pub async fn limit_search(&self, weight: Weight) -> Result<Permit, ApiError> {
+        self.limit_client(Counted::Search).await?;
+        weight.hold(&self.request).await
     }
 }

@@ -7,7 +7,6 @@ use edge::{
     answer::ErrorAnswer,
     http::{hold_request, read_request},
     semaphore::Permit,
-    serve::Request,
 };
 use serde::{
     Deserializer,
@@ -19,7 +18,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError};
 
 /// Bytes of a body that carries an address, a signature, or an order.
 pub const MAX_BODY: usize = 8 << 10;
@@ -76,8 +75,8 @@ pub struct WalletBody {
 
 impl WalletBody {
     /// Reads one that a draft is made from. Nothing at all is an empty object.
-    pub async fn read(request: &mut Request) -> Result<Self, ApiError> {
-        let (bytes, held) = hold_request(request, MAX_WALLET_BODY).await?;
+    pub async fn read(app: &App) -> Result<Self, ApiError> {
+        let (bytes, held) = hold_request(&app.request, MAX_WALLET_BODY).await?;
         Ok(Self { bytes, _held: held })
     }
 
@@ -90,8 +89,8 @@ impl WalletBody {
 
 /// Reads a body of at most so many bytes, which must be a JSON object. Unknown fields are ignored, null is as missing,
 /// and an empty text too.
-pub async fn read<T: DeserializeOwned>(request: &mut Request, max_bytes: usize) -> Result<T, ApiError> {
-    let bytes = read_request(request, max_bytes).await?;
+pub async fn read<T: DeserializeOwned>(app: &App, max_bytes: usize) -> Result<T, ApiError> {
+    let bytes = read_request(&app.request, max_bytes).await?;
     Ok(parse(&bytes, MAX_VALUES)?)
 }
 

@@ -11,7 +11,6 @@ use edge::{
     d1::D1,
     ed25519::WebCrypto,
     http,
-    serve::Request,
     timer::Timer,
 };
 use market::{
@@ -65,22 +64,21 @@ fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
 /// Runs a use case of the checkout on the ports that this request's client, or account, may use.
 pub async fn with<T>(
     app: &App,
-    request: &Request,
     clock: ChainClock,
     options: &[PaymentOption<'_>],
     run: impl AsyncFnOnce(&ApiCheckout<'_>) -> T,
 ) -> Result<T, ApiError> {
-    let (methods, keys, line, signal) = (app.methods()?, app.keys()?, &app.line, request.inner().signal());
+    let (methods, keys, line, signal) = (app.methods()?, app.keys()?, &app.line, app.request.inner().signal());
     let seller = match methods.deployment() {
         Some(deployment) => keys.seller()?.map(|key| Seller { deployment, key }),
         None => None,
     };
     let checkout = Checkout {
         database: &app.database(),
-        chain: &app.chain(request)?,
+        chain: &app.chain()?,
         signatures: &WebCrypto,
         sleep: &app.timer(),
-        contents: &app.contents(request)?,
+        contents: &app.contents()?,
         seller,
         options,
         now: app.now_ms,
@@ -105,22 +103,16 @@ pub enum Ordered {
 }
 
 /// Buys a listing from an account's service wallet, or finds that the account owns it.
-pub async fn order(
-    app: &App,
-    request: &Request,
-    account: &Account,
-    id: &str,
-    mode: DeliveryMode,
-) -> Result<Ordered, ApiError> {
+pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -> Result<Ordered, ApiError> {
     app.limit(Counted::Buy, &limits::of_account(account)).await?;
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
-    let _held = http::hold(request, limits::PURCHASE_BYTES)?;
-    let Some(priced) = paywall::priced(app, request, &id).await? else { return Ok(Ordered::UnknownListing) };
+    let _held = http::hold(&app.request, limits::PURCHASE_BYTES)?;
+    let Some(priced) = paywall::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };
     let terms = priced.terms.clone();
     let order = Order { account, key: &app.account_key(account)?, terms: &terms, mode, nonce: edge::random()? };
     let methods = app.methods()?;
     let options = methods.options_for(&terms);
-    match with(app, request, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
+    match with(app, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
         Ok(bought) => {
             let purchase = serde_json::from_str(&bought.purchase).map_err(Fault::in_making("a purchase"))?;
             let bought = Bought { purchase, content: bought.content, already_owned: bought.already_owned };
@@ -135,13 +127,12 @@ pub async fn order(
 /// Reads a purchase of an account's again, with its content where that is asked for.
 pub async fn own_purchase(
     app: &App,
-    request: &Request,
     account: &Account,
     id: &TxHash,
     with_content: bool,
 ) -> Result<Result<OwnPurchase, NotRead>, ApiError> {
     let clock = paywall::clock(app, &app.database()).await?;
-    with(app, request, clock, &[], async |checkout| checkout.own_purchase(account, id, with_content).await).await
+    with(app, clock, &[], async |checkout| checkout.own_purchase(account, id, with_content).await).await
 }
 
 #[cfg(test)]

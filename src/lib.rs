@@ -34,10 +34,10 @@ use worker::Env;
 /// What entry.js calls with each request, and what it read of it.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
-    let (app, request) = (App::new(env), Request::new(request, method, url));
-    let (line, waiting) = (app.line.clone(), request.headers_only());
-    edge::serve::serve(answer(app, request), move || {
-        http::hold(&waiting, http::REQUEST_OVERHEAD).map_err(|error| {
+    let app = App::new(env, Request::new(request, method, url));
+    let (line, request) = (app.line.clone(), app.request.clone());
+    edge::serve::serve(answer(app), move || {
+        http::hold(&request, http::REQUEST_OVERHEAD).map_err(|error| {
             let response = everywhere(ApiError::from(error).answer().into_response());
             line.status(response.status_code());
             response.with_header(REQUEST_ID, line.id())
@@ -45,19 +45,19 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     })
 }
 
-async fn answer(app: App, request: Request) -> Response {
+async fn answer(app: App) -> Response {
     // By its own name: the runtime's enum takes each method that it does not know for GET.
-    let method = request.method().to_owned();
-    let resolved = endpoint::resolve(&method, request.path());
+    let request = app.request.clone();
+    let method = request.method();
+    let resolved = endpoint::resolve(method, request.path());
     let page = match &resolved {
         Resolved::Route(endpoint) => Page::at(endpoint),
         _ => None,
     };
     let varies = page.as_ref().is_some_and(Page::is_beside) || matches!(resolved, Resolved::Unknown);
     // Where there is only a page, every client gets it.
-    let shown = if varies { routes::pages::wanted(&request) } else { page.is_some() };
-    let reader = shown.then(|| request.headers_only());
-    app.line.note("method", &method);
+    let shown = if varies { routes::pages::wanted(&app) } else { page.is_some() };
+    app.line.note("method", method);
     if let Resolved::Route(endpoint) = &resolved {
         app.line.note("route", endpoint.template());
     }
@@ -67,8 +67,8 @@ async fn answer(app: App, request: Request) -> Response {
         Resolved::Unknown => Err(no_such_path().into()),
         Resolved::WrongMethod(allowed) => Err(ErrorAnswer::wrong_method(allowed).into()),
         Resolved::Route(endpoint) => match Page::at(&endpoint).filter(|_| shown) {
-            Some(page) => routes::pages::show(&app, &page, &request).await,
-            None => dispatch(&app, endpoint, request).await,
+            Some(page) => routes::pages::show(&app, &page).await,
+            None => dispatch(&app, endpoint).await,
         },
     };
     let response = match answer {
@@ -80,68 +80,65 @@ async fn answer(app: App, request: Request) -> Response {
             } else {
                 app.line.note("refused", told.text());
             }
-            match reader {
-                Some(reader) => routes::pages::problem(&app, &reader, &told),
-                None => told.into_response(),
-            }
+            if shown { routes::pages::problem(&app, &told) } else { told.into_response() }
         }
     };
-    finish(&app, &method, if varies { response.with_header("vary", "Accept") } else { response })
+    finish(&app, method, if varies { response.with_header("vary", "Accept") } else { response })
 }
 
-async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> Result<Response, ApiError> {
+async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
     match endpoint {
         // Pages are shown before, to everyone.
         Endpoint::Home | Endpoint::Sell => Err(no_such_path().into()),
         Endpoint::Health => routes::health::show(),
-        Endpoint::OperatorStatus => routes::status::show(app, &request).await,
-        Endpoint::CreateListing => routes::listings::create(app, request).await,
-        Endpoint::Listings => routes::listings::list(app, &request).await,
-        Endpoint::TakeOff(id) => routes::take_off::change(app, &id, SaleState::OffSale, &request).await,
-        Endpoint::Relist(id) => routes::take_off::change(app, &id, SaleState::ForSale, &request).await,
-        Endpoint::Listing(id) => routes::listings::show(app, &id, &request).await,
-        Endpoint::Unlock(id) | Endpoint::UnlockByPost(id) => routes::unlock::show(app, &id, &request).await,
-        Endpoint::Preview(id) => routes::pages::preview(app, &id, &request).await,
-        Endpoint::Picture(id) => routes::pages::picture(app, &id, &request).await,
-        Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id, request).await,
-        Endpoint::ActionDraft(id) => routes::drafts::action(app, &id, request).await,
-        Endpoint::Purchases => routes::purchases::list(app, &request).await,
-        Endpoint::Purchase(id) => routes::purchases::show(app, &id, &request).await,
-        Endpoint::Verification(id) => routes::purchases::verify(app, &id, request).await,
-        Endpoint::Challenge => routes::auth::challenge(app, request).await,
-        Endpoint::SignIn => routes::auth::verify(app, request).await,
-        Endpoint::SignOut => routes::auth::logout(app, &request).await,
-        Endpoint::Me => routes::me::show(app, &request).await,
-        Endpoint::Buy => routes::me::buy(app, request).await,
-        Endpoint::Withdraw => routes::me::withdraw(app, &request).await,
-        Endpoint::AgentLimits => routes::me::set_limits(app, request).await,
-        Endpoint::BoughtContent(id) => routes::me::content(app, &id, &request).await,
-        Endpoint::PurchaseRequest(id) => routes::purchase_requests::show(app, &id, &request).await,
-        Endpoint::AnswerRequest(id) => routes::purchase_requests::answer(app, &id, request).await,
-        Endpoint::Mcp => routes::mcp::signed_in(app, request).await,
-        Endpoint::OpenMcp => routes::mcp::open(app, request).await,
-        Endpoint::ResourceMetadata => routes::oauth::resource_metadata(app, &request),
-        Endpoint::ServerMetadata | Endpoint::OpenidConfiguration => routes::oauth::server_metadata(app, &request),
-        Endpoint::Register => routes::oauth::register(app, request).await,
-        Endpoint::Authorize => routes::oauth::authorize(app, &request).await,
-        Endpoint::ConnectChallenge => routes::oauth::challenge(app, &request).await,
-        Endpoint::Approve => routes::oauth::approve(app, request).await,
-        Endpoint::Token => routes::oauth::token(app, request).await,
-        Endpoint::Revoke => routes::oauth::revoke_token(app, request).await,
-        Endpoint::Asset(name) => routes::pages::asset(app, &name, &request),
-        Endpoint::Agents => routes::oauth::agents(app, &request).await,
-        Endpoint::Agent(id) => routes::oauth::revoke_agent(app, &id, &request).await,
+        Endpoint::OperatorStatus => routes::status::show(app).await,
+        Endpoint::CreateListing => routes::listings::create(app).await,
+        Endpoint::Listings => routes::listings::list(app).await,
+        Endpoint::TakeOff(id) => routes::take_off::change(app, &id, SaleState::OffSale).await,
+        Endpoint::Relist(id) => routes::take_off::change(app, &id, SaleState::ForSale).await,
+        Endpoint::Listing(id) => routes::listings::show(app, &id).await,
+        Endpoint::Unlock(id) | Endpoint::UnlockByPost(id) => routes::unlock::show(app, &id).await,
+        Endpoint::Preview(id) => routes::pages::preview(app, &id).await,
+        Endpoint::Picture(id) => routes::pages::picture(app, &id).await,
+        Endpoint::PaymentDraft(id) => routes::drafts::payment(app, &id).await,
+        Endpoint::ActionDraft(id) => routes::drafts::action(app, &id).await,
+        Endpoint::Purchases => routes::purchases::list(app).await,
+        Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
+        Endpoint::Verification(id) => routes::purchases::verify(app, &id).await,
+        Endpoint::Challenge => routes::auth::challenge(app).await,
+        Endpoint::SignIn => routes::auth::verify(app).await,
+        Endpoint::SignOut => routes::auth::logout(app).await,
+        Endpoint::Me => routes::me::show(app).await,
+        Endpoint::Buy => routes::me::buy(app).await,
+        Endpoint::Withdraw => routes::me::withdraw(app).await,
+        Endpoint::AgentLimits => routes::me::set_limits(app).await,
+        Endpoint::BoughtContent(id) => routes::me::content(app, &id).await,
+        Endpoint::PurchaseRequest(id) => routes::purchase_requests::show(app, &id).await,
+        Endpoint::AnswerRequest(id) => routes::purchase_requests::answer(app, &id).await,
+        Endpoint::Mcp => routes::mcp::signed_in(app).await,
+        Endpoint::OpenMcp => routes::mcp::open(app).await,
+        Endpoint::ResourceMetadata => routes::oauth::resource_metadata(app),
+        Endpoint::ServerMetadata | Endpoint::OpenidConfiguration => routes::oauth::server_metadata(app),
+        Endpoint::Register => routes::oauth::register(app).await,
+        Endpoint::Authorize => routes::oauth::authorize(app).await,
+        Endpoint::ConnectChallenge => routes::oauth::challenge(app).await,
+        Endpoint::Approve => routes::oauth::approve(app).await,
+        Endpoint::Token => routes::oauth::token(app).await,
+        Endpoint::Revoke => routes::oauth::revoke_token(app).await,
+        Endpoint::Asset(name) => routes::pages::asset(app, &name),
+        Endpoint::Agents => routes::oauth::agents(app).await,
+        Endpoint::Agent(id) => routes::oauth::revoke_agent(app, &id).await,
         Endpoint::Supported => routes::discovery::supported(app),
-        Endpoint::DiscoveryResources => routes::discovery::resources(app, &request).await,
-        Endpoint::DiscoverySearch => routes::discovery::search(app, &request).await,
-        Endpoint::DidDocument => receipts::did_document(app, &request),
-        Endpoint::Robots => routes::crawlers::robots(app, &request),
-        Endpoint::Feed => routes::crawlers::feed(app, &request).await,
-        Endpoint::Sitemap => routes::crawlers::sitemap(app, &request).await,
+        Endpoint::DiscoveryResources => routes::discovery::resources(app).await,
+        Endpoint::DiscoverySearch => routes::discovery::search(app).await,
+        Endpoint::DidDocument => receipts::did_document(app),
+        Endpoint::Robots => routes::crawlers::robots(app),
+        Endpoint::Feed => routes::crawlers::feed(app).await,
+        Endpoint::Sitemap => routes::crawlers::sitemap(app).await,
         Endpoint::OpenApi => Ok(openapi::document()),
-        Endpoint::Docs => openapi::docs(app, &request),
-        Endpoint::Llms => routes::crawlers::llms(app, &request),
-        Endpoint::Creator(address) => routes::creators::show(app, &address, &request).await,
+        Endpoint::Docs => openapi::docs(app),
+        Endpoint::Llms => routes::crawlers::llms(app),
+        Endpoint::Creator(address) => routes::creators::show(app, &address).await,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` writes both anew.
 
-use edge::serve::{Request, Response};
+use edge::serve::Response;
 
 use crate::{app::App, error::ApiError};
 
@@ -23,8 +23,8 @@ pub fn document() -> Response {
 }
 
 /// The document as a page: own styles only, no script, no frame around it. Its commands name our own address.
-pub fn docs(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let page = PAGE.replace("{origin}", &app.public_origin(request)?);
+pub fn docs(app: &App) -> Result<Response, ApiError> {
+    let page = PAGE.replace("{origin}", &app.public_origin()?);
     Ok(Response::text(page)
         .with_header("content-type", "text/html; charset=utf-8")
         .with_header(

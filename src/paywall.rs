@@ -5,7 +5,6 @@ mod unlock;
 use std::rc::Rc;
 
 use cardano::slots::Millis;
-use edge::serve::Request;
 use market::{
     DeliveryMode, ListingId,
     catalogue::ListingTerms,
@@ -56,10 +55,10 @@ impl Priced {
 }
 
 /// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
-pub async fn priced(app: &App, request: &Request, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
-    let Some((terms, state)) = read_cache::terms(app, request, lead, id).await? else { return Ok(None) };
+    let Some((terms, state)) = read_cache::terms(app, lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 
@@ -110,16 +109,16 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
 /// The digest of an incoming request, for the commitment of its payment: its method, and its path and query under our
 /// one origin. `None` where no origin is configured, and where the request cannot be described: one with a body, or
 /// with a URL beyond ASCII. A payment that commits to such a request is refused.
-pub fn request_digest(app: &App, request: &Request) -> Option<RequestDigest> {
-    let origin = app.origin(request).ok()?;
-    let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let url = format!("{origin}{}{query}", request.path());
-    let described = HttpRequest { method: request.method(), url: &url, body: b"", headers: &[] };
-    RequestDigest::of(&described).ok().filter(|_| !request.has_body())
+pub fn request_digest(app: &App) -> Option<RequestDigest> {
+    let origin = app.origin().ok()?;
+    let query = app.request.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let url = format!("{origin}{}{query}", app.request.path());
+    let described = HttpRequest { method: app.request.method(), url: &url, body: b"", headers: &[] };
+    RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
 /// The digest of the request that pays a listing at the paywall, whatever brings the payment: a draft, or a tool call.
-pub fn unlock_digest(app: &App, request: &Request, listing: &ListingId) -> Option<RequestDigest> {
-    let url = resource_url(&app.origin(request).ok()?, listing);
+pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
+    let url = resource_url(&app.origin().ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()
 }

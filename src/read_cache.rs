@@ -18,7 +18,7 @@ use cardano::slots::Millis;
 use edge::{
     answer::Fault,
     d1::{self, D1},
-    serve::{KeptText, Request},
+    serve::KeptText,
 };
 use market::{
     DeliveryMode, ListingId,
@@ -158,7 +158,6 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 /// there (`None`) is not kept. What asks the database counts for the client. A list has a weight, one thing has none.
 pub async fn answer<R>(
     app: &App,
-    request: &Request,
     weight: Option<Weight>,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
@@ -171,14 +170,14 @@ where
     if kept.as_ref().is_some_and(|kept| current(kept, fresh_state(app.now_ms))) {
         return Ok(kept);
     }
-    app.limit_client(if weight.is_some() { Counted::Search } else { Counted::Read }, request).await?;
+    app.limit_client(if weight.is_some() { Counted::Search } else { Counted::Read }).await?;
     if let Some(kept) = kept
         && current(&kept, Some(state(app).await?))
     {
         return Ok(Some(kept));
     }
     let permit = match weight {
-        Some(weight) => Some(weight.hold(request).await?),
+        Some(weight) => Some(weight.hold(&app.request).await?),
         None => None,
     };
     // Another may have read it while this one waited.
@@ -201,7 +200,6 @@ where
 /// [`answer`] where there always is one: a list of this weight.
 pub async fn list<R>(
     app: &App,
-    request: &Request,
     weight: Weight,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
@@ -210,7 +208,7 @@ where
     R: Future<Output = Result<Page, DatabaseError>>,
 {
     let read = async move |database| read(database).await.map(Some);
-    let page = answer(app, request, Some(weight), name, read).await?;
+    let page = answer(app, Some(weight), name, read).await?;
     Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
 }
 
@@ -224,12 +222,12 @@ fn newest_kept(now: Millis) -> Option<KeptPage> {
 }
 
 /// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more.
-pub async fn newest(app: &App, request: &Request) -> Result<KeptPage, ApiError> {
+pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
-    app.limit_client(Counted::Read, request).await?;
-    let _permit = Weight::Long.hold(request).await?;
+    app.limit_client(Counted::Read).await?;
+    let _permit = Weight::Long.hold(&app.request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
@@ -258,12 +256,7 @@ fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
 
 /// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a
 /// local ledger, time may have been moved since it was last asked.
-pub async fn terms(
-    app: &App,
-    request: &Request,
-    lead: Lead,
-    id: &ListingId,
-) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
+pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
         && version == state.version
@@ -271,7 +264,7 @@ pub async fn terms(
     {
         return Ok(Some((terms, state)));
     }
-    app.limit_client(Counted::Read, request).await?;
+    app.limit_client(Counted::Read).await?;
     let database = VersionedDatabase::new(app);
     let Some(terms) = database.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);

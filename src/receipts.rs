@@ -5,11 +5,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use cardano::keys::SigningKey;
-use edge::{
-    answer::Fault,
-    keys::KeyStore,
-    serve::{Request, Response},
-};
+use edge::{answer::Fault, keys::KeyStore, serve::Response};
 use market::catalogue::ListingTerms;
 use x402_cardano::wire::{
     SettlementResponse,
@@ -40,8 +36,8 @@ fn identity(origin: &str) -> Result<DidWeb, ApiError> {
 }
 
 impl Issuer {
-    fn of(app: &App, request: &Request) -> Result<Rc<Self>, ApiError> {
-        let origin = app.origin(request)?;
+    fn of(app: &App) -> Result<Rc<Self>, ApiError> {
+        let origin = app.origin()?;
         if let Some(kept) = ISSUER.with_borrow(|kept| kept.clone().filter(|kept| kept.origin == origin)) {
             return Ok(kept);
         }
@@ -55,8 +51,8 @@ impl Issuer {
 }
 
 /// Puts a receipt for a listing into a settlement that succeeded.
-pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &mut SettlementResponse) {
-    match Issuer::of(app, request) {
+pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementResponse) {
+    match Issuer::of(app) {
         Ok(issuer) => {
             let receipt = Receipt {
                 network: api_types::NETWORK,
@@ -72,8 +68,8 @@ pub fn attach(app: &App, request: &Request, terms: &ListingTerms, settlement: &m
 }
 
 /// `GET /.well-known/did.json`: the keys that receipts are signed with, older ones too.
-pub fn did_document(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let did = identity(&app.origin(request)?)?;
+pub fn did_document(app: &App) -> Result<Response, ApiError> {
+    let did = identity(&app.origin()?)?;
     let keys = app.keys()?.receipt_keys();
     let keys: Vec<_> = keys.into_iter().map(|(version, key)| (key_name(version), key.public_key())).collect();
     Ok(Response::json(did.document(&keys).to_string()).with_header("cache-control", "public, max-age=300"))

@@ -1,6 +1,6 @@
 //! Who asks: an extractor whose type is the guarantee.
 
-use edge::{bearer::Bearer, serve::Request};
+use edge::bearer::Bearer;
 use market::account::{self, Account, Token};
 
 use crate::{
@@ -19,15 +19,15 @@ pub struct Session {
 
 impl Session {
     /// The session that the request must show, counted for its client and read in one statement.
-    pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
-        app.limit_client(Counted::Session, request).await?;
-        Ok(Self::shown(app, request).await?.ok_or_else(not_signed_in)?)
+    pub async fn of(app: &App) -> Result<Self, ApiError> {
+        app.limit_client(Counted::Session).await?;
+        Ok(Self::shown(app).await?.ok_or_else(not_signed_in)?)
     }
 
     /// The session that the request shows, for routes that take other proofs, too. A token that is there and not live is
     /// refused.
-    pub async fn shown(app: &App, request: &Request) -> Result<Option<Self>, ApiError> {
-        let Some(token) = shown_token(request)? else { return Ok(None) };
+    pub async fn shown(app: &App) -> Result<Option<Self>, ApiError> {
+        let Some(token) = shown_token(app)? else { return Ok(None) };
         let account = account::of_session(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
         app.line.note("wallet", &account.wallet_address.to_string());
         Ok(Some(Self { account, token }))
@@ -35,8 +35,8 @@ impl Session {
 }
 
 /// The token that the request shows, in the shape of one; whether its session is live was not checked.
-pub fn shown_token(request: &Request) -> Result<Option<Token>, ApiError> {
-    let token = match Bearer::of(request)? {
+pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
+    let token = match Bearer::of(&app.request)? {
         Bearer::Absent => return Ok(None),
         Bearer::Malformed => None,
         Bearer::Token(token) => Token::presented(&token),
@@ -45,6 +45,6 @@ pub fn shown_token(request: &Request) -> Result<Option<Token>, ApiError> {
 }
 
 /// The token that the request must show, for statements that look at its session themselves.
-pub fn required_token(request: &Request) -> Result<Token, ApiError> {
-    Ok(shown_token(request)?.ok_or_else(not_signed_in)?)
+pub fn required_token(app: &App) -> Result<Token, ApiError> {
+    Ok(shown_token(app)?.ok_or_else(not_signed_in)?)
 }

@@ -124,7 +124,7 @@ fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
 }
 
 async fn resolve(
-    mut request: Request,
+    request: Request,
     env: &Env,
     settings: &ArbiterSettings,
     case: &Case<'_>,
@@ -132,7 +132,7 @@ async fn resolve(
     if !settings.token.admits(&Bearer::of(&request)?) {
         return Err(RequestError::NoToken);
     }
-    let body = read_request(&mut request, MAX_BODY).await?;
+    let body = read_request(&request, MAX_BODY).await?;
     let dispute = arbitration::parse(&body)?;
     drop(body);
 

@@ -6,7 +6,6 @@ mod owner;
 use std::rc::Rc;
 
 use agents::mcp::shop::{Shelf, ShopError};
-use edge::{chain::Blockfrost, serve::Request};
 use market::{
     ListingId,
     catalogue::{self, Filter, Page},
@@ -36,32 +35,21 @@ fn told(error: impl Into<ApiError>) -> ShopError {
 }
 
 /// What anyone may use of the shop, signed in or not.
-pub struct Counter<'a> {
-    pub app: &'a App,
-    pub request: &'a Request,
-}
-
-impl Counter<'_> {
-    fn chain(&self) -> Result<Blockfrost, ShopError> {
-        self.app.chain(self.request).map_err(told)
-    }
-}
-
-impl Shelf for Counter<'_> {
+impl Shelf for App {
     fn origin(&self) -> String {
         // Empty where it is not configured, which no request gets past.
-        self.app.public_origin(self.request).unwrap_or_default()
+        self.public_origin().unwrap_or_default()
     }
 
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
         let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
-        let page = read_cache::list(self.app, self.request, weight, &name, read).await.map_err(told)?;
+        let page = read_cache::list(self, weight, &name, read).await.map_err(told)?;
         Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned) })
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        catalogue::one(&self.app.database(), id).await.map_err(told)?.ok_or(ShopError::NoListing)
+        catalogue::one(&self.database(), id).await.map_err(told)?.ok_or(ShopError::NoListing)
     }
 }
 

@@ -8,16 +8,18 @@ use market::{ListingId, checkout::Presentation};
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::{bazaar, payment_identifier};
 
-use super::{Counter, told};
-use crate::paywall::{self, Outcome, Paywall};
+use super::told;
+use crate::{
+    app::App,
+    paywall::{self, Outcome, Paywall},
+};
 
 /// The shop for agents with wallets of their own.
-impl OpenShop for Counter<'_> {
+impl OpenShop for App {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
-        let Self { app, request } = self;
-        let paywall = Paywall::of(app, request, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
+        let paywall = Paywall::of(self, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
         // The extension has no profile for tools yet: a payment commits to the request that pays the listing over HTTP.
-        let digest = || paywall::unlock_digest(app, request, id);
+        let digest = || paywall::unlock_digest(self, id);
         match paywall.unlock(shown, digest).await.map_err(told)? {
             Outcome::UnknownListing => Err(ShopError::NoListing),
             Outcome::Delivered { content, settlement, purchase } => Ok(Unlocked::Delivered {

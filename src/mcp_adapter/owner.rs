@@ -6,7 +6,6 @@ use agents::{
 };
 use api_types::{PurchaseRequest, RequestStatus, mcp::Withdrawal};
 use cardano::{Lovelace, TxHash, chain::Chain};
-use edge::serve::Request;
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account, DEMO_OWNER},
@@ -19,7 +18,7 @@ use market::{
 };
 use sql::{Database, exactly};
 
-use super::{Counter, told};
+use super::told;
 use crate::{
     app::App,
     checkout::{self, Ordered},
@@ -28,23 +27,14 @@ use crate::{
 
 /// The shop for the agent of an account.
 pub struct OwnerShop<'a> {
-    counter: Counter<'a>,
-    caller: &'a Caller,
+    pub app: &'a App,
+    pub caller: &'a Caller,
 }
 
-impl<'a> OwnerShop<'a> {
-    /// For this caller.
-    pub const fn new(app: &'a App, request: &'a Request, caller: &'a Caller) -> Self {
-        Self { counter: Counter { app, request }, caller }
-    }
-
-    fn app(&self) -> &App {
-        self.counter.app
-    }
-
+impl OwnerShop<'_> {
     /// Asks the owner to approve a purchase.
     async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<PurchaseRequest, ShopError> {
-        let (app, Caller { grant, account, .. }) = (self.app(), self.caller);
+        let (app, Caller { grant, account, .. }) = (self.app, self.caller);
         let asked = Asked { owner: &account.owner, grant, listing: &terms.id, mode, price: terms.price_lovelace };
         let id = RequestId::new(edge::random().map_err(told)?);
         let request = asked.ask(&app.database(), id, app.now_ms).await.map_err(told)?;
@@ -56,13 +46,13 @@ impl<'a> OwnerShop<'a> {
     }
 
     async fn limit(&self, limiter: Counted) -> Result<(), ShopError> {
-        self.app().limit(limiter, &limits::of_account(&self.caller.account)).await.map_err(told)
+        self.app.limit(limiter, &limits::of_account(&self.caller.account)).await.map_err(told)
     }
 }
 
 impl Shop for OwnerShop<'_> {
     fn shelf(&self) -> &impl Shelf {
-        &self.counter
+        self.app
     }
 
     fn account(&self) -> &Account {
@@ -71,13 +61,12 @@ impl Shop for OwnerShop<'_> {
 
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError> {
         let owned = purchase::owned_by(id, &self.caller.account.keys());
-        self.app().database().run(owned).await.map_err(told)?.first_json().map_err(told)
+        self.app.database().run(owned).await.map_err(told)?.first_json().map_err(told)
     }
 
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Answer, ShopError> {
-        let Counter { app, request } = self.counter;
         let (listing, outcome) =
-            match checkout::order(app, request, self.account(), id.as_str(), mode).await.map_err(told)? {
+            match checkout::order(self.app, self.account(), id.as_str(), mode).await.map_err(told)? {
                 Ordered::UnknownListing => return Err(ShopError::NoListing),
                 Ordered::Bought(terms, bought) => (terms, OrderOutcome::Bought(bought)),
                 Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
@@ -94,13 +83,12 @@ impl Shop for OwnerShop<'_> {
 
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
         self.limit(Counted::Account).await?;
-        purchase::of_buyers(&self.app().database(), &self.caller.account.keys(), after).await.map_err(told)
+        purchase::of_buyers(&self.app.database(), &self.caller.account.keys(), after).await.map_err(told)
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
         self.limit(Counted::Account).await?;
-        let Counter { app, request } = self.counter;
-        let read = checkout::own_purchase(app, request, &self.caller.account, tx, with_content).await.map_err(told)?;
+        let read = checkout::own_purchase(self.app, &self.caller.account, tx, with_content).await.map_err(told)?;
         read.map_err(|error| match error {
             NotRead::Unknown => ShopError::NoPurchase,
             NotRead::Failed => ShopError::PaymentFailed,
@@ -111,25 +99,25 @@ impl Shop for OwnerShop<'_> {
 
     async fn wallet(&self) -> Result<WalletState, ShopError> {
         self.limit(Counted::Account).await?;
-        let (app, account) = (self.app(), &self.caller.account);
+        let (app, account) = (self.app, &self.caller.account);
         let database = app.database();
         let address = account.wallet_address.to_string();
         let reads = vec![spending::spent_today(&account.owner, app.now_ms), account::pending(&address)];
         let [spent, pending] = exactly(database.batch(reads).await.map_err(told)?).map_err(told)?;
         let spent: Option<Lovelace> = spent.first_json().map_err(told)?;
         let pending: Option<Lovelace> = pending.first_json().map_err(told)?;
-        let balance = self.counter.chain()?.balance_of(&address).await.map_err(told)?;
+        let balance = app.chain().map_err(told)?.balance_of(&address).await.map_err(told)?;
         let balance = balance.saturating_sub(pending.unwrap_or_default());
         Ok(WalletState { balance, spent_today: spent.unwrap_or_default() })
     }
 
     async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
         self.limit(Counted::Withdraw).await?;
-        let (app, account) = (self.app(), &self.caller.account);
+        let (app, account) = (self.app, &self.caller.account);
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);
         }
-        let (database, chain) = (app.database(), self.counter.chain()?);
+        let (database, chain) = (app.database(), app.chain().map_err(told)?);
         let key = app.account_key(account).map_err(told)?;
         let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms).await;
         let pending = match &sent {

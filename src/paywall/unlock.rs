@@ -12,7 +12,7 @@
 use std::rc::Rc;
 
 use cardano::{Address, TxHash};
-use edge::{answer::Fault, ed25519::WebCrypto, http, serve::Request};
+use edge::{answer::Fault, ed25519::WebCrypto, http};
 use market::{
     ListingId,
     catalogue::ListingTerms,
@@ -55,16 +55,15 @@ pub enum Outcome {
 /// A listing at the paywall, for one request.
 pub struct Paywall<'a> {
     pub app: &'a App,
-    pub request: &'a Request,
     pub priced: Priced,
     pub methods: Rc<Methods>,
 }
 
 impl<'a> Paywall<'a> {
     /// The paywall of a listing; `None` where there is none.
-    pub async fn of(app: &'a App, request: &'a Request, id: &ListingId) -> Result<Option<Self>, ApiError> {
-        let Some(priced) = priced(app, request, id).await? else { return Ok(None) };
-        Ok(Some(Self { app, request, priced, methods: app.methods()? }))
+    pub async fn of(app: &'a App, id: &ListingId) -> Result<Option<Self>, ApiError> {
+        let Some(priced) = priced(app, id).await? else { return Ok(None) };
+        Ok(Some(Self { app, priced, methods: app.methods()? }))
     }
 
     /// What is sold.
@@ -79,9 +78,9 @@ impl<'a> Paywall<'a> {
         digest: impl FnOnce() -> Option<RequestDigest>,
     ) -> Result<Outcome, ApiError> {
         if shown.payment.is_some() {
-            self.app.limit_client(Counted::Payment, self.request).await?;
+            self.app.limit_client(Counted::Payment).await?;
         } else if shown.proof.is_some() {
-            self.app.limit_client(Counted::Proof, self.request).await?;
+            self.app.limit_client(Counted::Proof).await?;
         }
         let proven = match shown.proof {
             None => None,
@@ -126,20 +125,20 @@ impl<'a> Paywall<'a> {
         proven: Option<Address>,
         digest: Option<RequestDigest>,
     ) -> Result<Outcome, ApiError> {
-        let Self { app, request, priced, .. } = self;
-        let presented = match Presented::read(header, &limits::client(request)?, digest.as_ref()) {
+        let Self { app, priced, .. } = self;
+        let presented = match Presented::read(header, &limits::client(&app.request)?, digest.as_ref()) {
             Ok(presented) => presented,
             Err(refusal) => return Ok(self.payment_required(refusal, None)),
         };
-        let _held = http::hold(request, limits::payment_bytes(header))?;
+        let _held = http::hold(&app.request, limits::payment_bytes(header))?;
         let pay = async |checkout: &checkout::ApiCheckout<'_>| checkout.pay(&priced.terms, &presented, proven).await;
         let options = self.methods.options_for(self.terms());
-        let paid = checkout::with(app, request, priced.clock, &options, pay).await?;
+        let paid = checkout::with(app, priced.clock, &options, pay).await?;
         app.line.note("tx", &presented.tx().to_string());
         app.line.note("outcome", paid.as_ref().map_or_else(PayError::code, |_| "delivered"));
         match paid {
             Ok(mut paid) => {
-                receipts::attach(app, request, &priced.terms, &mut paid.settlement);
+                receipts::attach(app, &priced.terms, &mut paid.settlement);
                 let settlement = Some(paid.settlement);
                 Ok(Outcome::Delivered { content: paid.content, settlement, purchase: None })
             }
@@ -153,11 +152,11 @@ impl<'a> Paywall<'a> {
 
     /// The content again, for an address that paid for it and signs for it now.
     async fn redeliver(&self, buyer: Address) -> Result<Outcome, ApiError> {
-        let Self { app, request, priced, .. } = self;
+        let Self { app, priced, .. } = self;
         let found = async |checkout: &checkout::ApiCheckout<'_>| {
             checkout.redeliver(&priced.terms, &[*buyer.payment_key()]).await
         };
-        Ok(match checkout::with(app, request, priced.clock, &[], found).await?? {
+        Ok(match checkout::with(app, priced.clock, &[], found).await?? {
             None => self.payment_required(PayError::NotOwned, None),
             Some(found) => {
                 Outcome::Delivered { content: found.content, settlement: None, purchase: Some(found.purchase) }

@@ -5,11 +5,7 @@ use cardano::{
     Address,
     cip8::{Cip8Error, DataSignature, SignedMessage},
 };
-use edge::{
-    answer::ErrorAnswer,
-    ed25519::WebCrypto,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::{
     account::{self, NewWallet, NotSignedIn, Token},
     challenge::{self, Challenge, Purpose},
@@ -38,9 +34,9 @@ fn no_challenge() -> ErrorAnswer {
 }
 
 /// A challenge for an address.
-pub async fn challenge(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Challenge, &request).await?;
-    let ChallengeRequest { address, others } = body::read(&mut request, MAX_BODY).await?;
+pub async fn challenge(app: &App) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Challenge).await?;
+    let ChallengeRequest { address, others } = body::read(app, MAX_BODY).await?;
     let owner = owner_among(app, &address, &others).await?;
     let Challenge { owner, nonce, digest, expires_at, .. } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms).await?;
@@ -65,9 +61,9 @@ fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {
 }
 
 /// A session, for a signed challenge.
-pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SignIn, &request).await?;
-    let SignIn { owner, key, signature } = body::read(&mut request, MAX_BODY).await?;
+pub async fn verify(app: &App) -> Result<Response, ApiError> {
+    app.limit_client(Counted::SignIn).await?;
+    let SignIn { owner, key, signature } = body::read(app, MAX_BODY).await?;
     let owner = parsed("owner", &owner)?;
     let signed = DataSignature::from_hex(&key, &signature).map_err(unsigned)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(unsigned)?;
@@ -97,10 +93,10 @@ pub async fn verify(app: &App, mut request: Request) -> Result<Response, ApiErro
 }
 
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
-pub async fn logout(app: &App, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session, request).await?;
-    let token = required_token(request)?;
-    let everywhere = request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
+pub async fn logout(app: &App) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Session).await?;
+    let token = required_token(app)?;
+    let everywhere = app.request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms).await? {
         Ok(Response::empty(204))
     } else {

@@ -3,10 +3,7 @@
 use std::rc::Rc;
 
 use cardano::Address;
-use edge::{
-    answer::ErrorAnswer,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, serve::Response};
 use market::catalogue::{self, Filter, Page, discovery};
 use pages::{feed, view::Listing};
 use sql::DatabaseError;
@@ -26,8 +23,8 @@ fn typed(response: Response, kind: &str, max_age: &str) -> Response {
 }
 
 /// What is public may be read; what asks for a signature, a session or money leads nowhere.
-pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let origin = app.public_origin(request)?;
+pub fn robots(app: &App) -> Result<Response, ApiError> {
+    let origin = app.public_origin()?;
     let body = format!(
         "User-agent: *\nDisallow: /auth/\nDisallow: /me\nDisallow: /oauth/\nDisallow: /mcp\n\nSitemap: {origin}/sitemap.xml\n"
     );
@@ -35,13 +32,13 @@ pub fn robots(app: &App, request: &Request) -> Result<Response, ApiError> {
 }
 
 /// The newest listings.
-pub async fn sitemap(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let origin = app.public_origin(request)?;
+pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
+    let origin = app.public_origin()?;
     let read = async |database: Rc<VersionedDatabase>| {
         let listings = discovery::addresses(&*database).await?;
         Ok(Page { json: urls(&origin, &listings), next: None })
     };
-    let page = read_cache::list(app, request, Weight::Long, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = read_cache::list(app, Weight::Long, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
@@ -58,9 +55,9 @@ fn urls(origin: &str, listings: &str) -> String {
 }
 
 /// The newest listings as an Atom feed, of all sellers or of one.
-pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let origin = app.public_origin(request)?;
-    let seller = request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
+pub async fn feed(app: &App) -> Result<Response, ApiError> {
+    let origin = app.public_origin()?;
+    let seller = app.request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
     let seller: Option<Address> = seller.transpose().map_err(ErrorAnswer::bad_request)?;
     let filter = Filter { seller, limit: Some(feed::NEWEST), ..Filter::default() };
     let named = seller.map(|seller| seller.to_string());
@@ -71,13 +68,13 @@ pub async fn feed(app: &App, request: &Request) -> Result<Response, ApiError> {
         Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None })
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = read_cache::list(app, request, Weight::of_listings(filter.page_size()), &name, read).await?;
+    let page = read_cache::list(app, Weight::of_listings(filter.page_size()), &name, read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
 /// What a language model needs to use the service.
-pub fn llms(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let origin = app.public_origin(request)?;
+pub fn llms(app: &App) -> Result<Response, ApiError> {
+    let origin = app.public_origin()?;
     let text = Response::text(LLMS.replace("{origin}", &origin));
     Ok(typed(text, "text/markdown; charset=utf-8", "public, max-age=3600"))
 }

@@ -3,10 +3,7 @@
 use std::rc::Rc;
 
 use cardano::Address;
-use edge::{
-    answer::ErrorAnswer,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, serve::Response};
 use market::catalogue::{self, Cursor};
 use url::form_urlencoded;
 
@@ -19,14 +16,14 @@ use crate::{
 };
 
 /// What a creator sells: the newest, or what comes after them.
-pub async fn show(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
+pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
-    let mut pairs = form_urlencoded::parse(request.query().unwrap_or_default().as_bytes());
+    let mut pairs = form_urlencoded::parse(app.request.query().unwrap_or_default().as_bytes());
     let after = after(&mut pairs)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |database: Rc<VersionedDatabase>| catalogue::creator(&*database, &address, after).await;
-    let page = read_cache::list(app, request, Weight::Long, &name, read).await?;
-    Ok(respond::linked(Response::kept_json(&page.json), request, page.next.as_deref())?)
+    let page = read_cache::list(app, Weight::Long, &name, read).await?;
+    Ok(respond::linked(Response::kept_json(&page.json), &app.request, page.next.as_deref())?)
 }
 
 /// Where a query goes on: behind the page that had this cursor.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::RangeInclusive};
 
 use edge::{
     answer::{ErrorAnswer, Fault},
-    serve::{Request, Response},
+    serve::Response,
 };
 use market::{
     DeliveryMode,
@@ -107,45 +107,45 @@ impl Asked {
 }
 
 /// What is for sale here, as x402's directories list it.
-pub async fn resources(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let asked = Asked::from_query(&mut request.url()?.query_pairs(), false)?;
+pub async fn resources(app: &App) -> Result<Response, ApiError> {
+    let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), false)?;
     let (methods, limit, offset) = (app.methods()?, asked.limit, asked.before);
     let SalesPage { listings, total } = match asked.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let _permit = app.limit_search(Weight::of_listings(limit), request).await?;
+            let _permit = app.limit_search(Weight::of_listings(limit)).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
-    let items = described(app, request, listings)?;
+    let items = described(app, listings)?;
     let page = DiscoveryPage { x402_version: Version2, items, pagination: Pagination { limit, offset, total } };
     cacheable(&page)
 }
 
 /// What of it answers a question.
-pub async fn search(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let asked = Asked::from_query(&mut request.url()?.query_pairs(), true)?;
+pub async fn search(app: &App) -> Result<Response, ApiError> {
+    let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), true)?;
     let missing = || ErrorAnswer::bad_request("query: is required, at most 200 characters");
     let question = asked.question.as_ref().ok_or_else(missing)?;
     let (methods, limit, before) = (app.methods()?, asked.limit, asked.before);
     let Found { listings, more } = match asked.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
-            let _permit = app.limit_search(Weight::of_listings(limit), request).await?;
+            let _permit = app.limit_search(Weight::of_listings(limit)).await?;
             let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
             discovery::search(&app.database(), question, paid, with_escrow, (limit, before)).await?
         }
     };
-    let resources = described(app, request, listings)?;
+    let resources = described(app, listings)?;
     let after = before.saturating_add(limit);
     let cursor = (more && after <= MAX_CURSOR).then(|| after.to_string());
     let pagination = SearchPagination { limit: resources.len(), cursor };
     cacheable(&SearchPage { x402_version: Version2, resources, partial_results: more, pagination })
 }
 
-fn described(app: &App, request: &Request, listings: Vec<ForSale>) -> Result<Vec<DiscoveredResource>, ApiError> {
-    let (methods, origin) = (app.methods()?, app.public_origin(request)?);
+fn described(app: &App, listings: Vec<ForSale>) -> Result<Vec<DiscoveredResource>, ApiError> {
+    let (methods, origin) = (app.methods()?, app.public_origin()?);
     listings.into_iter().map(|listing| resource(&methods, &origin, listing)).collect()
 }
 

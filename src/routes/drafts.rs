@@ -14,7 +14,7 @@ use cardano::{
 };
 use edge::{
     answer::{ErrorAnswer, Fault},
-    serve::{Request, Response},
+    serve::Response,
 };
 use escrow::{Action, rules::Timing};
 use market::{
@@ -64,16 +64,16 @@ impl From<ActionError> for ApiError {
 /// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for
 /// the output that pays, where the body says `checkInputs`. Pages do: a wallet on another network is told before it
 /// signs.
-pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Draft, &request).await?;
+pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Draft).await?;
     let id = listings::id(id)?;
-    let body = WalletBody::read(&mut request).await?;
-    let priced = paywall::priced(app, &request, &id).await?.filter(|priced| !priced.terms.hidden);
+    let body = WalletBody::read(app).await?;
+    let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;
     let clock = paywall::clock(app, &app.database()).await?.ms;
-    let chain = app.chain(&request)?;
+    let chain = app.chain()?;
     let parameters = chain.protocol_parameters().await?;
-    let digest = paywall::unlock_digest(app, &request, &terms.id);
+    let digest = paywall::unlock_digest(app, &terms.id);
     // Last: who waits for a provider holds nothing of a wallet but the body.
     let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
         body.says()?;
@@ -93,7 +93,7 @@ pub async fn payment(app: &App, id: &str, mut request: Request) -> Result<Respon
     }
     let mut extensions = request_binding::offered(&paywall::secret()?);
     extensions.extend(digest.iter().flat_map(RequestDigest::offered));
-    let resource = paywall::resource_url(&app.public_origin(&request)?, &terms.id);
+    let resource = paywall::resource_url(&app.public_origin()?, &terms.id);
     let payment = [
         ("x402Version", json!(2)),
         ("resource", json!(paywall::resource_info(&terms, resource))),
@@ -141,12 +141,11 @@ const PARTIES: [Action; 6] = [
 ];
 
 /// What can be done with a purchase, or the transaction for one action.
-pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Draft, &request).await?;
+pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Draft).await?;
     let id = purchases::id(id)?;
-    let body = WalletBody::read(&mut request).await?;
-    let (database, chain, contents, methods) =
-        (app.database(), app.chain(&request)?, app.contents(&request)?, app.methods()?);
+    let body = WalletBody::read(app).await?;
+    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents()?, app.methods()?);
     let no_contract = "protected purchases are not configured here: there is no escrow";
     let actions = Actions {
         database: &database,
@@ -162,7 +161,7 @@ pub async fn action(app: &App, id: &str, mut request: Request) -> Result<Respons
     let mut permit = None;
     let read = async || {
         // Until the provider has run the contract.
-        permit = Some(Weight::Draft.hold(&request).await?);
+        permit = Some(Weight::Draft.hold(&app.request).await?);
         acting_wallet(&body.says()?)
     };
     let draft = actions.draft(&id, action, read).await?;

@@ -8,7 +8,7 @@ use edge::{
     ed25519::WebCrypto,
     http::{BodyError, hold_request},
     semaphore::Permit,
-    serve::{Request, Response},
+    serve::Response,
 };
 use market::{
     ListingId,
@@ -38,35 +38,35 @@ pub fn id(text: &str) -> Result<ListingId, ErrorAnswer> {
 }
 
 /// The catalogue, or the page of it that the query names.
-pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let query = request.query().unwrap_or_default();
+pub async fn list(app: &App) -> Result<Response, ApiError> {
+    let query = app.request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ErrorAnswer::bad_request)?;
     let page = match filter {
         // Whatever the query says besides.
-        None => read_cache::newest(app, request).await?,
+        None => read_cache::newest(app).await?,
         Some(filter) => {
             let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
             let weight = Weight::of_listings(filter.page_size());
-            read_cache::list(app, request, weight, &format!("/listings?{query}"), read).await?
+            read_cache::list(app, weight, &format!("/listings?{query}"), read).await?
         }
     };
     let etag = format!("W/\"catalogue-{}\"", page.version);
-    if let Some(response) = respond::not_modified(request, &etag)? {
+    if let Some(response) = respond::not_modified(&app.request, &etag)? {
         return Ok(response);
     }
     let response = respond::tagged(Response::kept_json(&page.json), &etag);
-    Ok(respond::linked(response, request, page.next.as_deref())?)
+    Ok(respond::linked(response, &app.request, page.next.as_deref())?)
 }
 
 /// One listing.
-pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.line.note("listing", id.as_str());
     let read = async |database: Rc<VersionedDatabase>| {
         let json = catalogue::one(&*database, &id).await?;
         Ok(json.map(|json| Page { json, next: None }))
     };
-    let page = read_cache::answer(app, request, None, id.as_str(), read).await?;
+    let page = read_cache::answer(app, None, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
 }
 
@@ -83,12 +83,13 @@ pub enum Seller {
 
 impl Seller {
     /// Who offers, known before anything of the offer is read.
-    pub async fn of(app: &App, request: &Request) -> Result<Self, ApiError> {
-        if let Some(Session { account, .. }) = Session::shown(app, request).await? {
+    pub async fn of(app: &App) -> Result<Self, ApiError> {
+        if let Some(Session { account, .. }) = Session::shown(app).await? {
             return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
         }
         let unproven = "sign in, or sign the offer with the seller's wallet (header X-Service-Proof)";
-        let header = request.headers().get("x-service-proof")?.ok_or_else(|| ErrorAnswer::unauthorized(unproven))?;
+        let header =
+            app.request.headers().get("x-service-proof")?.ok_or_else(|| ErrorAnswer::unauthorized(unproven))?;
         Ok(Self::Signer(Proof::recent(&header, app.now_ms).map_err(ErrorAnswer::unauthorized)?))
     }
 
@@ -112,15 +113,15 @@ impl Seller {
 }
 
 /// A new listing: the session's owner sells, or the address that signed the offer.
-pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Offer, &request).await?;
+pub async fn create(app: &App) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Offer).await?;
     app.ample_room().await?;
-    let seller = Seller::of(app, &request).await?;
-    let (offer, _held) = read(&mut request, seller.owner()).await?;
+    let seller = Seller::of(app).await?;
+    let (offer, _held) = read(app, seller.owner()).await?;
     let proof = seller.check(&offer, app.now_ms).await.map_err(ErrorAnswer::unauthorized)?;
     let id = ListingId::new(app.now_ms, edge::random()?);
-    let (database, contents, quota) = (app.database(), app.contents(&request)?, app.settings()?.quota);
-    let source = Source { proof: proof.as_deref(), network: &client(&request)? };
+    let (database, contents, quota) = (app.database(), app.contents()?, app.settings()?.quota);
+    let source = Source { proof: proof.as_deref(), network: &client(&app.request)? };
     match catalogue::store(&database, &contents, &id, &offer, source, quota, app.now_ms).await? {
         Stored::Listing { id, json } => {
             Ok(Response::json(json).with_status(201).with_header("location", format!("/listings/{id}")))
@@ -137,8 +138,8 @@ pub async fn create(app: &App, mut request: Request) -> Result<Response, ApiErro
 }
 
 /// The offer in the body, of which nothing else is kept, and what its client is counted for until that is stored.
-async fn read(request: &mut Request, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
-    let (body, held) = hold_request(request, MAX_BODY).await.map_err(|error| match error {
+async fn read(app: &App, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
+    let (body, held) = hold_request(&app.request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ErrorAnswer::bad_request(listing::content_too_long()).into(),
         error => ApiError::from(error),
     })?;

@@ -19,38 +19,32 @@ use edge::{
     answer::{ErrorAnswer, private_json},
     bearer::Bearer,
     http,
-    serve::{Request, Response},
+    serve::Response,
 };
 use futures_util::{
     future::{Either, select},
     stream::{self, StreamExt},
 };
 
-use crate::{
-    app::App,
-    error::ApiError,
-    limits::Counted,
-    mcp_adapter::{Counter, OwnerShop},
-    routes::oauth,
-};
+use crate::{app::App, error::ApiError, limits::Counted, mcp_adapter::OwnerShop, routes::oauth};
 
 /// Seconds between two notifications of a call's progress.
 const PROGRESS_S: u32 = 3;
 
 /// A message of an agent whose owner signed in. Nothing is answered to others, not even `initialize`: a client that
 /// got an answer without a token would never ask for one.
-pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError> {
-    refuse_foreign_page(app, &request)?;
-    let (authority, database) = (app.authority(&request)?, app.database());
+pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
+    refuse_foreign_page(app)?;
+    let (authority, database) = (app.authority()?, app.database());
     let server = oauth::server(app, &authority, &database);
-    let bearer = Bearer::of(&request)?;
+    let bearer = Bearer::of(&app.request)?;
     // First, by what the token says of itself: an agent beyond its own limit uses nothing of its network's.
     if let Bearer::Token(token) = &bearer
         && let Some(grant) = server.grant_named_by(token)
     {
         app.limit(Counted::Message, &grant).await?;
     }
-    app.limit_client(Counted::Session, &request).await?;
+    app.limit_client(Counted::Session).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
         Bearer::Absent => return Err(unauthorized(authority.challenge(false)).into()),
@@ -59,40 +53,33 @@ pub async fn signed_in(app: &App, request: Request) -> Result<Response, ApiError
     let caller = server.caller(&token).await?;
     let caller = caller.ok_or_else(|| unauthorized(authority.challenge(true)))?;
     app.line.note("wallet", &caller.account.wallet_address.to_string());
-    respond(app, request, Visitor::Agent(Box::new(caller))).await
+    respond(app, Some(caller)).await
 }
 
 /// A message of an agent with a wallet of its own.
-pub async fn open(app: &App, request: Request) -> Result<Response, ApiError> {
-    refuse_foreign_page(app, &request)?;
-    app.limit_client(Counted::Session, &request).await?;
-    respond(app, request, Visitor::Anyone).await
+pub async fn open(app: &App) -> Result<Response, ApiError> {
+    refuse_foreign_page(app)?;
+    app.limit_client(Counted::Session).await?;
+    respond(app, None).await
 }
 
-/// Who sent a message, and so which tools there are.
-enum Visitor {
-    /// The agent of an account.
-    Agent(Box<Caller>),
-    /// A client with a wallet of its own, or none.
-    Anyone,
-}
-
-async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Response, ApiError> {
-    let body = http::read_request(&mut request, MAX_MESSAGE_BYTES).await?;
+/// Answers a message of the agent of an account; `None`: of a client with a wallet of its own, or none.
+async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError> {
+    let body = http::read_request(&app.request, MAX_MESSAGE_BYTES).await?;
     let message = match message::parse(&body) {
         Ok(message) => message,
         Err(error) => return Ok(write(error.into())),
     };
-    if let Visitor::Agent(caller) = &visitor
+    if let Some(caller) = &caller
         && !caller.scope.may_spend()
         && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
     {
         let text = "the owner allowed this agent to read only; nothing was paid: to buy, ask for the scope mcp, and have the owner connect the agent again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
         let answer = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) });
-        return Ok(answer.with_header("www-authenticate", app.authority(&request)?.insufficient_scope()));
+        return Ok(answer.with_header("www-authenticate", app.authority()?.insufficient_scope()));
     }
-    let header = |name| request.headers().get(name);
+    let header = |name| app.request.headers().get(name);
     let headers = Headers {
         protocol_version: header("mcp-protocol-version")?,
         method: header("mcp-method")?,
@@ -102,26 +89,21 @@ async fn respond(app: &App, mut request: Request, visitor: Visitor) -> Result<Re
     // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
     let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
     let bytes = json::weight(&body).saturating_add(overhead);
-    let held = http::hold(&request, bytes)?;
+    let held = http::hold(&app.request, bytes)?;
     drop(body);
     if message.asks_shop() {
-        match &visitor {
-            Visitor::Agent(caller) => app.limit(Counted::Tool, &caller.grant).await?,
-            Visitor::Anyone => app.limit_client(Counted::Tool, &request).await?,
+        match &caller {
+            Some(caller) => app.limit(Counted::Tool, &caller.grant).await?,
+            None => app.limit_client(Counted::Tool).await?,
         }
     }
     let app = app.for_tool_call();
     let answer = async move {
         // What its client is counted for meanwhile.
         let _held = held;
-        match &visitor {
-            Visitor::Agent(caller) => {
-                let tools = OwnerTools(&OwnerShop::new(&app, &request, caller));
-                dispatch::answer(&tools, &headers, message).await
-            }
-            Visitor::Anyone => {
-                dispatch::answer(&OpenTools(&Counter { app: &app, request: &request }), &headers, message).await
-            }
+        match &caller {
+            Some(caller) => dispatch::answer(&OwnerTools(&OwnerShop { app: &app, caller }), &headers, message).await,
+            None => dispatch::answer(&OpenTools(&app), &headers, message).await,
         }
     };
     match progress {
@@ -161,8 +143,8 @@ fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
 }
 
 /// Refuses a page that reached us under a name that is not ours.
-fn refuse_foreign_page(app: &App, request: &Request) -> Result<(), ApiError> {
-    let header = |name| request.headers().get(name);
+fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
+    let header = |name| app.request.headers().get(name);
     let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
     if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
         return Ok(());

@@ -8,7 +8,7 @@ use cardano::{
 use edge::{
     answer::{self, ErrorAnswer},
     semaphore::Permit,
-    serve::{Request, Response},
+    serve::Response,
 };
 use market::{
     account::{self, AccountView, AskAbove},
@@ -40,33 +40,32 @@ impl From<NotRead> for ApiError {
 /// made. Where nothing is answered without the balance, nothing else is read for it.
 pub async fn read(
     app: &App,
-    request: &Request,
     needs_balance: bool,
 ) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
-    let Session { account, token } = Session::of(app, request).await?;
+    let Session { account, token } = Session::of(app).await?;
     app.limit(Counted::Account, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
-    let mut balance = app.chain(request)?.balance_of(&wallet).await;
+    let mut balance = app.chain()?.balance_of(&wallet).await;
     if needs_balance {
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let permit = Weight::Long.hold(request).await?;
+    let permit = Weight::Long.hold(&app.request).await?;
     let view = account::view(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok((view, balance, permit))
 }
 
 /// The account: wallet, limits, purchases, listings.
-pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let (view, balance, _permit) = read(app, request, true).await?;
+pub async fn show(app: &App) -> Result<Response, ApiError> {
+    let (view, balance, _permit) = read(app, true).await?;
     Ok(answer::private_json(view.json(balance?)))
 }
 
 /// New limits for purchases from the service wallet.
-pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let Session { account, token } = Session::of(app, &request).await?;
+pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
+    let Session { account, token } = Session::of(app).await?;
     app.limit(Counted::Account, &account.owner).await?;
-    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(&mut request, MAX_BODY).await?;
+    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(app, MAX_BODY).await?;
     let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
     let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(ErrorAnswer::bad_request)?;
     let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms).await?;
@@ -79,19 +78,19 @@ pub async fn set_limits(app: &App, mut request: Request) -> Result<Response, Api
 }
 
 /// What a purchase of the caller's bought.
-pub async fn content(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app, request).await?;
+pub async fn content(app: &App, id: &str) -> Result<Response, ApiError> {
+    let Session { account, .. } = Session::of(app).await?;
     let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
-    let bought = checkout::own_purchase(app, request, &account, &id, true).await??;
+    let bought = checkout::own_purchase(app, &account, &id, true).await??;
     // A payment that is in no block is no purchase yet.
     Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?))
 }
 
 /// A purchase paid from the service wallet.
-pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app, &request).await?;
-    let Buy { listing_id, mode } = body::read(&mut request, MAX_BODY).await?;
-    let error = match checkout::order(app, &request, &account, &listing_id, mode).await? {
+pub async fn buy(app: &App) -> Result<Response, ApiError> {
+    let Session { account, .. } = Session::of(app).await?;
+    let Buy { listing_id, mode } = body::read(app, MAX_BODY).await?;
+    let error = match checkout::order(app, &account, &listing_id, mode).await? {
         Ordered::Bought(_, bought) => return respond::private(&bought),
         Ordered::NotBought(_, error) => error,
         Ordered::UnknownListing => BuyError::UnknownListing,
@@ -101,11 +100,11 @@ pub async fn buy(app: &App, mut request: Request) -> Result<Response, ApiError> 
 }
 
 /// The service wallet's money, back to its owner.
-pub async fn withdraw(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app, request).await?;
+pub async fn withdraw(app: &App) -> Result<Response, ApiError> {
+    let Session { account, .. } = Session::of(app).await?;
     app.limit(Counted::Withdraw, &account.owner).await?;
     let key = app.account_key(&account)?;
-    let sent = withdraw::withdraw(&app.database(), &app.chain(request)?, &account, &key, app.now_ms).await;
+    let sent = withdraw::withdraw(&app.database(), &app.chain()?, &account, &key, app.now_ms).await;
     let sent = sent.map_err(|error| match error {
         WithdrawError::Port(error) => ApiError::from(error),
         error => ErrorAnswer::bad_request(error).into(),

@@ -4,7 +4,7 @@ use agents::oauth::grant;
 use cardano::{Address, ContentHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
-    serve::{Request, Response},
+    serve::Response,
 };
 use market::{
     ListingId,
@@ -69,8 +69,8 @@ impl<'a> Page<'a> {
 }
 
 /// Whether a browser asks. A client that pays, or proves a payment, is a program.
-pub fn wanted(request: &Request) -> bool {
-    let headers = request.headers();
+pub fn wanted(app: &App) -> bool {
+    let headers = app.request.headers();
     let accept = headers.get("accept").ok().flatten();
     // Most programs are told by it alone.
     let has = |name| headers.has(name).unwrap_or(false);
@@ -78,84 +78,84 @@ pub fn wanted(request: &Request) -> bool {
 }
 
 /// A page.
-pub async fn show(app: &App, page: &Page<'_>, request: &Request) -> Result<Response, ApiError> {
+pub async fn show(app: &App, page: &Page<'_>) -> Result<Response, ApiError> {
     match page {
-        Page::Home => home(app, request).await,
-        Page::Sell => kept(app, request, ::pages::sell::page(&app.public_origin(request)?)),
-        Page::Me => account(app, request).await,
-        Page::PurchaseRequest(id) => request_of_agent(app, id, request).await,
-        Page::Listing(id) => listing(app, id, request).await,
-        Page::Unlock(id) => paywall(app, id, request).await,
-        Page::Creator(address) => creator(app, address, request).await,
-        Page::Purchase(id) => purchase(app, id, request).await,
+        Page::Home => home(app).await,
+        Page::Sell => kept(app, ::pages::sell::page(&app.public_origin()?)),
+        Page::Me => account(app).await,
+        Page::PurchaseRequest(id) => request_of_agent(app, id).await,
+        Page::Listing(id) => listing(app, id).await,
+        Page::Unlock(id) => paywall(app, id).await,
+        Page::Creator(address) => creator(app, address).await,
+        Page::Purchase(id) => purchase(app, id).await,
     }
 }
 
 /// A page that says why there is none, with the headers that the status calls for.
-pub fn problem(app: &App, request: &Request, error: &ErrorAnswer) -> Response {
+pub fn problem(app: &App, error: &ErrorAnswer) -> Response {
     let html = ::pages::problem::page(error.status(), error.text());
-    instead(app, request, error.clone().into_response(), html)
+    instead(app, error.clone().into_response(), html)
 }
 
 /// A listing's preview, for a frame on our pages.
-pub async fn preview(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let listing = listed(app, id, request).await?;
+pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
     let media = listing.preview_media.ok_or_else(listings::unknown)?;
-    let small = request.query() == Some("small");
+    let small = app.request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
     let response = headed(Response::text(html), &::pages::preview::HEADERS);
     Ok(response.with_header("cache-control", "public, max-age=3600"))
 }
 
 /// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
-pub async fn picture(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let listing = listed(app, id, request).await?;
+pub async fn picture(app: &App, id: &str) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
     let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
 /// A stylesheet, a script: named by its hash, so it never changes.
-pub fn asset(app: &App, name: &str, request: &Request) -> Result<Response, ApiError> {
+pub fn asset(app: &App, name: &str) -> Result<Response, ApiError> {
     let path = format!("/assets/{name}");
     if path == openapi::STYLE.0 {
         let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
         return Ok(headed(Response::text(openapi::STYLE.1), &headers));
     }
-    let own = app.test_ledger(request).map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
+    let own = app.test_ledger().map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
     let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or_else(no_such_path)?;
     let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
     Ok(headed(Response::text(&*asset.text), &headers))
 }
 
-async fn home(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let url = request.url()?;
+async fn home(app: &App) -> Result<Response, ApiError> {
+    let url = app.request.url()?;
     let asked = Asked::read(url.query_pairs());
     // A form sends the fields that were left empty, too.
     let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
     let mut filter = Filter::from_query(said).map_err(ErrorAnswer::bad_request)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _permit = app.limit_search(Weight::of_listings(filter.page_size()), request).await?;
+    let _permit = app.limit_search(Weight::of_listings(filter.page_size())).await?;
     let database = app.database();
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
     let found = home::Found { listings: &listings, total, next: next.as_deref() };
-    kept(app, request, home::page(&app.public_origin(request)?, &asked, &found))
+    kept(app, home::page(&app.public_origin()?, &asked, &found))
 }
 
-async fn listing(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let listing = listed(app, id, request).await?;
+async fn listing(app: &App, id: &str) -> Result<Response, ApiError> {
+    let listing = listed(app, id).await?;
     let seller = catalogue::seller(&app.database(), &listing.seller_address).await?;
-    kept(app, request, ::pages::listing::page(&app.public_origin(request)?, &listing, &seller))
+    kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
 /// The 402 that programs get, with its terms in words.
-async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let asked = unlock::show(app, id, request).await?;
+async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
+    let asked = unlock::show(app, id).await?;
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
     let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
-    let listing = listed(app, id, request).await?;
+    let listing = listed(app, id).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
         listing: &listing,
@@ -163,24 +163,24 @@ async fn paywall(app: &App, id: &str, request: &Request) -> Result<Response, Api
         protected: escrow.map(|extra| extra.terms.deadlines),
         explorer: &app.settings()?.explorer_url,
     };
-    Ok(instead(app, request, asked, ::pages::paywall::page(&offer)))
+    Ok(instead(app, asked, ::pages::paywall::page(&offer)))
 }
 
-async fn creator(app: &App, address: &str, request: &Request) -> Result<Response, ApiError> {
+async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
-    let cursor = creators::after(&mut request.url()?.query_pairs())?;
-    let _permit = app.limit_search(Weight::Short, request).await?;
+    let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
+    let _permit = app.limit_search(Weight::Short).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
-    let (origin, listings) = (app.public_origin(request)?, read::<Vec<Listing>>(&json)?);
-    kept(app, request, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
+    let (origin, listings) = (app.public_origin()?, read::<Vec<Listing>>(&json)?);
+    kept(app, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
-async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = purchases::id(id)?;
-    app.limit_client(Counted::Read, request).await?;
+    app.limit_client(Counted::Read).await?;
     let (database, settings) = (app.database(), app.settings()?);
     let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
     let [found, cost, time] = exactly(database.batch(asked).await?)?;
@@ -201,16 +201,16 @@ async fn purchase(app: &App, id: &str, request: &Request) -> Result<Response, Ap
         now,
         explorer: &settings.explorer_url,
     };
-    Ok(fresh(app, request, ::pages::purchase::page(&shown)))
+    Ok(fresh(app, ::pages::purchase::page(&shown)))
 }
 
 /// The account of the session that the request shows; without one, the way in.
-async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
-    if shown_token(request)?.is_none() {
-        return Ok(fresh(app, request, ::pages::account::sign_in()));
+async fn account(app: &App) -> Result<Response, ApiError> {
+    if shown_token(app)?.is_none() {
+        return Ok(fresh(app, ::pages::account::sign_in()));
     }
-    let (view, balance, _permit) = me::read(app, request, false).await?;
-    let agents = grant::list(&app.database(), &required_token(request)?, app.now_ms).await?;
+    let (view, balance, _permit) = me::read(app, false).await?;
+    let agents = grant::list(&app.database(), &required_token(app)?, app.now_ms).await?;
     let purchases: Vec<Purchase> = read(&view.purchases)?;
     let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let figures = view.figures()?;
@@ -241,22 +241,22 @@ async fn account(app: &App, request: &Request) -> Result<Response, ApiError> {
         agents: read(&agents.ok_or_else(not_signed_in)?)?,
         explorer: app.settings()?.explorer_url.clone(),
     };
-    Ok(fresh(app, request, ::pages::account::page(&account, app.now_ms)))
+    Ok(fresh(app, ::pages::account::page(&account, app.now_ms)))
 }
 
 /// What an agent asks the owner of the session that the request shows; without one, the way in.
-async fn request_of_agent(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    if shown_token(request)?.is_none() {
-        return Ok(fresh(app, request, ::pages::account::sign_in()));
+async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
+    if shown_token(app)?.is_none() {
+        return Ok(fresh(app, ::pages::account::sign_in()));
     }
-    let asked = purchase_requests::read(app, id, request).await?;
-    Ok(fresh(app, request, ::pages::account::request(asked.as_ref())))
+    let asked = purchase_requests::read(app, id).await?;
+    Ok(fresh(app, ::pages::account::request(asked.as_ref())))
 }
 
 /// A listing that is shown.
-async fn listed(app: &App, id: &str, request: &Request) -> Result<Listing, ApiError> {
+async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
     let id = listings::id(id)?;
-    app.limit_client(Counted::Read, request).await?;
+    app.limit_client(Counted::Read).await?;
     read(&catalogue::one(&app.database(), &id).await?.ok_or_else(listings::unknown)?)
 }
 
@@ -265,8 +265,8 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
 }
 
 /// A page instead of an answer for programs, with that answer's status and headers; on a local ledger with a test wallet.
-pub fn instead(app: &App, request: &Request, answer: Response, html: String) -> Response {
-    let ledger = app.test_ledger(request);
+pub fn instead(app: &App, answer: Response, html: String) -> Response {
+    let ledger = app.test_ledger();
     let html = ledger.as_ref().map_or(html.clone(), |ledger| test_wallet::inside(&html, ledger));
     let response = headed(answer.with_text(html), &::pages::HEADERS);
     match ledger {
@@ -276,15 +276,15 @@ pub fn instead(app: &App, request: &Request, answer: Response, html: String) -> 
 }
 
 /// A page that may be kept if it is asked for again each time.
-fn kept(app: &App, request: &Request, html: String) -> Result<Response, ApiError> {
+fn kept(app: &App, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
-    let made = || respond::tagged(instead(app, request, Response::empty(200), html), &etag);
-    Ok(respond::not_modified(request, &etag)?.unwrap_or_else(made))
+    let made = || respond::tagged(instead(app, Response::empty(200), html), &etag);
+    Ok(respond::not_modified(&app.request, &etag)?.unwrap_or_else(made))
 }
 
 /// A page that tells the time.
-fn fresh(app: &App, request: &Request, html: String) -> Response {
-    instead(app, request, Response::empty(200), html).with_header("cache-control", "no-store")
+fn fresh(app: &App, html: String) -> Response {
+    instead(app, Response::empty(200), html).with_header("cache-control", "no-store")
 }
 
 fn headed(response: Response, headers: &[(&'static str, &str)]) -> Response {

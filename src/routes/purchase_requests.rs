@@ -1,10 +1,7 @@
 //! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines a purchase that an agent asked for.
 
 use api_types::{PurchaseRequest, RequestAnswer};
-use edge::{
-    answer::ErrorAnswer,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, serve::Response};
 use market::purchase_request::{self, RequestId};
 
 use crate::{
@@ -22,28 +19,28 @@ fn unknown() -> ErrorAnswer {
 }
 
 /// A request to the session's account, unless it is over.
-pub async fn read(app: &App, id: &str, request: &Request) -> Result<Option<PurchaseRequest>, ApiError> {
-    let Session { token, .. } = owner(app, request).await?;
+pub async fn read(app: &App, id: &str) -> Result<Option<PurchaseRequest>, ApiError> {
+    let Session { token, .. } = owner(app).await?;
     let Some(id) = RequestId::parse(id) else { return Ok(None) };
     Ok(purchase_request::read(&app.database(), &token, id, app.now_ms).await?)
 }
 
 /// The request.
-pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    respond::private(&read(app, id, request).await?.ok_or_else(unknown)?)
+pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+    respond::private(&read(app, id).await?.ok_or_else(unknown)?)
 }
 
 /// The owner's answer to it.
-pub async fn answer(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    let Session { token, .. } = owner(app, &request).await?;
+pub async fn answer(app: &App, id: &str) -> Result<Response, ApiError> {
+    let Session { token, .. } = owner(app).await?;
     let id = RequestId::parse(id).ok_or_else(unknown)?;
-    let RequestAnswer { answer } = body::read(&mut request, MAX_BODY).await?;
+    let RequestAnswer { answer } = body::read(app, MAX_BODY).await?;
     let answered = purchase_request::answer(&app.database(), &token, id, answer, app.now_ms).await?;
     respond::private(&answered.ok_or_else(unknown)?)
 }
 
-async fn owner(app: &App, request: &Request) -> Result<Session, ApiError> {
-    let session = Session::of(app, request).await?;
+async fn owner(app: &App) -> Result<Session, ApiError> {
+    let session = Session::of(app).await?;
     app.limit(Counted::Account, &session.account.owner).await?;
     Ok(session)
 }

@@ -2,11 +2,7 @@
 
 use api_types::Verdict;
 use cardano::{Address, TxHash};
-use edge::{
-    answer::ErrorAnswer,
-    ed25519::WebCrypto,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::{
     payment::{self, PaymentRecord},
     proof::Proof,
@@ -36,8 +32,8 @@ pub fn id(text: &str) -> Result<TxHash, ErrorAnswer> {
 }
 
 /// What a seller sold, to all or to the buyers that are named.
-pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
-    let url = request.url()?;
+pub async fn list(app: &App) -> Result<Response, ApiError> {
+    let url = app.request.url()?;
     let named = |wanted: &'static str| {
         let values = url.query_pairs().filter(move |(name, _)| name == wanted);
         values.map(move |(_, value)| {
@@ -51,29 +47,29 @@ pub async fn list(app: &App, request: &Request) -> Result<Response, ApiError> {
         return Err(ErrorAnswer::bad_request(format_args!("buyer: at most {MAX_BUYERS}")).into());
     }
     let buyers: Vec<_> = buyers.iter().map(|address| *address.payment_key()).collect();
-    let _permit = app.limit_search(Weight::Long, request).await?;
+    let _permit = app.limit_search(Weight::Long).await?;
     Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
 /// One purchase with its timeline.
-pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
-    app.limit_client(Counted::Read, request).await?;
+    app.limit_client(Counted::Read).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
 }
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
-pub async fn verify(app: &App, id: &str, mut request: Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Verdict, &request).await?;
+pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Verdict).await?;
     let id = self::id(id)?;
-    let verdict: Verdict = body::read(&mut request, MAX_BODY).await?;
+    let verdict: Verdict = body::read(app, MAX_BODY).await?;
     let database = app.database();
     let bought: Option<PaymentRecord> = database.run(payment::by_tx(&id)).await?.first_json()?;
     let bought = bought.filter(PaymentRecord::is_purchase).ok_or_else(unknown)?;
-    match request.headers().get("x-service-proof")? {
+    match app.request.headers().get("x-service-proof")? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,
-        None => paid_by_account(app, &request, &bought).await?,
+        None => paid_by_account(app, &bought).await?,
     }
     let json = purchase::verify(&database, &id, verdict.verification).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
@@ -89,8 +85,8 @@ async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Res
 }
 
 /// Only the service holds a service wallet's key: its account judges what it bought.
-async fn paid_by_account(app: &App, request: &Request, bought: &PaymentRecord) -> Result<(), ApiError> {
-    let refused = match Session::shown(app, request).await? {
+async fn paid_by_account(app: &App, bought: &PaymentRecord) -> Result<(), ApiError> {
+    let refused = match Session::shown(app).await? {
         Some(Session { account, .. }) if account.wallet_address == bought.payer => return Ok(()),
         Some(_) => "only the account whose Surety balance paid may judge the purchase",
         None => {

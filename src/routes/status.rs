@@ -2,11 +2,7 @@
 
 use api_types::{ProviderCalls, ServiceStatus, WalletBalance};
 use cardano::{Address, chain::Chain};
-use edge::{
-    answer::ErrorAnswer,
-    bearer::Bearer,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, bearer::Bearer, serve::Response};
 use market::status::{self, StoredStatus};
 use sql::Database;
 
@@ -17,14 +13,14 @@ use crate::{
 };
 
 /// How the service stands. Without the setting there is no such path.
-pub async fn show(app: &App, request: &Request) -> Result<Response, ApiError> {
+pub async fn show(app: &App) -> Result<Response, ApiError> {
     let settings = app.settings()?;
     let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
-    if !token.admits(&Bearer::of(request)?) {
+    if !token.admits(&Bearer::of(&app.request)?) {
         let text = "a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN";
         return Err(ErrorAnswer::unauthorized(text).into());
     }
-    let (now, chain) = (app.now_ms, app.chain(request)?);
+    let (now, chain) = (app.now_ms, app.chain()?);
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {

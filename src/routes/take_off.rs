@@ -1,10 +1,6 @@
 //! `DELETE /listings/{id}`, `POST /listings/{id}/relist`: a seller takes a listing off sale, and puts it back.
 
-use edge::{
-    answer::ErrorAnswer,
-    ed25519::WebCrypto,
-    serve::{Request, Response},
-};
+use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::catalogue::{
     self,
     take_off::{self, NotChanged, SaleState},
@@ -19,11 +15,11 @@ use crate::{
 
 /// Makes a listing what its seller wants: 204 off sale, or the listing that is for sale again. The owner of the session
 /// asks, or the signer of a proof for this listing and this purpose.
-pub async fn change(app: &App, id: &str, state: SaleState, request: &Request) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Offer, request).await?;
+pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
+    app.limit_client(Counted::Offer).await?;
     let id = listings::id(id)?;
     app.line.note("listing", id.as_str());
-    let seller = match Seller::of(app, request).await? {
+    let seller = match Seller::of(app).await? {
         Seller::Owner(owner) => owner,
         Seller::Signer(proof) => {
             let digest = match state {

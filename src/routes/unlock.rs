@@ -13,7 +13,7 @@ use cardano::keys::SignEd25519 as _;
 use edge::{
     answer::{self, ErrorAnswer, Fault},
     ed25519::WebCrypto,
-    serve::{Request, Response},
+    serve::Response,
 };
 use market::checkout::{PayError, Presentation};
 use serde::Serialize;
@@ -47,14 +47,14 @@ struct TermsTemplate {
 }
 
 /// Answers as the headers ask.
-pub async fn show(app: &App, id: &str, request: &Request) -> Result<Response, ApiError> {
-    let paywall = Paywall::of(app, request, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
-    let header = |name| request.headers().get(name);
-    let shown = match request.method() {
+pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+    let paywall = Paywall::of(app, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
+    let header = |name| app.request.headers().get(name);
+    let shown = match app.request.method() {
         "HEAD" => Presentation::default(),
         _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header("x-service-proof")? },
     };
-    match paywall.unlock(shown, || paywall::request_digest(app, request)).await? {
+    match paywall.unlock(shown, || paywall::request_digest(app)).await? {
         Outcome::UnknownListing => Err(listings::unknown().into()),
         Outcome::Delivered { content, settlement, purchase } => {
             let mut response = answer::private_text(content);
@@ -92,9 +92,10 @@ impl Paywall<'_> {
 
     /// The terms as a header.
     async fn terms_header(&self, why: &PayError, pending: Option<PaymentRequirements>) -> Result<String, ApiError> {
-        let url = paywall::resource_url(&self.app.public_origin(self.request)?, &self.terms().id);
+        let url = paywall::resource_url(&self.app.public_origin()?, &self.terms().id);
         // Other methods, queries and bodies have digests of their own.
-        let usual = self.request.method() == "GET" && self.request.query().is_none() && !self.request.has_body();
+        let request = &self.app.request;
+        let usual = request.method() == "GET" && request.query().is_none() && !request.has_body();
         if usual && *why == PayError::Unpaid {
             return self.terms_from_template(url).await;
         }
@@ -106,7 +107,7 @@ impl Paywall<'_> {
     /// The extensions of the 402, but for its secret.
     fn extensions(&self) -> Map<String, Value> {
         let mut extensions = paywall::extensions(self.terms());
-        extensions.extend(paywall::request_digest(self.app, self.request).iter().flat_map(RequestDigest::offered));
+        extensions.extend(paywall::request_digest(self.app).iter().flat_map(RequestDigest::offered));
         extensions
     }
 

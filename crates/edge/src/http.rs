@@ -36,7 +36,7 @@ pub enum BodyError {
 ///
 /// # Errors
 /// Too large (by its declared length, or as it arrives), slow, broken, or beside too much else.
-pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
+pub async fn read_request(request: &serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     Ok(hold_request(request, limit).await?.0)
 }
 
@@ -44,7 +44,7 @@ pub async fn read_request(request: &mut serve::Request, limit: usize) -> Result<
 ///
 /// # Errors
 /// As [`read_request`].
-pub async fn hold_request(request: &mut serve::Request, limit: usize) -> Result<(Vec<u8>, Option<Permit>), BodyError> {
+pub async fn hold_request(request: &serve::Request, limit: usize) -> Result<(Vec<u8>, Option<Permit>), BodyError> {
     let declared = request.headers().get("content-length").ok().flatten();
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
         return Err(BodyError::TooLarge(limit));

@@ -101,12 +101,6 @@ impl Request {
         Headers(self.raw.headers())
     }
 
-    /// This request, for functions that only read its headers.
-    #[must_use]
-    pub fn headers_only(&self) -> Self {
-        Self { raw: Clone::clone(&self.raw), method: String::new(), url: String::new() }
-    }
-
     /// The runtime's own object.
     #[must_use]
     pub const fn inner(&self) -> &web_sys::Request {
@@ -123,7 +117,7 @@ impl Request {
     ///
     /// # Errors
     /// It has none.
-    pub fn stream(&mut self) -> Result<ByteStream> {
+    pub fn stream(&self) -> Result<ByteStream> {
         // Not the runtime's own `clone`, which splits the body in two.
         worker::Request::from(Clone::clone(&self.raw)).stream()
     }
