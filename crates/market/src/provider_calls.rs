@@ -15,7 +15,6 @@ use sql::{Statement, statement};
 use crate::limits::{DAY_MS, day};
 
 /// The statement that adds calls to those of this time's day, and reads them all, as text.
-#[must_use]
 pub fn add(calls: u64, now: Millis) -> Statement {
     statement!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \
