@@ -4,21 +4,17 @@
 //! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
 //!   the signed one, and the watcher reads from the chain what it did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use api_types::{ActionSummary, ActionTiming, NewActionDraft, NewPaymentDraft, PaymentSummary};
-use cardano::{
-    TxHash, TxRef,
-    chain::{self, Chain},
-    tx::build::UnsignedTx,
-};
+use api_types::{NewActionDraft, NewPaymentDraft};
+use cardano::{TxHash, TxRef, chain::Chain, tx::build::UnsignedTx};
 use edge::{
     answer::{ErrorAnswer, Fault},
     serve::Response,
 };
-use escrow::{Action, rules::Timing};
+use escrow::Action;
 use market::{
-    actions::{self, ActionDraft, ActionError, Actions, CurrentEscrow, NoEscrow, PossibleAction, PossibleActions},
+    actions::{ActionDraft, ActionError, Actions, NoEscrow},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
     cip30::{Cip30Wallet, WalletDescription},
 };
@@ -103,7 +99,7 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     ];
     let payment = payment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
-    let (summary, words) = (summary(&draft), draft.words(clock));
+    let PaymentDraft { summary, words, .. } = draft;
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
@@ -156,7 +152,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
         lead: app.settings()?.lead,
     };
     let Some(action) = action_of(&body)? else {
-        return possible(id, &actions.possible(&id).await.map_err(ActionError::from)?);
+        return respond::private(&actions.possible(&id).await.map_err(ActionError::from)?);
     };
     let mut permit = None;
     let read = async || {
@@ -167,7 +163,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     let draft = actions.draft(&id, action, read).await?;
     drop(permit);
     let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
-    let (summary, words) = (action_summary(&draft), draft.words);
+    let ActionDraft { summary, words, .. } = draft;
     respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })
 }
 
@@ -188,56 +184,6 @@ fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
     let change_address = said.change_address.as_deref().ok_or(FieldError::Missing("changeAddress".into()))?;
     let utxos = said.utxos.as_deref().ok_or(FieldError::Missing("utxos".into()))?;
     Ok(wallet(change_address, utxos, said.collateral.as_deref(), said.addresses.as_deref())?)
-}
-
-fn possible(purchase: TxHash, possible: &PossibleActions) -> Result<Response, ApiError> {
-    let (state, open) = match &possible.escrow {
-        CurrentEscrow::Ended(status) => (*status, None),
-        CurrentEscrow::Open(escrow) => (escrow.datum.state.into(), Some(escrow)),
-    };
-    respond::private(&api_types::PossibleActions {
-        purchase,
-        now: possible.now,
-        state,
-        buyer: open.map(|escrow| escrow.datum.buyer.to_string()),
-        seller: open.map(|escrow| escrow.datum.seller.to_string()),
-        locked_lovelace: open.map(|escrow| escrow.utxo.value.lovelace),
-        actions: possible.actions.iter().map(possible_action).collect(),
-    })
-}
-
-fn possible_action(it: &PossibleAction) -> api_types::PossibleAction {
-    api_types::PossibleAction {
-        action: it.action.name().into(),
-        by: actions::party(it.by).into(),
-        timing: match it.timing {
-            Timing::Early(_) => ActionTiming::Early,
-            Timing::Open => ActionTiming::Open,
-            Timing::Over => ActionTiming::Over,
-        },
-        opens: it.window.opens,
-        closes: it.window.closes,
-        fee_lovelace: it.fee,
-        words: it.words.clone(),
-    }
-}
-
-fn action_summary(draft: &ActionDraft) -> ActionSummary {
-    let change = draft.change();
-    ActionSummary {
-        action: draft.action.name().into(),
-        by: actions::party(draft.by).into(),
-        state: draft.state,
-        becomes: draft.becomes,
-        fee_lovelace: draft.tx.facts().fee,
-        collateral_lovelace: draft.collateral,
-        receives_lovelace: draft.receives,
-        change_lovelace: change.lovelace,
-        change_address: draft.change_to,
-        change_assets: quantities(&change),
-        valid_until: draft.valid_until,
-        closes: draft.closes,
-    }
 }
 
 /// A wallet as it was described.
@@ -263,27 +209,4 @@ fn wallet(
 fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
     let cbor = tx.unsigned_cbor().map_err(Fault::in_making("draft"))?;
     Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))
-}
-
-fn summary(draft: &PaymentDraft) -> PaymentSummary {
-    let change = draft.change();
-    PaymentSummary {
-        mode: draft.mode,
-        price_lovelace: draft.price,
-        pay_to: draft.offered.requirements.pay_to.clone(),
-        locked_lovelace: draft.locked,
-        collateral_lovelace: draft.locked.saturating_sub(draft.price),
-        fee_lovelace: draft.tx.facts().fee,
-        change_lovelace: change.lovelace,
-        change_address: draft.change_to,
-        change_assets: quantities(&change),
-        buyer_address: draft.buyer,
-        valid_until: draft.valid_until,
-        deadlines: draft.deadlines().map(Into::into),
-    }
-}
-
-/// Quantities of tokens by their units, as decimal strings.
-fn quantities(value: &chain::Value) -> BTreeMap<String, String> {
-    value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }

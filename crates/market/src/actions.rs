@@ -12,6 +12,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use api_types::{ActionTiming, PossibleAction, PossibleActions};
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     chain::{Chain, ChainError, Tip, Utxo, Value},
@@ -23,16 +24,13 @@ use cardano::{
 use escrow::{
     Action, Deployment, State,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
-    rules::{Effect, Party, Rule, Timing, Window},
+    rules::{Effect, Party, Rule, Timing},
     spend::Spent,
 };
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, statement};
 
-pub use self::{
-    draft::{ActionDraft, ActionError},
-    words::party,
-};
+pub use self::draft::{ActionDraft, ActionError};
 use crate::{
     chain_state::Lead,
     contents::ContentsError,
@@ -91,35 +89,11 @@ pub enum NoEscrow {
 from_by_way_of!(NoEscrow, PortError: DatabaseError, ChainError, ContentsError);
 
 /// A purchase's escrow, as the chain has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CurrentEscrow {
+enum CurrentEscrow {
     /// There to be acted on.
     Open(Box<Escrow>),
     /// It has ended so.
     Ended(Status),
-}
-
-/// An action that the contract knows in the escrow's state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PossibleAction {
-    pub action: Action,
-    /// Who signs.
-    pub by: Party,
-    pub window: Window,
-    /// Where the chain's clock stands to it.
-    pub timing: Timing,
-    pub fee: Option<Lovelace>,
-    /// What it does, in a sentence.
-    pub words: String,
-}
-
-/// What can be done with a purchase.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PossibleActions {
-    pub escrow: CurrentEscrow,
-    /// The chain's clock, POSIX ms.
-    pub now: Millis,
-    pub actions: Vec<PossibleAction>,
 }
 
 impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
@@ -131,14 +105,27 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         let known = self.locked_purchase(purchase).await?;
         let (escrow, tip) = (self.current_escrow(&known).await?, self.chain.recent_tip().await?);
         let now = self.lead.clock(tip.time_ms, self.now);
-        let actions = match &escrow {
-            CurrentEscrow::Ended(_) => vec![],
-            CurrentEscrow::Open(open) => {
-                let parameters = self.chain.protocol_parameters().await?;
-                self.possible_in(open, &known, &tip, &parameters, now)
-            }
+        let ended = |state| PossibleActions {
+            purchase: *purchase,
+            now,
+            state,
+            buyer: None,
+            seller: None,
+            locked_lovelace: None,
+            actions: vec![],
         };
-        Ok(PossibleActions { escrow, now, actions })
+        let escrow = match escrow {
+            CurrentEscrow::Ended(status) => return Ok(ended(status)),
+            CurrentEscrow::Open(escrow) => escrow,
+        };
+        let parameters = self.chain.protocol_parameters().await?;
+        Ok(PossibleActions {
+            buyer: Some(escrow.datum.buyer.to_string()),
+            seller: Some(escrow.datum.seller.to_string()),
+            locked_lovelace: Some(escrow.utxo.value.lovelace),
+            actions: self.possible_in(&escrow, &known, &tip, &parameters, now),
+            ..ended(escrow.datum.state.into())
+        })
     }
 
     async fn locked_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
@@ -181,11 +168,16 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         let possible = useful.filter_map(|(by, (action, window))| {
             let step = known.step(action, || Some(ContentHash::of(&[])))?;
             Some(PossibleAction {
-                action,
-                by,
-                window,
-                timing: window.timing(now, LEAST_WINDOW_MS),
-                fee: self.estimate(escrow, (by, &step), tip, parameters),
+                action: action.name().into(),
+                by: words::party(by).into(),
+                timing: match window.timing(now, LEAST_WINDOW_MS) {
+                    Timing::Early(_) => ActionTiming::Early,
+                    Timing::Open => ActionTiming::Open,
+                    Timing::Over => ActionTiming::Over,
+                },
+                opens: window.opens,
+                closes: window.closes,
+                fee_lovelace: self.estimate(escrow, (by, &step), tip, parameters),
                 words: words::of(action, escrow, known, now),
             })
         });

@@ -2,7 +2,10 @@
 //!
 //! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs no one anything.
 
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use cardano::{
     Address, KeyHash, Lovelace,
@@ -131,8 +134,7 @@ pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
 }
 
 /// What outputs hold together. Sums beyond what one output can hold are cut: they are shown, not paid.
-#[must_use]
-pub fn total_of(utxos: &[Utxo]) -> Value {
+pub(crate) fn total_of(utxos: &[Utxo]) -> Value {
     let mut total = Value::default();
     for Value { lovelace, assets } in utxos.iter().map(|utxo| &utxo.value) {
         total.lovelace = [total.lovelace, *lovelace].into_iter().sum();
@@ -142,6 +144,11 @@ pub fn total_of(utxos: &[Utxo]) -> Value {
         }
     }
     total
+}
+
+/// Quantities of tokens by their units, as decimal texts.
+pub(crate) fn quantities(value: &Value) -> BTreeMap<String, String> {
+    value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }
 
 /// What is said of change.

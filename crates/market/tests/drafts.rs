@@ -130,7 +130,7 @@ fn judge(mode: DeliveryMode, draft: &PaymentDraft, wallet: &Cip30Wallet) {
     let moment = Moment { now_ms: NOW, slots: SLOTS };
     let verified = verify_with_facts(method, &draft.offered, &payment, &facts, &Native, moment);
     let verified = futures_lite::future::block_on(verified).unwrap();
-    assert_eq!(verified.payer, draft.buyer);
+    assert_eq!(verified.payer, draft.summary.buyer_address);
     assert!(payment.sources().len() <= MAX_INPUT_TRANSACTIONS);
 }
 
@@ -155,7 +155,7 @@ fn a_draft_carries_the_payers_commitment_and_nothing_else_at_the_least_fee() {
         let draft = committing(mode, &wallet, Some(commitment)).unwrap();
         judge(mode, &draft, &wallet);
         assert!(commitment.is_all_metadata_of(&SignedTx::parse(&draft.tx.unsigned_cbor().unwrap()).unwrap()));
-        assert!(draft.words(NOW).iter().any(|words| words.contains("a digest of your request")));
+        assert!(draft.words.iter().any(|words| words.contains("a digest of your request")));
     }
 }
 
@@ -317,7 +317,7 @@ fn a_draft_uses_one_key_where_it_suffices_and_several_where_not() {
         let wallet = wallet(utxos.to_vec());
         let draft = drafted(DeliveryMode::Protected, &wallet).unwrap();
         judge(DeliveryMode::Protected, &draft, &wallet);
-        (draft.tx.keys().len(), draft.buyer)
+        (draft.tx.keys().len(), draft.summary.buyer_address)
     };
     assert_eq!(signers(&own), (1, home(1)), "the key of the change address");
     assert_eq!(signers(&own[1..]), (1, home(2)), "another key of the wallet");

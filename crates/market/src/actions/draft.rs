@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use api_types::ActionSummary;
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Tip, Utxo, Value},
+    chain::{Chain, ChainError, Tip, Utxo},
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
@@ -15,13 +16,13 @@ use escrow::{
     Action,
     plan::{ChainTime, DraftError, Escrow, PlanError, Step},
     result::result_hash,
-    rules::{ContractRefusal, Effect, Party, PayoutRule, Rule},
+    rules::{ContractRefusal, Effect, PayoutRule, Rule},
 };
 use sql::{Database, DatabaseError};
 
 use super::{Actions, CurrentEscrow, LockedPurchase, NoEscrow, address_of, words};
 use crate::{
-    cip30::{Cip30Wallet, change_words, largest_few, span, total_of},
+    cip30::{Cip30Wallet, change_words, largest_few, quantities, span, total_of},
     contents::Contents,
     port_error::from_by_way_of,
     purchase::Status,
@@ -31,22 +32,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionDraft {
     pub tx: UnsignedTx,
-    pub action: Action,
-    /// Who signs.
-    pub by: Party,
-    /// How the purchase stands now.
-    pub state: Status,
-    /// How it stands then.
-    pub becomes: Status,
-    /// What the ledger takes if the contract fails after all.
-    pub collateral: Lovelace,
-    /// What of the escrow comes to who signs.
-    pub receives: Lovelace,
-    /// Until when the contract permits it; `None` for as long as the escrow is as it is.
-    pub closes: Option<Millis>,
-    pub change_to: Address,
-    /// The end of the transaction's validity, POSIX ms.
-    pub valid_until: Millis,
+    pub summary: ActionSummary,
     /// What will be signed, in sentences.
     pub words: Vec<String>,
 }
@@ -255,25 +241,19 @@ fn told(
     ));
     words.extend(change_words(&change, &wallet.change));
     words.push(format!("Sign and submit it within {}; after that it can no longer be used.", span(valid_until, now)));
-    Ok(ActionDraft {
-        action: rule.action,
-        by: rule.by,
+    let summary = ActionSummary {
+        action: rule.action.name().into(),
+        by: words::party(rule.by).into(),
         state: escrow.datum.state.into(),
         becomes,
-        collateral,
-        receives,
-        closes: rule.window(&escrow.datum).closes,
-        change_to: wallet.change,
+        fee_lovelace: facts.fee,
+        collateral_lovelace: collateral,
+        receives_lovelace: receives,
+        change_lovelace: change.lovelace,
+        change_address: wallet.change,
+        change_assets: quantities(&change),
         valid_until,
-        words,
-        tx,
-    })
-}
-
-impl ActionDraft {
-    /// What comes to the change address.
-    #[must_use]
-    pub fn change(&self) -> Value {
-        total_of(&self.tx.facts().change)
-    }
+        closes: rule.window(&escrow.datum).closes,
+    };
+    Ok(ActionDraft { tx, summary, words })
 }

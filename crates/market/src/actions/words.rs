@@ -7,7 +7,7 @@ use super::LockedPurchase;
 use crate::cip30::span;
 
 /// The party's name in the API.
-pub const fn party(by: Party) -> &'static str {
+pub(super) const fn party(by: Party) -> &'static str {
     match by {
         Party::Buyer => "buyer",
         Party::Seller => "seller",

@@ -8,6 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use api_types::PaymentSummary;
 use cardano::{
     Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
@@ -25,7 +26,7 @@ use x402_cardano::{
 use super::{PaymentOption, method_of};
 use crate::{
     catalogue::ListingTerms,
-    cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, span, total_of},
+    cip30::{Cip30Wallet, MAX_SPENT, change_words, key_of, largest_few, lovelace_of, quantities, span, total_of},
     listing::DeliveryMode,
 };
 
@@ -53,19 +54,11 @@ pub struct PaymentDraft {
     pub tx: UnsignedTx,
     /// The accepted entry, and what the seller signed.
     pub offered: Offered,
-    pub mode: DeliveryMode,
     /// The input that names the payer.
     pub nonce: TxRef,
-    /// Who will own the purchase.
-    pub buyer: Address,
-    pub price: Lovelace,
-    /// What the output at `payTo` holds.
-    pub locked: Lovelace,
-    pub change_to: Address,
-    /// The end of its validity, POSIX ms.
-    pub valid_until: Millis,
-    /// Whether its metadata commit to the payer's request.
-    pub is_committed: bool,
+    pub summary: PaymentSummary,
+    /// What will be signed, in sentences.
+    pub words: Vec<String>,
 }
 
 /// Why there is no draft. The text says what to do.
@@ -115,19 +108,63 @@ pub fn draft(
     let drafting = Drafting { method, offered: &offered, order, wallet, parameters };
     let (tx, output, buyer) = drafting.cheapest()?;
     let (nonce, buyer) = drafting.payer(&tx, &buyer)?;
-    let valid_until = api_types::SLOTS.slot_begins_at(tx.facts().valid_until_slot);
-    Ok(PaymentDraft {
+    let (facts, change) = (tx.facts(), total_of(&tx.facts().change));
+    let valid_until = api_types::SLOTS.slot_begins_at(facts.valid_until_slot);
+    let (price, locked) = (terms.price_lovelace, output.output.value.lovelace);
+    let deadlines = offered.terms.as_ref().map(|terms| *terms.deadlines());
+    let summary = PaymentSummary {
         mode,
-        nonce,
-        buyer,
-        price: terms.price_lovelace,
-        locked: output.output.value.lovelace,
-        change_to: wallet.change,
-        is_committed: order.commitment.is_some(),
+        price_lovelace: price,
+        pay_to: offered.requirements.pay_to.clone(),
+        locked_lovelace: locked,
+        collateral_lovelace: locked.saturating_sub(price),
+        fee_lovelace: facts.fee,
+        change_lovelace: change.lovelace,
+        change_address: wallet.change,
+        change_assets: quantities(&change),
+        buyer_address: buyer,
         valid_until: valid_until.ok_or(DraftError::Build(BuildError::OutOfRange))?,
-        tx,
-        offered,
-    })
+        deadlines: deadlines.map(Into::into),
+    };
+    let words = words(&summary, deadlines.as_ref(), &change, order);
+    Ok(PaymentDraft { tx, offered, nonce, summary, words })
+}
+
+/// What will be signed, in sentences.
+fn words(
+    summary: &PaymentSummary,
+    deadlines: Option<&Deadlines>,
+    change: &Value,
+    order: &DraftOrder<'_>,
+) -> Vec<String> {
+    let (price, now) = (summary.price_lovelace.display_tada(), order.clock);
+    let mut words = match deadlines {
+        None => vec![format!("You pay {price} to the seller, {}, directly.", summary.pay_to)],
+        Some(deadlines) => protection(summary, deadlines, now),
+    };
+    words.push(format!("The network's fee is {}.", summary.fee_lovelace.display_tada()));
+    words.extend(change_words(change, &summary.change_address));
+    if order.commitment.is_some() {
+        words.push("The transaction carries a digest of your request, which only you and the service can read.".into());
+    }
+    let left = span(summary.valid_until, now);
+    words.push(format!("Sign and send it within {left}; after that it can no longer be used."));
+    words
+}
+
+fn protection(summary: &PaymentSummary, deadlines: &Deadlines, now: Millis) -> Vec<String> {
+    let (locked, collateral) = (summary.locked_lovelace.display_tada(), summary.collateral_lovelace);
+    let mut words = vec![format!("You lock {locked} in the escrow contract {}.", summary.pay_to)];
+    if collateral > Lovelace::ZERO {
+        let collateral = collateral.display_tada();
+        words.push(format!("{collateral} of it are collateral, which comes back to you however the sale ends."));
+    }
+    let [submit, unlock, dispute] =
+        [deadlines.submit_result, deadlines.unlock, deadlines.external_dispute_unlock].map(|at| span(at, now));
+    words.push(format!("If the seller posts no result within {submit}, you can take the money back."));
+    words.push(format!("For {unlock} you can ask for a refund or dispute the result; after that the seller is paid."));
+    words.push(format!("A dispute is settled by arbiters, in {dispute} at the earliest."));
+    words
 }
 
 struct Drafting<'a> {
@@ -233,59 +270,5 @@ impl<'a> Payers<'a> {
     fn of(utxos: Vec<&'a Utxo>, first: Option<&'a Utxo>) -> Option<Self> {
         let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
         Some(Self { buyer: named.address.parse().ok()?, first, utxos })
-    }
-}
-
-impl PaymentDraft {
-    /// What comes back as change.
-    #[must_use]
-    pub fn change(&self) -> Value {
-        total_of(&self.tx.facts().change)
-    }
-
-    /// When what may happen, where the payment is protected.
-    #[must_use]
-    pub fn deadlines(&self) -> Option<Deadlines> {
-        self.offered.terms.as_ref().map(|terms| *terms.deadlines())
-    }
-
-    /// What will be signed, in sentences, told at this time (POSIX ms).
-    #[must_use]
-    pub fn words(&self, now: Millis) -> Vec<String> {
-        let pay_to = &self.offered.requirements.pay_to;
-        let mut words = match self.deadlines() {
-            None => vec![format!("You pay {} to the seller, {pay_to}, directly.", self.price.display_tada())],
-            Some(deadlines) => self.protection(pay_to, &deadlines, now),
-        };
-        let (fee, change) = (self.tx.facts().fee, self.change());
-        words.push(format!("The network's fee is {}.", fee.display_tada()));
-        words.extend(change_words(&change, &self.change_to));
-        if self.is_committed {
-            words.push(
-                "The transaction carries a digest of your request, which only you and the service can read.".into(),
-            );
-        }
-        words.push(format!(
-            "Sign and send it within {}; after that it can no longer be used.",
-            span(self.valid_until, now)
-        ));
-        words
-    }
-
-    fn protection(&self, pay_to: &str, deadlines: &Deadlines, now: Millis) -> Vec<String> {
-        let collateral = self.locked.saturating_sub(self.price);
-        let mut words = vec![format!("You lock {} in the escrow contract {pay_to}.", self.locked.display_tada())];
-        if collateral > Lovelace::ZERO {
-            let collateral = collateral.display_tada();
-            words.push(format!("{collateral} of it are collateral, which comes back to you however the sale ends."));
-        }
-        let [submit, unlock, dispute] =
-            [deadlines.submit_result, deadlines.unlock, deadlines.external_dispute_unlock].map(|at| span(at, now));
-        words.push(format!("If the seller posts no result within {submit}, you can take the money back."));
-        words.push(format!(
-            "For {unlock} you can ask for a refund or dispute the result; after that the seller is paid."
-        ));
-        words.push(format!("A dispute is settled by arbiters, in {dispute} at the earliest."));
-        words
     }
 }
