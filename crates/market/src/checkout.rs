@@ -22,7 +22,7 @@ mod settle;
 
 pub use buy::{Bought, Order};
 use cardano::{
-    ContentHash, TxHash,
+    Address, ContentHash, KeyHash, TxHash,
     chain::{Chain, Inclusion},
     evaluation::Evaluate,
     keys::SignEd25519,
@@ -45,7 +45,7 @@ use crate::{
     catalogue::ListingTerms,
     claim::NewPayment,
     contents::Contents,
-    listing::DeliveryMode,
+    listing::{DeliveryMode, ListingId},
     payment::{self, MAX_CHECKED, PaymentRecord},
     release::Release,
     result_poster::Seller,
@@ -123,9 +123,16 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Asks the chain about a buyer's failed payments.
-    async fn check_earlier_payments(&self, records: &[PaymentRecord]) -> Result<EarlierPayments, Unavailable> {
-        let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(records));
+    /// Asks the chain about a buyer's failed payments for a listing, but for those that this wallet's next one excludes.
+    async fn check_earlier_payments(
+        &self,
+        listing: &ListingId,
+        buyers: &[KeyHash],
+        wallet: Option<&Address>,
+    ) -> Result<EarlierPayments, Unavailable> {
+        let failed = payment::unresolved(listing, buyers, wallet, self.now);
+        let records: Vec<PaymentRecord> = self.database.run(failed).await?.all_json()?;
+        let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
         // A provider may have passed on what it refused; no node keeps an expired one. The mempool is asked before the
         // blocks: what left it meanwhile is seen where it went.
         let mut waiting = None;

@@ -197,9 +197,10 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         let rows: Vec<OpenEscrowRow> = self.database.run(open_escrows(&inputs)).await?.all_json()?;
         let mut open = BTreeMap::new();
         for row in rows {
-            match OpenEscrow::try_from(row) {
-                Ok(watched) => drop(open.insert(watched.escrow.utxo.reference, watched)),
-                Err(error) => steps.recorded.notes.push(error.to_string()),
+            let purchase = row.purchase;
+            match row.escrow() {
+                Some(watched) => drop(open.insert(watched.escrow.utxo.reference, watched)),
+                None => steps.recorded.notes.push(format!("the escrow of {purchase} cannot be read")),
             }
         }
         for found in &found {
@@ -328,24 +329,16 @@ fn open_escrows(outputs: &[String]) -> Statement {
     statement!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }
 
-impl TryFrom<OpenEscrowRow> for OpenEscrow {
-    type Error = DatabaseError;
-
-    fn try_from(row: OpenEscrowRow) -> Result<Self, DatabaseError> {
-        let cbor = hex::decode(&row.datum).ok();
-        let read = cbor.and_then(|cbor| Some((Datum::from_cbor(&cbor).ok()?, cbor)));
-        let broken = || DatabaseError(format!("the escrow of {} cannot be read", row.purchase));
-        let (datum, cbor) = read.ok_or_else(broken)?;
-        let utxo = Utxo {
-            reference: row.utxo,
-            address: row.address,
-            value: Value { lovelace: row.locked, ..Value::default() },
-            inline_datum: Some(cbor),
-            datum_hash: None,
-            reference_script: None,
-        };
-        let OpenEscrowRow { purchase, creator, share, spender, .. } = row;
-        Ok(Self { purchase, escrow: Escrow { utxo, datum }, creator, share, spender })
+impl OpenEscrowRow {
+    /// The escrow, if its datum can be read.
+    fn escrow(self) -> Option<OpenEscrow> {
+        let Self { purchase, utxo: reference, address, datum, locked: lovelace, creator, share, spender } = self;
+        let cbor = hex::decode(datum).ok()?;
+        let datum = Datum::from_cbor(&cbor).ok()?;
+        let value = Value { lovelace, ..Value::default() };
+        let utxo =
+            Utxo { reference, address, value, inline_datum: Some(cbor), datum_hash: None, reference_script: None };
+        Some(OpenEscrow { purchase, escrow: Escrow { utxo, datum }, creator, share, spender })
     }
 }
 

@@ -78,12 +78,10 @@ pub fn by_tx(tx: &TxHash) -> Statement {
 
 /// The statement that reads what is known of a payment that is presented, as [`Known`].
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
+    let records = select_records();
     statement!(
-        format!(
-            "SELECT json_object('payload', i.payload_digest, 'record', json(({} p.tx_id = coalesce(i.tx_id, ?1)))) \
-             FROM (SELECT 1) LEFT JOIN payment_identifiers i ON i.listing_id = ?2 AND i.identifier = ?3",
-            select_records()
-        ),
+        "SELECT json_object('payload', i.payload_digest, 'record', json(({records} p.tx_id = coalesce(i.tx_id, ?1)))) \
+         FROM (SELECT 1) LEFT JOIN payment_identifiers i ON i.listing_id = ?2 AND i.identifier = ?3",
         tx,
         listing,
         identifier
@@ -101,12 +99,10 @@ pub struct Known {
 
 /// The statement that reads a payment that a block has, as [`Settled`].
 pub(crate) fn settled(tx: &TxHash) -> Statement {
+    let records = select_records();
     statement!(
-        format!(
-            "SELECT json_object('record', json(({} p.tx_id = ?1)), \
-               'purchase', '' || (SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1))",
-            select_records()
-        ),
+        "SELECT json_object('record', json(({records} p.tx_id = ?1)), \
+           'purchase', '' || (SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1))",
         tx
     )
 }
@@ -126,25 +122,22 @@ pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
 
 /// The statement that reads the oldest payment by which one of these buyers owns a listing, as [`PaymentRecord`].
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
-    let sql = format!(
-        "{} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
+    let (records, keys) = (select_records(), buyer::keys("?2"));
+    statement!(
+        "{records} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {keys} \
            ORDER BY bought_at_ms LIMIT 1)",
-        select_records(),
-        buyer::keys("?2")
-    );
-    statement!(sql, listing, buyer::parameter(buyers))
+        listing,
+        buyer::parameter(buyers)
+    )
 }
 
 /// The statement that reads the buyer's payments for a listing that may be in a block by now, open ones first, as
 /// [`PaymentRecord`]s. A ledger's refusal proves little: others may have handed the payment in.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
+    let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
-        format!(
-            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.never_included = 0 \
-               ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
-            select_records(),
-            buyer::keys("?2")
-        ),
+        "{records} p.listing_id = ?1 AND p.payer_key IN {keys} AND outbox.state <> 'included' AND outbox.never_included = 0 \
+         ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
         listing,
         buyer::parameter(buyers)
     )
@@ -155,14 +148,12 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// wallet made within the last hour, which the next payment excludes by spending what they spend
 /// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
+    let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
-        format!(
-            "{} p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') AND outbox.never_included = 0 \
-               AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
-             ORDER BY {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED} + 1",
-            select_records(),
-            buyer::keys("?2")
-        ),
+        "{records} p.listing_id = ?1 AND p.payer_key IN {keys} AND outbox.state IN ('refused', 'expired') \
+           AND outbox.never_included = 0 \
+           AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
+         ORDER BY {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED} + 1",
         listing,
         buyer::parameter(buyers),
         wallet.copied(),

@@ -123,19 +123,19 @@ impl FromStr for Cursor {
 /// # Errors
 /// The database cannot be asked.
 pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cursor>) -> Result<Page, DatabaseError> {
-    let sql = format!(
+    let keys = buyer::keys("?1");
+    let read = statement!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases \
-           WHERE buyer_key IN {} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
-           ORDER BY bought_at_ms DESC, id DESC LIMIT {}) \
+           WHERE buyer_key IN {keys} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
+           ORDER BY bought_at_ms DESC, id DESC LIMIT {BUYERS_PAGE} + 1) \
          SELECT bought_at_ms || '.' || id || ' ' || json_patch({PURCHASE_JSON}, (SELECT json_object('title', l.title, \
-           'priceLovelace', CAST(l.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) FROM picked CROSS JOIN purchases ON id = which \
-         ORDER BY bought_at_ms DESC, id DESC",
-        buyer::keys("?1"),
-        BUYERS_PAGE + 1
+           'priceLovelace', CAST(l.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) \
+         FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC",
+        buyer::parameter(buyers),
+        after.map(|cursor| cursor.at),
+        after.map(|cursor| cursor.id)
     );
-    let buyers = buyer::parameter(buyers);
-    let rows =
-        db.run(statement!(sql, buyers, after.map(|cursor| cursor.at), after.map(|cursor| cursor.id))).await?.rows;
+    let rows = db.run(read).await?.rows;
     let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
     let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
     Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
@@ -143,12 +143,10 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
 
 /// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
 pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
+    let keys = buyer::keys("?2");
     statement!(
-        format!(
-            "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
-               AND buyer_key IN {} ORDER BY bought_at_ms DESC LIMIT 1",
-            buyer::keys("?2")
-        ),
+        "SELECT json_quote(id) FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' \
+           AND buyer_key IN {keys} ORDER BY bought_at_ms DESC LIMIT 1",
         listing,
         buyer::parameter(buyers),
     )

@@ -2,7 +2,7 @@
 
 use cardano::ContentHash;
 use serde_json::json;
-use sql::{Database, DatabaseError, Param, Rows, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Param, Rows, Statement, exactly};
 
 use super::{LISTING_JSON, LISTINGS};
 use crate::{
@@ -96,8 +96,8 @@ struct Offer<'a> {
     now_ms: u64,
 }
 
-/// Stores a listing. Sent again, the same signed offer finds the listing that it made and makes no other. In a session it is the same offer if it comes within a day,
-/// word for word.
+/// Stores a listing. Sent again, the same signed offer finds the listing that it made and makes no other. In a session it
+/// is the same offer if it comes within a day, word for word.
 ///
 /// What is sold is kept before the listing: there is none whose content is missing. Room of the day is taken before that, and
 /// never given back: however many offers come at once, no more is written.
@@ -114,18 +114,17 @@ pub async fn store(
     now_ms: u64,
 ) -> Result<Stored, PortError> {
     let offer = Offer { id, listing, hash: listing.content_hash(), source, quota, now_ms };
-    let [made, room, taken] =
-        exactly(db.batch(vec![offer.existing(), offer.quota_state(), offer.take_quota()]).await?)?;
-    if let Some(stored) = offer.outcome(&made, &room) {
+    let [state, taken] = exactly(db.batch(vec![offer.state(), offer.take_quota()]).await?)?;
+    if let Some(stored) = offer.outcome(&state) {
         return Ok(stored);
     }
     if taken.first().is_none() {
         return Ok(Stored::QuotaExceeded(offer.tomorrow()));
     }
     contents.put(&offer.hash, &listing.content).await?;
-    let [_, made, room] = exactly(db.batch(vec![offer.insert(), offer.existing(), offer.quota_state()]).await?)?;
+    let [_, state] = exactly(db.batch(vec![offer.insert(), offer.state()]).await?)?;
     let missing = || DatabaseError("a listing with room for it was not kept".into());
-    Ok(offer.outcome(&made, &room).ok_or_else(missing)?)
+    Ok(offer.outcome(&state).ok_or_else(missing)?)
 }
 
 /// SQL: the number of the listing that an offer made, now or before.
@@ -134,7 +133,7 @@ const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
-/// SQL: whether an offer may make a listing.
+/// SQL: why an offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
 const QUOTA_STATE: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
     WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
     WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
@@ -145,62 +144,45 @@ impl Offer<'_> {
         u64::try_from(self.listing.content.len()).unwrap_or(u64::MAX)
     }
 
-    /// Since when an offer in a session counts as the same.
-    const fn since(&self) -> u64 {
-        self.now_ms.saturating_sub(DAY_MS)
+    /// The values that the conditions are over, `?1` to `?9`, and these others.
+    fn params<const N: usize>(&self, others: [Param; N]) -> Vec<Param> {
+        let conditions: [Param; 9] = [
+            self.id.as_str().into(),
+            self.source.proof.into(),
+            self.listing.seller.into(),
+            self.hash.into(),
+            // Since when an offer in a session counts as the same.
+            self.now_ms.saturating_sub(DAY_MS).into(),
+            self.listing.offer_digest().into(),
+            self.quota.listings.into(),
+            self.bytes().into(),
+            self.quota.bytes.into(),
+        ];
+        conditions.into_iter().chain(others).collect()
+    }
+
+    /// The statement that reads the listing that this offer made, now or before, as `id json`; or else whether it may make one.
+    fn state(&self) -> Statement {
+        let made = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
+        Statement { sql: format!("SELECT coalesce(({made}), {QUOTA_STATE})").into(), params: self.params([]) }
     }
 
     /// The statement that makes the listing, unless it is there or there is no room for it: of two at once, the second
     /// sees the first.
     fn insert(&self) -> Statement {
-        let Self { id, listing, .. } = self;
-        let sql = include_str!("insert_listing.sql");
-        statement!(
-            sql,
-            id.as_str(),
-            listing.card(id, self.now_ms),
-            listing.title.as_str(),
-            listing.description.as_str(),
-            listing.price,
-            listing.seller,
-            listing.modes.contains(&DeliveryMode::Instant),
-            listing.modes.contains(&DeliveryMode::Protected),
-            self.hash,
-            self.bytes(),
-            listing.category,
-            self.now_ms,
-            self.source.proof,
-            self.quota.listings,
-            self.quota.bytes,
-            self.since(),
-            self.listing.offer_digest(),
-        )
-    }
-
-    /// The values that the conditions are over, `?1` to `?9`.
-    fn conditions(&self) -> Vec<Param> {
-        vec![
-            self.id.as_str().into(),
-            self.source.proof.into(),
-            self.listing.seller.into(),
-            self.hash.into(),
-            self.since().into(),
-            self.listing.offer_digest().into(),
-            self.quota.listings.into(),
-            self.bytes().into(),
-            self.quota.bytes.into(),
-        ]
-    }
-
-    /// The statement that reads the listing that this offer made, now or before.
-    fn existing(&self) -> Statement {
-        let sql = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
-        Statement { sql: sql.into(), params: self.conditions().into_iter().take(6).collect() }
-    }
-
-    /// The statement that reads why the offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
-    fn quota_state(&self) -> Statement {
-        Statement { sql: format!("SELECT {QUOTA_STATE}").into(), params: self.conditions() }
+        let Self { id, listing, now_ms, .. } = *self;
+        let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);
+        let others = [
+            listing.card(id, now_ms).into(),
+            listing.title.as_str().into(),
+            listing.description.as_str().into(),
+            listing.price.into(),
+            listing.modes.contains(&DeliveryMode::Instant).into(),
+            listing.modes.contains(&DeliveryMode::Protected).into(),
+            listing.category.into(),
+            now_ms.into(),
+        ];
+        Statement { sql: sql.into(), params: self.params(others) }
     }
 
     /// The statement that counts an offer against the daily quotas of all sellers and of its network, if it is to make
@@ -217,8 +199,7 @@ impl Offer<'_> {
         let taken = self.bytes().saturating_add(texts);
         let network = network::daily_digest(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
-        let mut params = self.conditions();
-        params.extend([Param::from(day(self.now_ms)), taken.into(), shares.to_string().into()]);
+        let params = self.params([day(self.now_ms).into(), taken.into(), shares.to_string().into()]);
         Statement { sql: sql.into(), params }
     }
 
@@ -227,11 +208,12 @@ impl Offer<'_> {
         QuotaExceeded::Today { bytes: self.quota.daily_bytes, wait_s }
     }
 
-    fn outcome(&self, made: &Rows, room: &Rows) -> Option<Stored> {
-        if let Some((id, json)) = made.first().and_then(|row| row.split_once(' ')) {
+    fn outcome(&self, state: &Rows) -> Option<Stored> {
+        let state = state.first()?;
+        if let Some((id, json)) = state.split_once(' ') {
             return Some(Stored::Listing { id: id.to_owned(), json: json.to_owned() });
         }
-        match room.first()? {
+        match state {
             "changed" => Some(Stored::OfferChanged),
             "listings" => Some(Stored::QuotaExceeded(QuotaExceeded::Listings(self.quota.listings))),
             "bytes" => Some(Stored::QuotaExceeded(QuotaExceeded::Bytes(self.quota.bytes))),

@@ -134,8 +134,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Some(Blocked::Paying { tx }) => return self.resume_purchase(order, &tx).await,
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
-                let failed = payment::unresolved(&terms.id, &account.keys(), Some(&wallet), now);
-                match self.check_earlier_payments(&self.database.run(failed).await?.all_json()?).await? {
+                match self.check_earlier_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
                     EarlierPayments::NotFound(count) => checked = count,
                     EarlierPayments::Found => return Ok(None),
                     EarlierPayments::Waiting(tx) => return Err(BuyError::Pending(tx)),

@@ -301,9 +301,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             // The payer signed this transaction, which no one else has seen: the unconfirmed payment is theirs.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
-                let failed = payment::unresolved(new.listing_id, &[*new.payer.payment_key()], None, self.now);
-                let failed = self.database.run(failed).await?.all_json()?;
-                match self.check_earlier_payments(&failed).await? {
+                match self.check_earlier_payments(new.listing_id, &[*new.payer.payment_key()], None).await? {
                     EarlierPayments::NotFound(checked) => new.checked = checked,
                     EarlierPayments::Found => {}
                     EarlierPayments::Waiting(tx) => {

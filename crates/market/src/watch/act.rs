@@ -15,7 +15,7 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Draft, Earlier, Entry, EntryState, Guard, Kind, WalletSnapshot, given_up_for, write_down};
+use outbox::{Draft, Earlier, Entry, EntryState, Guard, Kind, given_up_for, write_down};
 use serde_json::json;
 use sql::{Database, Statement};
 
@@ -83,9 +83,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     if matches!(error, PortError::Chain(ChainError::RateLimited)) {
                         return Ok(());
                     }
-                    if !late.is_empty() {
-                        self.ports.database.batch(late).await?;
-                    }
+                    self.write(late).await?;
                     unserved =
                         unserved.saturating_add(u32::from(!matches!(error, PortError::Chain(ChainError::TooLong))));
                     if unserved >= MAX_UNSERVED {
@@ -231,27 +229,6 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<Option<String>, PortError> {
         let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let Some((entry, refused)) = self.write_and_submit(draft, &platform.snapshot).await? else {
-            return Ok(None);
-        };
-        if entry.state == EntryState::Submitted && platform.chains {
-            platform.shown.extend(change.iter().map(|utxo| utxo.reference));
-            platform.unconfirmed.extend(change.iter().cloned());
-        }
-        if let Some(reason) = &refused {
-            // What was refused for another's step is free again: the next action may spend it.
-            let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
-            platform.utxos.extend(free);
-        }
-        Ok(refused)
-    }
-
-    /// The entry, and why the ledger refused it; nothing where another tick was first.
-    async fn write_and_submit(
-        &mut self,
-        draft: &Draft,
-        known: &WalletSnapshot,
-    ) -> Result<Option<(Entry, Option<String>)>, PortError> {
         let names: Vec<String> = draft.acts_on.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
             [] => draft.kind.name().to_owned(),
@@ -263,11 +240,18 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(None);
         };
         self.report.acted.push(format!("{what}: {}", draft.tx));
-        let refused = self.outbox().submit_first(&mut entry, Some(known), self.ports.now).await?;
+        let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.ports.now).await?;
+        if entry.state == EntryState::Submitted && platform.chains {
+            platform.shown.extend(change.iter().map(|utxo| utxo.reference));
+            platform.unconfirmed.extend(change.iter().cloned());
+        }
         if let Some(reason) = &refused {
             self.report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+            // What was refused for another's step is free again: the next action may spend it.
+            let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
+            platform.utxos.extend(free);
         }
-        Ok(Some((entry, refused)))
+        Ok(refused)
     }
 }
 

@@ -125,9 +125,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         self.record(found).await?;
         marks.extend(last.map(|place| stored::advance(place, self.view.rollbacks)));
-        if !marks.is_empty() {
-            self.ports.database.batch(marks).await?;
-        }
+        self.write(marks).await?;
         Ok(last)
     }
 

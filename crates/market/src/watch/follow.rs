@@ -46,10 +46,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
             }
         }
         statements.extend((!later.is_empty()).then(|| due::check_later(&later)));
-        if !statements.is_empty() {
-            self.ports.database.batch(statements).await?;
-        }
-        Ok(())
+        Ok(self.write(statements).await?)
     }
 
     /// Follows an escrow from the output that it was last known to be, by one step. Later steps are due at once, and are not

@@ -157,9 +157,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
             }
             writes.extend((!later.is_empty()).then(|| due::check_later(&later)));
-            if !writes.is_empty() {
-                self.ports.database.batch(writes).await?;
-            }
+            self.write(writes).await?;
             if !full || judged.len() >= most {
                 break;
             }

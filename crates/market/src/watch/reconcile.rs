@@ -54,9 +54,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
         }
         if gone.is_empty() {
-            if !statements.is_empty() {
-                self.ports.database.batch(statements).await?;
-            }
+            self.write(statements).await?;
             return Ok(vec![]);
         }
         self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));

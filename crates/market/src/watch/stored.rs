@@ -32,13 +32,6 @@ pub(super) struct SeenBlock {
     pub hash: TxHash,
 }
 
-#[derive(Deserialize)]
-struct Progress {
-    rollbacks: u64,
-    height: u64,
-    position: i64,
-}
-
 /// A transaction that the provider listed and did not hand out.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -79,9 +72,7 @@ pub(super) struct Stored {
 impl Stored {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
         let statements = vec![
-            statement!(
-                "SELECT json_object('rollbacks', rollbacks, 'height', height, 'position', position) FROM chain_reading"
-            ),
+            statement!("SELECT json_array(rollbacks, height, position) FROM chain_reading"),
             statement!(
                 "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
             ),
@@ -97,13 +88,13 @@ impl Stored {
         ];
         let [progress, newest, unread, unread_wallets, actions, locks, payments, withdrawals] =
             exactly(database.batch(statements).await?)?;
-        let progress: Option<Progress> = progress.first_json()?;
-        let progress = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
+        let progress: Option<(u64, u64, i64)> = progress.first_json()?;
+        let (rollbacks, height, position) = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
         let open = [Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
         let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
-            rollbacks: progress.rollbacks,
-            next: next_of(progress.height, progress.position),
+            rollbacks,
+            next: next_of(height, position),
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
             unread: unread.all_json()?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cardano::{Address, TxHash, chain::Tip, keys::SigningKey, slots::Millis};
 use outbox::Outbox;
-use sql::{Database, Statement};
+use sql::{Database, DatabaseError, Statement};
 
 use super::{ArbiterClient, Keys, Ledger, Report, Watch, plan::Plan, stored::Stored, sync::Synced};
 use crate::{
@@ -106,6 +106,14 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
 
     pub const fn outbox(&self) -> Outbox<'a, D, C> {
         Outbox { database: self.ports.database, chain: self.ports.chain, hook: &transitions::statements }
+    }
+
+    /// Writes these in one batch, if there are any.
+    pub async fn write(&self, statements: Vec<Statement>) -> Result<(), DatabaseError> {
+        if !statements.is_empty() {
+            self.ports.database.batch(statements).await?;
+        }
+        Ok(())
     }
 
     /// Writes changes that do not depend on one another; what the database refuses is noted.
