@@ -38,7 +38,7 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::Challenge).await?;
     let ChallengeRequest { address, others } = body::read(app, MAX_BODY).await?;
     let owner = owner_among(app, &address, &others).await?;
-    let Challenge { owner, nonce, digest, expires_at, .. } =
+    let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms).await?;
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }

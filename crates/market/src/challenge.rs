@@ -36,11 +36,9 @@ impl Purpose {
     }
 }
 
-/// What an owner's wallet is to sign; as JSON it is kept until it expires.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What an owner's wallet is to sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    pub purpose: Purpose,
     /// Whose wallet is to sign.
     pub owner: Address,
     /// 256 random bits, hexadecimal.
@@ -65,6 +63,20 @@ pub trait Challenges {
 #[error("challenges: {0}")]
 pub struct ChallengesError(pub String);
 
+/// What is kept of a challenge, as JSON: not its digest, so that no one can find the answer there.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    purpose: Purpose,
+    owner: Address,
+    nonce: String,
+    expires_at: Millis,
+}
+
+fn digest(purpose: &Purpose, owner: &Address, nonce: &str) -> ContentHash {
+    ContentHash::of(format!("{}\n{owner}\n{nonce}", purpose.label()).as_bytes())
+}
+
 fn key(digest: &[u8]) -> String {
     hex::encode(blake2b::<28>(digest))
 }
@@ -81,11 +93,11 @@ pub async fn give(
     now: Millis,
 ) -> Result<Challenge, ChallengesError> {
     let (nonce, expires_at) = (hex::encode(random), now.saturating_add(CHALLENGE_MS));
-    let digest = ContentHash::of(format!("{}\n{owner}\n{nonce}", purpose.label()).as_bytes());
-    let challenge = Challenge { purpose, owner, nonce, digest, expires_at };
-    let text = serde_json::to_string(&challenge).map_err(|error| ChallengesError(error.to_string()))?;
+    let digest = digest(&purpose, &owner, &nonce);
+    let entry = Entry { purpose, owner, nonce: nonce.clone(), expires_at };
+    let text = serde_json::to_string(&entry).map_err(|error| ChallengesError(error.to_string()))?;
     store.put(&key(digest.as_bytes()), &text, expires_at).await?;
-    Ok(challenge)
+    Ok(Challenge { owner, nonce, digest, expires_at })
 }
 
 /// The live challenge of an owner that has the payload of a signature: its digest, or the BLAKE2b-224 of that. `None` where
@@ -106,10 +118,11 @@ pub async fn find(
         _ => return Ok(None),
     };
     let Some(text) = store.get(&key).await? else { return Ok(None) };
-    let challenge: Challenge = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
+    let entry: Entry = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
+    let digest = digest(&entry.purpose, &entry.owner, &entry.nonce);
     // The store's own expiry is counted in seconds, and its copies may be older than that.
-    let is_live = now < challenge.expires_at && challenge.purpose == *purpose && challenge.owner == *owner;
-    Ok(is_live.then_some(challenge))
+    let live = now < entry.expires_at && entry.purpose == *purpose && entry.owner == *owner;
+    Ok(live.then_some(Challenge { owner: *owner, nonce: entry.nonce, digest, expires_at: entry.expires_at }))
 }
 
 #[cfg(test)]
@@ -163,6 +176,13 @@ mod tests {
         assert_eq!(at(NOW), Some(challenge.clone()));
         assert_eq!(at(NOW + 299_999), Some(challenge.clone()));
         assert_eq!(at(NOW + 300_000), None);
+    }
+
+    #[test]
+    fn the_store_does_not_hold_what_answers_a_challenge() {
+        let store = Store::default();
+        let digest = given(&store, &Purpose::SignIn, 1).digest.to_string();
+        assert!(store.kept.borrow().iter().all(|(key, text)| !key.contains(&digest) && !text.contains(&digest)));
     }
 
     #[test]
