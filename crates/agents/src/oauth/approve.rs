@@ -166,22 +166,31 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
             }
         }
         let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
-        let approver = match answer.mode {
-            ApprovalMode::Demo if has_demo => Approver::Demo,
-            ApprovalMode::Demo => return Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
-            ApprovalMode::Wallet => Approver::Wallet(signer(answer, &request, challenges, port, self.now_ms).await?),
-        };
-        Ok(Approval {
-            // Never more than was asked.
-            scope: answer.scope.unwrap_or(request.scope).max(request.scope),
-            request,
-            approver,
-            // A daily budget below the limit per purchase bounds it.
-            max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
-            daily_budget: Lovelace::from_ada(daily),
-            ask_above,
-            keeps_limits: answer.keep_limits.unwrap_or_default(),
-        })
+        // Never more than was asked.
+        let scope = answer.scope.unwrap_or(request.scope).max(request.scope);
+        match answer.mode {
+            ApprovalMode::Demo if !has_demo => Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
+            // All clients share the demo wallet: no form changes its limits.
+            ApprovalMode::Demo => Ok(Approval {
+                request,
+                approver: Approver::Demo,
+                scope,
+                max_per_payment: DEFAULT_MAX_PER_PAYMENT,
+                daily_budget: DEFAULT_DAILY_BUDGET,
+                ask_above: None,
+                keeps_limits: true,
+            }),
+            ApprovalMode::Wallet => Ok(Approval {
+                approver: Approver::Wallet(signer(answer, &request, challenges, port, self.now_ms).await?),
+                request,
+                scope,
+                // A daily budget below the limit per purchase bounds it.
+                max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
+                daily_budget: Lovelace::from_ada(daily),
+                ask_above,
+                keeps_limits: answer.keep_limits.unwrap_or_default(),
+            }),
+        }
     }
 
     /// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
@@ -292,29 +301,18 @@ impl Writing<'_> {
 
     /// Makes the account, or sets its limits.
     fn account(&self, wallet: &NewWallet) -> Statement {
-        // All clients share the demo wallet: no form changes its limits.
+        let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
         let owner_key = match &self.approval.approver {
             Approver::Wallet(owner) => Some(owner.payment_key()),
             Approver::Demo => None,
         };
-        let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
-        let ((max_per_payment, daily_budget), ask_above, keeps_limits) = match self.approval.approver {
-            Approver::Wallet(_) => ((max_per_payment, daily_budget), ask_above, keeps_limits),
-            Approver::Demo => ((DEFAULT_MAX_PER_PAYMENT, DEFAULT_DAILY_BUDGET), None, true),
-        };
-        let changes = [
-            (!keeps_limits)
-                .then_some("max_per_payment = excluded.max_per_payment, daily_budget = excluded.daily_budget"),
-            ask_above.map(|_| "ask_above = excluded.ask_above"),
-        ];
-        let changes: Vec<&str> = changes.into_iter().flatten().collect();
-        let on_conflict =
-            if changes.is_empty() { "DO NOTHING".to_owned() } else { format!("DO UPDATE SET {}", changes.join(", ")) };
         let sql = format!(
             "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, \
                owner_key, wallet_key, ask_above) \
              SELECT ?5, ?6, ?7, CAST(?8 AS INTEGER), CAST(?9 AS INTEGER), ?10, ?11, ?12, CAST(?13 AS INTEGER) WHERE {COUNTED} AND NOT {GRANTED} \
-             ON CONFLICT (owner) {on_conflict}"
+             ON CONFLICT (owner) DO UPDATE SET ask_above = iif(?15, excluded.ask_above, ask_above), \
+               max_per_payment = iif(?14, max_per_payment, excluded.max_per_payment), \
+               daily_budget = iif(?14, daily_budget, excluded.daily_budget)"
         );
         self.statement(
             sql,
@@ -328,6 +326,8 @@ impl Writing<'_> {
                 owner_key.into(),
                 wallet.address.payment_key().into(),
                 ask_above.and_then(AskAbove::price).into(),
+                keeps_limits.into(),
+                ask_above.is_some().into(),
             ],
         )
     }
