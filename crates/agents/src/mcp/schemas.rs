@@ -72,6 +72,10 @@ fn plain_enum(fields: &mut Map<String, Value>) {
     fields.insert("description".into(), json!(format!("{said}{}", meanings.join(" "))));
 }
 
+fn name(tool: Tool) -> &'static str {
+    Tool::ALL.into_iter().find(|(known, _)| *known == tool).expect("each is listed").1
+}
+
 fn annotations(tool: Tool, title: &str) -> Value {
     match tool.spends() {
         false => json!({ "title": title, "readOnlyHint": true, "openWorldHint": false }),
@@ -84,7 +88,7 @@ fn annotations(tool: Tool, title: &str) -> Value {
 /// A tool that takes this, and answers with this.
 fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Option<Value>) -> Value {
     let mut definition = json!({
-        "name": tool.name(),
+        "name": name(tool),
         "title": title,
         "description": description,
         "inputSchema": schema::<In>(true),
@@ -168,8 +172,8 @@ fn definition(of: Tool) -> Value {
 
 /// The definitions of what an endpoint answers, as `tools/list` lists them.
 fn listed(endpoint: &impl Toolset) -> Value {
-    let answers = |tool: &&Tool| block_on(endpoint.call(tool.name(), Map::new(), &Map::new())).is_some();
-    Tool::ALL.iter().filter(answers).map(|tool| definition(*tool)).collect()
+    let answers = |(_, name): &(Tool, &str)| block_on(endpoint.call(name, Map::new(), &Map::new())).is_some();
+    Tool::ALL.into_iter().filter(answers).map(|(tool, _)| definition(tool)).collect()
 }
 
 fn signed_in() -> Value {

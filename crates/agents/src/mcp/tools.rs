@@ -24,46 +24,37 @@ use super::{
     view::{content_page, filter},
 };
 
-macro_rules! tools {
-    ($($tool:ident $name:literal,)+) => {
-        /// A tool.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "schemas.rs describes each")]
-        pub enum Tool {
-            $($tool,)+
-        }
-
-        impl Tool {
-            /// All, in the order in which they are listed.
-            pub const ALL: &'static [Self] = &[$(Self::$tool),+];
-
-            /// The tool's name.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$tool => $name,)+
-                }
-            }
-        }
-    };
-}
-
-tools! {
-    SearchListings "search_listings",
-    GetListing "get_listing",
-    BuyListing "buy_listing",
-    MyPurchases "my_purchases",
-    GetPurchaseStatus "get_purchase_status",
-    MyWallet "my_wallet",
-    WithdrawToOwner "withdraw_to_owner",
-    UnlockListing "unlock_listing",
+/// A tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "schemas.rs describes each")]
+pub enum Tool {
+    SearchListings,
+    GetListing,
+    BuyListing,
+    MyPurchases,
+    GetPurchaseStatus,
+    MyWallet,
+    WithdrawToOwner,
+    UnlockListing,
 }
 
 impl Tool {
+    /// All with their names, in the order in which they are listed.
+    pub const ALL: [(Self, &str); 8] = [
+        (Self::SearchListings, "search_listings"),
+        (Self::GetListing, "get_listing"),
+        (Self::BuyListing, "buy_listing"),
+        (Self::MyPurchases, "my_purchases"),
+        (Self::GetPurchaseStatus, "get_purchase_status"),
+        (Self::MyWallet, "my_wallet"),
+        (Self::WithdrawToOwner, "withdraw_to_owner"),
+        (Self::UnlockListing, "unlock_listing"),
+    ];
+
     /// The tool of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|tool| tool.name() == name)
+        Self::ALL.into_iter().find_map(|(tool, known)| (known == name).then_some(tool))
     }
 
     /// Whether it moves money: it needs the scope `mcp` then.

@@ -11,7 +11,7 @@ use sql::{Database, exactly, statement};
 
 use super::{
     Authority, ErrorCode, OAuthError, Server,
-    client::{Client, KeySource},
+    client::Client,
     document::{DocumentUrl, Documents},
     token::GrantId,
 };
@@ -195,11 +195,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     pub(super) async fn verify_assertion(&self, client: &Client, assertion: &str) -> Result<Verified, OAuthError> {
         let parsed = parse(assertion)?;
         parsed.claims.check(&client.id, self.authority, self.now_ms / 1_000)?;
-        let keys = match &client.metadata.keys {
-            None => return Err(refused("this client registered no keys")),
-            Some(KeySource::Jwks(jwks)) => candidates(jwks, &parsed.header),
-            Some(KeySource::JwksUri(url)) => self.published_keys(url, &parsed.header).await?,
-        };
+        let jwks_uri = client.metadata.jwks_uri.as_ref().ok_or_else(|| refused("this client registered no keys"))?;
+        let keys = self.published_keys(jwks_uri, &parsed.header).await?;
         let mut verified = false;
         for key in &keys {
             verified = verified || self.jws.verify(key, parsed.signed.as_bytes(), &parsed.signature).await;

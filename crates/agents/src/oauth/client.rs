@@ -25,19 +25,7 @@ use super::{
 pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
 /// Bytes of a client id: as long as the URL of a document may be.
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
-/// Bytes of a key set within a registration.
-const MAX_INLINE_KEYS: usize = 4 * 1_024;
 const REGISTERED_PREFIX: &str = "client_";
-
-/// Where the keys of a client are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeySource {
-    /// In the metadata: a JWK set as JSON text.
-    Jwks(String),
-    /// At a URL.
-    JwksUri(DocumentUrl),
-}
 
 /// What a client says of itself. None of it is verified but the host of a metadata document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +34,8 @@ pub struct ClientMetadata {
     pub name: String,
     /// At least one.
     pub redirect_uris: Vec<RedirectUri>,
-    /// Of a client that can prove who it is (`private_key_jwt`).
-    pub keys: Option<KeySource>,
+    /// Of a client that can prove who it is (`private_key_jwt`): where its JWK set is.
+    pub jwks_uri: Option<DocumentUrl>,
 }
 
 /// A client that we know.
@@ -75,7 +63,11 @@ fn metadata_error(description: impl Into<String>) -> OAuthError {
 
 impl ClientMetadata {
     fn read(fields: &Map<String, Value>, fallback_name: &str) -> Result<Self, OAuthError> {
-        Ok(Self { name: name(fields, fallback_name)?, redirect_uris: redirect_uris(fields)?, keys: keys(fields)? })
+        Ok(Self {
+            name: name(fields, fallback_name)?,
+            redirect_uris: redirect_uris(fields)?,
+            jwks_uri: jwks_uri(fields)?,
+        })
     }
 
     /// The metadata of a registration request's body.
@@ -119,11 +111,6 @@ impl ClientMetadata {
 
     /// RFC 7591's response.
     fn registered(&self, id: &str, now_ms: u64) -> Value {
-        let (jwks_uri, jwks) = match &self.keys {
-            Some(KeySource::JwksUri(url)) => (Some(url.as_str().to_owned()), None),
-            Some(KeySource::Jwks(jwks)) => (None, serde_json::from_str(jwks).ok()),
-            None => (None, None),
-        };
         json!(Registered {
             client_id: id.to_owned(),
             client_id_issued_at: now_ms / 1_000,
@@ -132,9 +119,8 @@ impl ClientMetadata {
             grant_types: vec!["authorization_code".into(), "refresh_token".into()],
             response_types: vec!["code".into()],
             scope: Scope::All,
-            token_endpoint_auth_method: client_auth(self.keys.is_some()).into(),
-            jwks_uri,
-            jwks,
+            token_endpoint_auth_method: client_auth(self.jwks_uri.is_some()).into(),
+            jwks_uri: self.jwks_uri.as_ref().map(|url| url.as_str().to_owned()),
         })
     }
 
@@ -188,25 +174,15 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
     }
 }
 
-/// The keys of a client that means to use them.
-fn keys(fields: &Map<String, Value>) -> Result<Option<KeySource>, OAuthError> {
+/// Where the keys of a client are that means to use them.
+fn jwks_uri(fields: &Map<String, Value>) -> Result<Option<DocumentUrl>, OAuthError> {
     if fields.get("token_endpoint_auth_method").and_then(Value::as_str) != Some("private_key_jwt") {
         return Ok(None);
     }
-    match (fields.get("jwks"), fields.get("jwks_uri")) {
-        (Some(jwks), None) if jwks.is_object() => {
-            let text = jwks.to_string();
-            if text.len() > MAX_INLINE_KEYS {
-                return Err(metadata_error(format!("jwks has at most {MAX_INLINE_KEYS} bytes")));
-            }
-            Ok(Some(KeySource::Jwks(text)))
-        }
-        (None, Some(Value::String(uri))) => {
-            let url = DocumentUrl::parse(uri).map_err(|error| metadata_error(format!("jwks_uri {error}")))?;
-            Ok(Some(KeySource::JwksUri(url)))
-        }
-        _ => Err(metadata_error("private_key_jwt needs either jwks (an object) or jwks_uri (a string)")),
-    }
+    let uri = fields.get("jwks_uri").and_then(Value::as_str);
+    let uri = uri.ok_or_else(|| metadata_error("private_key_jwt needs jwks_uri (a string)"))?;
+    let url = DocumentUrl::parse(uri).map_err(|error| metadata_error(format!("jwks_uri {error}")))?;
+    Ok(Some(url))
 }
 
 /// How long a registration without an approval is kept, in ms.
