@@ -68,7 +68,7 @@ struct Header {
 }
 
 #[derive(Deserialize)]
-struct AssertionClaims {
+pub(super) struct AssertionClaims {
     iss: String,
     sub: String,
     /// A text, or a list of them.
@@ -177,36 +177,25 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
     }
 }
 
-/// An assertion that its client made, for us, now. Nothing is entitled by it before it is claimed.
-#[must_use]
-pub(super) struct Verified {
-    client_id: String,
-    /// Hex, of the client and the assertion's `jti`.
-    digest: String,
-    /// Until when its use is remembered.
-    end_ms: u64,
-}
-
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// That the assertion was made by this client, for us, now.
+    /// That the assertion was made by this client, for us, now. Nothing is entitled by it before it is claimed.
     ///
     /// # Errors
     /// `invalid_client`.
-    pub(super) async fn verify_assertion(&self, client: &Client, assertion: &str) -> Result<Verified, OAuthError> {
+    pub(super) async fn verify_assertion(
+        &self,
+        client: &Client,
+        assertion: &str,
+    ) -> Result<AssertionClaims, OAuthError> {
         let parsed = parse(assertion)?;
         parsed.claims.check(&client.id, self.authority, self.now_ms / 1_000)?;
         let jwks_uri = client.metadata.jwks_uri.as_ref().ok_or_else(|| refused("this client registered no keys"))?;
-        let keys = self.published_keys(jwks_uri, &parsed.header).await?;
-        let mut verified = false;
-        for key in &keys {
-            verified = verified || self.jws.verify(key, parsed.signed.as_bytes(), &parsed.signature).await;
+        for key in self.published_keys(jwks_uri, &parsed.header).await? {
+            if self.jws.verify(&key, parsed.signed.as_bytes(), &parsed.signature).await {
+                return Ok(parsed.claims);
+            }
         }
-        if !verified {
-            return Err(refused("its signature is not one of the client's keys (RS256 or ES256)"));
-        }
-        let digest = ContentHash::of(format!("{}\n{}", client.id, parsed.claims.jti).as_bytes()).to_string();
-        let end_ms = parsed.claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-        Ok(Verified { client_id: client.id.clone(), digest, end_ms })
+        Err(refused("its signature is not one of the client's keys (RS256 or ES256)"))
     }
 
     async fn published_keys(&self, url: &DocumentUrl, header: &Header) -> Result<Vec<PublicJwk>, OAuthError> {
@@ -223,18 +212,24 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         self.keep_document(url, (&body, fresh_ms)).await?;
         Ok(candidates(&body, header))
     }
-}
 
-impl Verified {
-    /// Uses the assertion, once, for a grant of this client that lives, with a code that is not redeemed yet or after it
-    /// was. Where there is no such grant, nothing is written: `false`, and there is nothing to give out, now or later.
+    /// Uses a verified assertion, once, for a grant of its client that lives, with a code that is not redeemed yet or after
+    /// it was.
     ///
     /// # Errors
-    /// `invalid_client` for an assertion that was used before, `temporarily_unavailable` for one too many of this grant.
-    pub(super) async fn claim(&self, db: &impl Database, grant: &GrantId, redeemed: bool) -> Result<bool, OAuthError> {
+    /// `invalid_grant` where there is no such grant, and nothing is written; `invalid_client` for an assertion that was used
+    /// before, `temporarily_unavailable` for one too many of this grant.
+    pub(super) async fn claim_assertion(
+        &self,
+        claims: &AssertionClaims,
+        grant: &GrantId,
+        redeemed: bool,
+    ) -> Result<(), OAuthError> {
         const LIVE: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE id = ?2 AND client_id = ?3 \
              AND revoked_at_ms IS NULL AND (generation > 0) = ?4)";
-        let (digest, grant) = (self.digest.as_str(), grant.to_string());
+        let (client_id, grant) = (claims.sub.as_str(), grant.to_string());
+        let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes());
+        let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
         // Single use, by unique key.
         let claim = statement!(
             format!(
@@ -244,9 +239,9 @@ impl Verified {
             ),
             digest,
             grant.as_str(),
-            self.client_id.as_str(),
+            client_id,
             redeemed,
-            self.end_ms,
+            end_ms,
             MAX_KEPT,
         );
         let otherwise = statement!(
@@ -256,12 +251,12 @@ impl Verified {
             ),
             digest,
             grant.as_str(),
-            self.client_id.as_str(),
+            client_id,
             redeemed,
         );
-        let [claimed, otherwise] = exactly(db.batch(vec![claim, otherwise]).await?)?;
+        let [claimed, otherwise] = exactly(self.db.batch(vec![claim, otherwise]).await?)?;
         match (claimed.first(), otherwise.first()) {
-            (Some(_), _) => Ok(true),
+            (Some(_), _) => Ok(()),
             (None, Some("used")) => Err(refused("it was used before")),
             (None, Some("too many")) => {
                 let text = format!(
@@ -269,7 +264,7 @@ impl Verified {
                 );
                 Err(OAuthError::new(ErrorCode::TemporarilyUnavailable, text))
             }
-            (None, _) => Ok(false),
+            (None, _) => Err(OAuthError::invalid_grant()),
         }
     }
 }

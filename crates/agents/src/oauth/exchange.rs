@@ -167,9 +167,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             let client = self.client(&request.client_id).await?;
             let verified = self.verify_assertion(&client, assertion).await?;
             let redeemed = matches!(request.exchange, Exchange::Refresh { .. });
-            if !verified.claim(self.db, &claims.grant, redeemed).await? {
-                return Err(OAuthError::invalid_grant());
-            }
+            self.claim_assertion(&verified, &claims.grant, redeemed).await?;
         }
         Ok(client_auth(request.assertion.is_some()))
     }
