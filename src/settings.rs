@@ -85,16 +85,16 @@ impl Settings {
 
     /// This isolate's settings.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
-        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }
 }
 
 /// This isolate's keys.
 pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
-    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))), KeyStore::is_whole)
+    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))))
 }
 
 /// This isolate's ways to pay.
 pub fn methods(env: &Env) -> Result<Rc<Methods>, SettingError> {
-    settings::once(&METHODS, || Methods::configured(&settings::of(env), &*keys(env)?), |_| true)
+    settings::once(&METHODS, || Methods::configured(&settings::of(env), &*keys(env)?))
 }

@@ -36,7 +36,7 @@ const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
 impl ArbiterSettings {
     /// This isolate's settings: read and checked until they are right, then kept.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
-        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }
 
     fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {

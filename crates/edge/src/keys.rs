@@ -75,14 +75,6 @@ impl KeyStore {
         }
     }
 
-    /// Whether every secret that is set can be used: what is not is tried again by the next request.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        let usable =
-            |read: &Result<Master, SettingError>| !matches!(read, Err(error) if error.problem != settings::NOT_SET);
-        self.current.is_ok() && self.seller.is_ok() && self.masters.values().all(usable)
-    }
-
     /// The versions whose secrets are there, for operators who add one: `0,1,2`.
     #[must_use]
     pub fn versions(&self) -> String {
@@ -237,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_secret_fails_only_its_users_and_is_read_again() {
+    fn an_unusable_secret_fails_only_its_users() {
         for (value, problem) in [
             ("11".repeat(31), "WALLET_MASTER_SECRET must be at least 64 hexadecimal characters (32 random bytes)"),
             ("not hexadecimal".into(), "WALLET_MASTER_SECRET must be hexadecimal"),
@@ -245,12 +237,10 @@ mod tests {
             let keys = store(&[("WALLET_MASTER_SECRET", value), ("SELLER_SECRET", secret(4))]);
             assert_eq!(keys.wallet(1, OWNER).unwrap_err().to_string(), problem);
             assert!(keys.seller().unwrap().is_some());
-            assert!(!keys.is_whole());
         }
-        assert!(store(&[]).is_whole());
         for version in ["0", "33", "newest", "-1"] {
             let keys = store(&[("WALLET_KEY_VERSION", version.into())]);
-            assert!(keys.current_version().is_err() && !keys.is_whole());
+            assert!(keys.current_version().is_err());
         }
     }
 }

@@ -40,22 +40,16 @@ pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
 /// What an isolate keeps of its settings.
 pub type Kept<T> = RefCell<Option<Rc<T>>>;
 
-/// What was made of the settings before in this isolate; otherwise made now, and kept unless it failed or is not whole.
+/// What was made of the settings before in this isolate; otherwise made now, and kept unless it failed.
 ///
 /// # Errors
 /// As `make`.
-pub fn once<T, E>(
-    kept: &'static LocalKey<Kept<T>>,
-    make: impl FnOnce() -> Result<T, E>,
-    whole: impl FnOnce(&T) -> bool,
-) -> Result<Rc<T>, E> {
+pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Result<T, E>) -> Result<Rc<T>, E> {
     if let Some(known) = kept.with_borrow(Clone::clone) {
         return Ok(known);
     }
     let made = Rc::new(make()?);
-    if whole(&made) {
-        kept.set(Some(made.clone()));
-    }
+    kept.set(Some(made.clone()));
     Ok(made)
 }
 
@@ -223,9 +217,8 @@ mod tests {
     #[test]
     fn a_failed_read_of_settings_is_not_cached() {
         thread_local! { static KEPT: Kept<u32> = const { RefCell::new(None) }; }
-        assert_eq!(once(&KEPT, || Err::<u32, _>("broken"), |_| true), Err("broken"));
-        assert_eq!(once(&KEPT, || Ok::<_, ()>(1), |_| false).map(|kept| *kept), Ok(1));
-        assert_eq!(once(&KEPT, || Ok::<_, ()>(2), |_| true).map(|kept| *kept), Ok(2));
-        assert_eq!(once(&KEPT, || Ok::<_, ()>(3), |_| true).map(|kept| *kept), Ok(2));
+        assert_eq!(once(&KEPT, || Err::<u32, _>("broken")), Err("broken"));
+        assert_eq!(once(&KEPT, || Ok::<_, ()>(2)).map(|kept| *kept), Ok(2));
+        assert_eq!(once(&KEPT, || Ok::<_, ()>(3)).map(|kept| *kept), Ok(2));
     }
 }

@@ -40,7 +40,7 @@ thread_local! {
 impl WatcherSettings {
     /// This isolate's settings.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
-        settings::once(&SETTINGS, || Self::read(&settings::of(env)), |_| true)
+        settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }
 
     fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
@@ -64,5 +64,5 @@ impl WatcherSettings {
 
 /// This isolate's keys.
 pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
-    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))), KeyStore::is_whole)
+    settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))))
 }
