@@ -32,7 +32,7 @@ use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 use super::{
     GrantId, Scope, Server, TokenKind,
     authorize::{ConsentRequest, RequestExpired},
-    exchange::client_auth,
+    client::client_auth,
     token::Claims,
 };
 

@@ -18,7 +18,6 @@ use sql::{Database, exactly, statement};
 use super::{
     ErrorCode, OAuthError, RedirectUri, Scope, Server,
     document::{self, DocumentUrl, Documents},
-    exchange::client_auth,
 };
 
 /// Bytes of a registration that are read.
@@ -59,6 +58,11 @@ impl Client {
 
 fn metadata_error(description: impl Into<String>) -> OAuthError {
     OAuthError::new(ErrorCode::InvalidClientMetadata, description)
+}
+
+/// How a client proves itself for tokens, as RFC 7591 (section 2) names it.
+pub(super) const fn client_auth(has_keys: bool) -> &'static str {
+    if has_keys { "private_key_jwt" } else { "none" }
 }
 
 impl ClientMetadata {

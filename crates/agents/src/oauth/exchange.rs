@@ -19,7 +19,7 @@ use super::{
     Authority, ErrorCode, OAuthError, Scope, Server, TokenKind,
     assertion::{self, ASSERTION_TYPE, MAX_ASSERTION, VerifyJws},
     authorize,
-    client::MAX_CLIENT_ID,
+    client::{MAX_CLIENT_ID, client_auth},
     document::Documents,
     form::Form,
     redirect::MAX_REDIRECT_URI,
@@ -82,11 +82,6 @@ impl TokenRequest {
         authorize::resource(&form, authority)?;
         Ok(Self { client_id, assertion, exchange })
     }
-}
-
-/// How a client proves itself for tokens, as RFC 7591 (section 2) names it.
-pub(super) const fn client_auth(has_keys: bool) -> &'static str {
-    if has_keys { "private_key_jwt" } else { "none" }
 }
 
 fn assertion(form: &Form) -> Result<Option<String>, OAuthError> {
