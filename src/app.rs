@@ -221,7 +221,7 @@ impl App {
 
     /// Counts a search of the client, and holds room for its answer until that is made.
     pub async fn limit_search(&self, weight: Weight) -> Result<Permit, ApiError> {
-        self.limit_client(Counted::Search).await?;
+        self.limit_client(Counted::SEARCH).await?;
         weight.hold(&self.request).await
     }
 }

@@ -104,7 +104,7 @@ pub enum Ordered {
 
 /// Buys a listing from an account's service wallet, or finds that the account owns it.
 pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -> Result<Ordered, ApiError> {
-    app.limit(Counted::Buy, &limits::of_account(account)).await?;
+    app.limit(Counted::BUY, &limits::of_account(account)).await?;
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
     let _held = http::hold(&app.request, limits::PURCHASE_BYTES)?;
     let Some(priced) = paywall::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };

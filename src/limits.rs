@@ -24,9 +24,9 @@ use crate::error::ApiError;
 
 pub use edge::client::client;
 
-/// A class's rate.
+/// A rate, shared by actions of one kind. Each action of each client counts on its own.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+struct Rate {
     /// Its binding in wrangler.toml.
     binding: &'static str,
     /// So many of one action of one client.
@@ -35,129 +35,59 @@ pub struct Limit {
     period_s: u32,
 }
 
-macro_rules! classes {
-    ($($(#[$covers:meta])* $class:ident $binding:literal $most:literal in $period:expr;)+) => {
-        /// A rate, shared by actions of one kind. Each action of each client counts on its own.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Class {
-            $($(#[$covers])* $class,)+
-        }
+/// Requests with a session, and reads that reach the database: by client, or account.
+const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
+/// Offers, verdicts and drafts, by client.
+const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
+/// Challenges, their answers, and the steps of OAuth: by client.
+const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
+/// Payments and proofs by client; purchases and withdrawals by account.
+const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
+/// Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
+const PROVIDER: Rate = Rate { binding: "PROVIDER", most: 100, period_s: PROVIDER_SECONDS };
+/// Messages and tool calls, by agent; tool calls without an owner, by client.
+const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
 
-        impl Class {
-            #[cfg(test)]
-            const ALL: &'static [Self] = &[$(Self::$class),+];
-
-            const fn limit(self) -> Limit {
-                let (binding, most, period_s) = match self {
-                    $(Self::$class => ($binding, $most, $period),)+
-                };
-                Limit { binding, most, period_s }
-            }
-        }
-    };
-}
-
-// The table of all limits: binding, how many, in how many seconds.
-classes! {
-    /// Requests with a session, and reads that reach the database: by client, or account.
-    Read "READ" 3_000 in 60;
-    /// Offers, verdicts and drafts, by client.
-    Write "WRITE" 300 in 60;
-    /// Challenges, their answers, and the steps of OAuth: by client.
-    Auth "AUTH" 600 in 60;
-    /// Payments and proofs by client; purchases and withdrawals by account.
-    Payment "PAYMENT" 1_200 in 60;
-    /// Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
-    Provider "PROVIDER" 100 in PROVIDER_SECONDS;
-    /// Messages and tool calls, by agent; tool calls without an owner, by client.
-    Agent "AGENT" 600 in 60;
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    Session,
-    Account,
-    Read,
-    Search,
-    Offer,
-    Verdict,
-    Draft,
-    Challenge,
-    SignIn,
-    Register,
-    Consent,
-    Token,
-    Payment,
-    Proof,
-    Buy,
-    Withdraw,
-    Message,
-    Tool,
-}
+/// What is counted: its rate, its name in keys, and what it is called where there are too many.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted(Rate, &'static str, &'static str);
 
 impl Counted {
-    /// Its class, its name in keys, and what it is called where there are too many.
-    const fn described(self) -> (Class, &'static str, &'static str) {
-        match self {
-            Self::Session => (Class::Read, "session", "requests with a session"),
-            Self::Account => (Class::Read, "account", "requests for this account"),
-            Self::Read => (Class::Read, "read", "reads"),
-            Self::Search => (Class::Read, "search", "searches and pages"),
-            Self::Offer => (Class::Write, "offer", "offers"),
-            Self::Verdict => (Class::Write, "verdict", "verdicts"),
-            Self::Draft => (Class::Write, "draft", "drafts"),
-            Self::Challenge => (Class::Auth, "challenge", "challenges"),
-            Self::SignIn => (Class::Auth, "sign-in", "sign-in attempts"),
-            Self::Register => (Class::Auth, "register", "registrations"),
-            Self::Consent => (Class::Auth, "consent", "consent pages"),
-            Self::Token => (Class::Auth, "token", "requests for tokens"),
-            Self::Payment => (Class::Payment, "payment", "payments"),
-            Self::Proof => (Class::Payment, "proof", "proofs of earlier payments"),
-            Self::Buy => (Class::Payment, "buy", "purchases of this account"),
-            Self::Withdraw => (Class::Payment, "withdraw", "withdrawals of this account"),
-            Self::Message => (Class::Agent, "message", "messages of this agent"),
-            Self::Tool => (Class::Agent, "tool", "tool calls"),
-        }
-    }
+    pub const SESSION: Self = Self(READ, "session", "requests with a session");
+    pub const ACCOUNT: Self = Self(READ, "account", "requests for this account");
+    pub const READ: Self = Self(READ, "read", "reads");
+    pub const SEARCH: Self = Self(READ, "search", "searches and pages");
+    pub const OFFER: Self = Self(WRITE, "offer", "offers");
+    pub const VERDICT: Self = Self(WRITE, "verdict", "verdicts");
+    pub const DRAFT: Self = Self(WRITE, "draft", "drafts");
+    pub const CHALLENGE: Self = Self(AUTH, "challenge", "challenges");
+    pub const SIGN_IN: Self = Self(AUTH, "sign-in", "sign-in attempts");
+    pub const REGISTER: Self = Self(AUTH, "register", "registrations");
+    pub const CONSENT: Self = Self(AUTH, "consent", "consent pages");
+    pub const TOKEN: Self = Self(AUTH, "token", "requests for tokens");
+    pub const PAYMENT: Self = Self(PAYMENT, "payment", "payments");
+    pub const PROOF: Self = Self(PAYMENT, "proof", "proofs of earlier payments");
+    pub const BUY: Self = Self(PAYMENT, "buy", "purchases of this account");
+    pub const WITHDRAW: Self = Self(PAYMENT, "withdraw", "withdrawals of this account");
+    pub const MESSAGE: Self = Self(AGENT, "message", "messages of this agent");
+    pub const TOOL: Self = Self(AGENT, "tool", "tool calls");
 }
 
-/// What there was too much of, and when to come back.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many {what}{most}: try again in {seconds} seconds")]
-pub struct TooMany {
-    what: &'static str,
-    /// How many there may be, in words; empty where that is no number.
-    most: String,
-    /// Seconds after which there is room again, at the latest.
-    seconds: u32,
-}
-
-impl TooMany {
-    /// Of an action.
-    pub fn of(action: Counted) -> Self {
-        let (class, _, what) = action.described();
-        let Limit { most, period_s: seconds, .. } = class.limit();
-        Self { what, most: format!(", more than {most} in {seconds} seconds"), seconds }
-    }
-}
-
-impl From<TooMany> for ApiError {
-    fn from(error: TooMany) -> Self {
-        ErrorAnswer::too_many(error.seconds, &error).into()
-    }
+/// What there was too much of, and when there is room again, at the latest.
+pub fn too_many(Counted(Rate { most, period_s, .. }, _, what): Counted) -> ErrorAnswer {
+    let text = format!("too many {what}, more than {most} in {period_s} seconds: try again in {period_s} seconds");
+    ErrorAnswer::too_many(period_s, text)
 }
 
 /// Counts one of an action of `who`; refuses it where nothing is left.
 pub async fn take(env: &Env, action: Counted, who: &str) -> Result<(), ApiError> {
-    let (class, name, _) = action.described();
-    if is_left(env, class, format_args!("{name}:{who}")).await? { Ok(()) } else { Err(TooMany::of(action).into()) }
+    let Counted(rate, name, _) = action;
+    if is_left(env, rate, format_args!("{name}:{who}")).await? { Ok(()) } else { Err(too_many(action).into()) }
 }
 
-async fn is_left(env: &Env, class: Class, key: fmt::Arguments<'_>) -> Result<bool, ApiError> {
-    let name = class.limit().binding;
-    let unbound = |_| SettingError { name: name.into(), problem: "is not bound (wrangler.toml)" };
-    Ok(env.rate_limiter(name).map_err(unbound)?.limit(key.to_string()).await?.success)
+async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool, ApiError> {
+    let unbound = |_| SettingError { name: rate.binding.into(), problem: "is not bound (wrangler.toml)" };
+    Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
 /// Memory that an answer takes while it is made, in the database's words, in ours and in the runtime's.
@@ -190,7 +120,8 @@ impl Weight {
 
     /// Waits for room for it; refused where there is none for ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
-        let crowded = TooMany { what: "large answers at once", most: String::new(), seconds: RETRY_MEMORY_SECONDS };
+        let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
+        let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, text);
         Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
     }
 }
@@ -217,7 +148,7 @@ pub fn of_account(account: &Account) -> String {
 pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainError> {
     let database = D1::new(&env, "DB", Usage::default());
     let left = queue::wait_turn(&client, &database, plan).await
-        && is_left(&env, Class::Provider, format_args!("call:all")).await.map_err(failed)?;
+        && is_left(&env, PROVIDER, format_args!("call:all")).await.map_err(failed)?;
     if left { Ok(()) } else { Err(ChainError::TooMany) }
 }
 
@@ -229,18 +160,17 @@ fn failed(error: ApiError) -> ChainError {
 mod tests {
     use super::*;
 
+    /// The limits are brakes: more of them are harder to tell apart than to do without.
+    const RATES: [Rate; 6] = [READ, WRITE, AUTH, PAYMENT, PROVIDER, AGENT];
+
     #[test]
     fn the_bindings_are_those_of_the_table() {
-        assert!(
-            Class::ALL.len() <= 6,
-            "the limits are brakes: more of them are harder to tell apart than to do without"
-        );
         let file = include_str!("../wrangler.toml");
         let (live, preview) = file.split_once("[env.preview]").expect("a preview environment");
         let mut ids = std::collections::BTreeSet::new();
         for (config, begin) in [(live, "[[ratelimits]]"), (preview, "{ name = ")] {
-            assert_eq!(config.matches("namespace_id = ").count(), Class::ALL.len());
-            for Limit { binding, most, period_s } in Class::ALL.iter().map(|class| class.limit()) {
+            assert_eq!(config.matches("namespace_id = ").count(), RATES.len());
+            for Rate { binding, most, period_s } in RATES {
                 let entry = config.split(begin).find(|entry| entry.contains(&format!("\"{binding}\"")));
                 let simple = format!("simple = {{ limit = {most}, period = {period_s} }}");
                 assert!(entry.is_some_and(|entry| entry.contains(&simple)), "{binding}");
@@ -252,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_rate_limit_refusal_names_the_limit_and_the_wait() {
-        let refused = TooMany::of(Counted::SignIn);
+        let refused = too_many(Counted::SIGN_IN);
         let told = "too many sign-in attempts, more than 600 in 60 seconds: try again in 60 seconds";
         assert_eq!(refused.to_string(), told);
     }

@@ -170,7 +170,7 @@ where
     if kept.as_ref().is_some_and(|kept| current(kept, fresh_state(app.now_ms))) {
         return Ok(kept);
     }
-    app.limit_client(if weight.is_some() { Counted::Search } else { Counted::Read }).await?;
+    app.limit_client(if weight.is_some() { Counted::SEARCH } else { Counted::READ }).await?;
     if let Some(kept) = kept
         && current(&kept, Some(state(app).await?))
     {
@@ -226,7 +226,7 @@ pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
-    app.limit_client(Counted::Read).await?;
+    app.limit_client(Counted::READ).await?;
     let _permit = Weight::Long.hold(&app.request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms) {
@@ -264,7 +264,7 @@ pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<L
     {
         return Ok(Some((terms, state)));
     }
-    app.limit_client(Counted::Read).await?;
+    app.limit_client(Counted::READ).await?;
     let database = VersionedDatabase::new(app);
     let Some(terms) = database.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);

@@ -20,7 +20,7 @@ pub struct Session {
 impl Session {
     /// The session that the request must show, counted for its client and read in one statement.
     pub async fn of(app: &App) -> Result<Self, ApiError> {
-        app.limit_client(Counted::Session).await?;
+        app.limit_client(Counted::SESSION).await?;
         Ok(Self::shown(app).await?.ok_or_else(not_signed_in)?)
     }
 

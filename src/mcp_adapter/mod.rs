@@ -58,11 +58,11 @@ mod tests {
     use market::checkout::Unavailable;
 
     use super::*;
-    use crate::limits::{Counted, TooMany};
+    use crate::limits::{Counted, too_many};
 
     #[test]
     fn a_tool_called_too_often_names_the_limit_and_the_wait() {
-        let text = told(TooMany::of(Counted::Buy)).to_string();
+        let text = told(too_many(Counted::BUY)).to_string();
         let told = "Rate limited: too many purchases of this account, more than 1200 in 60 seconds: try again in 60 seconds. \
                     Nothing was paid by this call.";
         assert_eq!(text, told);

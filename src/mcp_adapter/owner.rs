@@ -82,12 +82,12 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError> {
-        self.limit(Counted::Account).await?;
+        self.limit(Counted::ACCOUNT).await?;
         purchase::of_buyers(&self.app.database(), &self.caller.account.keys(), after).await.map_err(told)
     }
 
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError> {
-        self.limit(Counted::Account).await?;
+        self.limit(Counted::ACCOUNT).await?;
         let read = checkout::own_purchase(self.app, &self.caller.account, tx, with_content).await.map_err(told)?;
         read.map_err(|error| match error {
             NotRead::Unknown => ShopError::NoPurchase,
@@ -98,7 +98,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn wallet(&self) -> Result<WalletState, ShopError> {
-        self.limit(Counted::Account).await?;
+        self.limit(Counted::ACCOUNT).await?;
         let (app, account) = (self.app, &self.caller.account);
         let database = app.database();
         let address = account.wallet_address.to_string();
@@ -112,7 +112,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
-        self.limit(Counted::Withdraw).await?;
+        self.limit(Counted::WITHDRAW).await?;
         let (app, account) = (self.app, &self.caller.account);
         if account.owner == DEMO_OWNER {
             return Err(ShopError::DemoWallet);

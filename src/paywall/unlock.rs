@@ -78,9 +78,9 @@ impl<'a> Paywall<'a> {
         digest: impl FnOnce() -> Option<RequestDigest>,
     ) -> Result<Outcome, ApiError> {
         if shown.payment.is_some() {
-            self.app.limit_client(Counted::Payment).await?;
+            self.app.limit_client(Counted::PAYMENT).await?;
         } else if shown.proof.is_some() {
-            self.app.limit_client(Counted::Proof).await?;
+            self.app.limit_client(Counted::PROOF).await?;
         }
         let proven = match shown.proof {
             None => None,

@@ -35,7 +35,7 @@ fn no_challenge() -> ErrorAnswer {
 
 /// A challenge for an address.
 pub async fn challenge(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Challenge).await?;
+    app.limit_client(Counted::CHALLENGE).await?;
     let ChallengeRequest { address, others } = body::read(app, MAX_BODY).await?;
     let owner = owner_among(app, &address, &others).await?;
     let Challenge { owner, nonce, digest, expires_at } =
@@ -62,7 +62,7 @@ fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {
 
 /// A session, for a signed challenge.
 pub async fn verify(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SignIn).await?;
+    app.limit_client(Counted::SIGN_IN).await?;
     let SignIn { owner, key, signature } = body::read(app, MAX_BODY).await?;
     let owner = parsed("owner", &owner)?;
     let signed = DataSignature::from_hex(&key, &signature).map_err(unsigned)?;
@@ -94,7 +94,7 @@ pub async fn verify(app: &App) -> Result<Response, ApiError> {
 
 /// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
 pub async fn logout(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session).await?;
+    app.limit_client(Counted::SESSION).await?;
     let token = required_token(app)?;
     let everywhere = app.request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms).await? {

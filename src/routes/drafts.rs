@@ -61,7 +61,7 @@ impl From<ActionError> for ApiError {
 /// the output that pays, where the body says `checkInputs`. Pages do: a wallet on another network is told before it
 /// signs.
 pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Draft).await?;
+    app.limit_client(Counted::DRAFT).await?;
     let id = listings::id(id)?;
     let body = WalletBody::read(app).await?;
     let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
@@ -138,7 +138,7 @@ const PARTIES: [Action; 6] = [
 
 /// What can be done with a purchase, or the transaction for one action.
 pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Draft).await?;
+    app.limit_client(Counted::DRAFT).await?;
     let id = purchases::id(id)?;
     let body = WalletBody::read(app).await?;
     let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents()?, app.methods()?);

@@ -114,7 +114,7 @@ impl Seller {
 
 /// A new listing: the session's owner sells, or the address that signed the offer.
 pub async fn create(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Offer).await?;
+    app.limit_client(Counted::OFFER).await?;
     app.ample_room().await?;
     let seller = Seller::of(app).await?;
     let (offer, _held) = read(app, seller.owner()).await?;

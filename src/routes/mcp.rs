@@ -42,9 +42,9 @@ pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     if let Bearer::Token(token) = &bearer
         && let Some(grant) = server.grant_named_by(token)
     {
-        app.limit(Counted::Message, &grant).await?;
+        app.limit(Counted::MESSAGE, &grant).await?;
     }
-    app.limit_client(Counted::Session).await?;
+    app.limit_client(Counted::SESSION).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
         Bearer::Absent => return Err(unauthorized(authority.challenge(false)).into()),
@@ -59,7 +59,7 @@ pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
 /// A message of an agent with a wallet of its own.
 pub async fn open(app: &App) -> Result<Response, ApiError> {
     refuse_foreign_page(app)?;
-    app.limit_client(Counted::Session).await?;
+    app.limit_client(Counted::SESSION).await?;
     respond(app, None).await
 }
 
@@ -93,8 +93,8 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
     drop(body);
     if message.asks_shop() {
         match &caller {
-            Some(caller) => app.limit(Counted::Tool, &caller.grant).await?,
-            None => app.limit_client(Counted::Tool).await?,
+            Some(caller) => app.limit(Counted::TOOL, &caller.grant).await?,
+            None => app.limit_client(Counted::TOOL).await?,
         }
     }
     let app = app.for_tool_call();

@@ -43,7 +43,7 @@ pub async fn read(
     needs_balance: bool,
 ) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
     let Session { account, token } = Session::of(app).await?;
-    app.limit(Counted::Account, &account.owner).await?;
+    app.limit(Counted::ACCOUNT, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
     let mut balance = app.chain()?.balance_of(&wallet).await;
     if needs_balance {
@@ -64,7 +64,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
 /// New limits for purchases from the service wallet.
 pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
     let Session { account, token } = Session::of(app).await?;
-    app.limit(Counted::Account, &account.owner).await?;
+    app.limit(Counted::ACCOUNT, &account.owner).await?;
     let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(app, MAX_BODY).await?;
     let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
     let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(ErrorAnswer::bad_request)?;
@@ -102,7 +102,7 @@ pub async fn buy(app: &App) -> Result<Response, ApiError> {
 /// The service wallet's money, back to its owner.
 pub async fn withdraw(app: &App) -> Result<Response, ApiError> {
     let Session { account, .. } = Session::of(app).await?;
-    app.limit(Counted::Withdraw, &account.owner).await?;
+    app.limit(Counted::WITHDRAW, &account.owner).await?;
     let key = app.account_key(&account)?;
     let sent = withdraw::withdraw(&app.database(), &app.chain()?, &account, &key, app.now_ms).await;
     let sent = sent.map_err(|error| match error {

@@ -68,7 +68,7 @@ pub fn server_metadata(app: &App) -> Result<Response, ApiError> {
 
 /// RFC 7591.
 pub async fn register(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Register).await?;
+    app.limit_client(Counted::REGISTER).await?;
     let no_room = |error: ApiError| OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string());
     app.ample_room().await.map_err(no_room)?;
     let body = http::read_request(&app.request, MAX_REGISTRATION_BYTES).await?;
@@ -81,7 +81,7 @@ pub async fn register(app: &App) -> Result<Response, ApiError> {
 
 /// The consent page.
 pub async fn authorize(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Consent).await?;
+    app.limit_client(Counted::CONSENT).await?;
     let (authority, database) = (app.authority()?, app.database());
     let query = app.request.query().unwrap_or_default();
     let asked = server(app, &authority, &database).consent_request(query, edge::random()?).await;
@@ -106,7 +106,7 @@ pub async fn authorize(app: &App) -> Result<Response, ApiError> {
 
 /// What the owner's wallet is to sign.
 pub async fn challenge(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Challenge).await?;
+    app.limit_client(Counted::CHALLENGE).await?;
     let (authority, database, url) = (app.authority()?, app.database(), app.request.url()?);
     let parameter = |name: &'static str| {
         let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -122,7 +122,7 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
 
 /// The owner's answer.
 pub async fn approve(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SignIn).await?;
+    app.limit_client(Counted::SIGN_IN).await?;
     app.ample_room().await?;
     let (authority, database) = (app.authority()?, app.database());
     // Simple requests of other pages' forms have neither this origin nor this type.
@@ -164,14 +164,14 @@ async fn form(app: &App) -> Result<String, ApiError> {
 
 /// RFC 7009: the client ends its sign-in.
 pub async fn revoke_token(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Token).await?;
+    app.limit_client(Counted::TOKEN).await?;
     let (authority, database) = (app.authority()?, app.database());
     server(app, &authority, &database).revoke_token(&form(app).await?).await?;
     Ok(answer::private_json("{}".to_owned()))
 }
 
 pub async fn token(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Token).await?;
+    app.limit_client(Counted::TOKEN).await?;
     let (authority, database) = (app.authority()?, app.database());
     let authorization = app.request.headers().get("authorization")?;
     let asked = TokenRequest::parse(&form(app).await?, authorization.as_deref(), &authority)?;
@@ -181,7 +181,7 @@ pub async fn token(app: &App) -> Result<Response, ApiError> {
 
 /// The agents that an owner let in.
 pub async fn agents(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session).await?;
+    app.limit_client(Counted::SESSION).await?;
     let session = required_token(app)?;
     // Two hundred of two kilobytes each.
     let _permit = app.limit_search(Weight::Long).await?;
@@ -191,7 +191,7 @@ pub async fn agents(app: &App) -> Result<Response, ApiError> {
 
 /// The end of one.
 pub async fn revoke_agent(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Session).await?;
+    app.limit_client(Counted::SESSION).await?;
     let session = required_token(app)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms).await? {
         Revocation::Revoked => Ok(Response::empty(204)),

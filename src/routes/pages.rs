@@ -180,7 +180,7 @@ async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
 
 async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = purchases::id(id)?;
-    app.limit_client(Counted::Read).await?;
+    app.limit_client(Counted::READ).await?;
     let (database, settings) = (app.database(), app.settings()?);
     let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
     let [found, cost, time] = exactly(database.batch(asked).await?)?;
@@ -256,7 +256,7 @@ async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
 /// A listing that is shown.
 async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
     let id = listings::id(id)?;
-    app.limit_client(Counted::Read).await?;
+    app.limit_client(Counted::READ).await?;
     read(&catalogue::one(&app.database(), &id).await?.ok_or_else(listings::unknown)?)
 }
 

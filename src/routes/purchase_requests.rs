@@ -41,6 +41,6 @@ pub async fn answer(app: &App, id: &str) -> Result<Response, ApiError> {
 
 async fn owner(app: &App) -> Result<Session, ApiError> {
     let session = Session::of(app).await?;
-    app.limit(Counted::Account, &session.account.owner).await?;
+    app.limit(Counted::ACCOUNT, &session.account.owner).await?;
     Ok(session)
 }

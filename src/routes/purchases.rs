@@ -54,14 +54,14 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
 /// One purchase with its timeline.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
-    app.limit_client(Counted::Read).await?;
+    app.limit_client(Counted::READ).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
 }
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Verdict).await?;
+    app.limit_client(Counted::VERDICT).await?;
     let id = self::id(id)?;
     let verdict: Verdict = body::read(app, MAX_BODY).await?;
     let database = app.database();

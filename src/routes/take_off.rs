@@ -16,7 +16,7 @@ use crate::{
 /// Makes a listing what its seller wants: 204 off sale, or the listing that is for sale again. The owner of the session
 /// asks, or the signer of a proof for this listing and this purpose.
 pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
-    app.limit_client(Counted::Offer).await?;
+    app.limit_client(Counted::OFFER).await?;
     let id = listings::id(id)?;
     app.line.note("listing", id.as_str());
     let seller = match Seller::of(app).await? {
