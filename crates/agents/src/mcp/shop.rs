@@ -124,23 +124,13 @@ pub enum ShopError {
         "Not bought: {} is more than the {} that the owner allows per purchase. Choose something cheaper, or ask the owner \
          to raise the limit.", .price.display_tada(), .limit.display_tada()
     )]
-    OverPurchaseLimit {
-        /// What it costs.
-        price: Lovelace,
-        /// What is allowed.
-        limit: Lovelace,
-    },
+    OverPurchaseLimit { price: Lovelace, limit: Lovelace },
     /// More than what is left of today's budget.
     #[error(
         "Not bought: {} is more than the {} left of today's budget, which begins anew at midnight UTC. Wait, choose \
          something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
     )]
-    OverDailyBudget {
-        /// What it costs.
-        price: Lovelace,
-        /// What is left.
-        left: Lovelace,
-    },
+    OverDailyBudget { price: Lovelace, left: Lovelace },
     /// The owner declined it.
     #[error(
         "Not bought: the owner declined this purchase. Do not try it again: choose something else, or ask the owner."
@@ -153,12 +143,7 @@ pub enum ShopError {
     #[error(
         "Not bought: the owner's Surety balance is too low. Ask the owner to send at least {} more (preprod tADA) to {address}, then try again.", .missing.display_tada()
     )]
-    TooLittle {
-        /// How much more is needed.
-        missing: Lovelace,
-        /// Where to send it.
-        address: String,
-    },
+    TooLittle { missing: Lovelace, address: String },
     /// The purchase was refunded.
     #[error("This purchase was refunded, so its content is not available. Call get_purchase_status for its timeline.")]
     Refunded,
@@ -167,17 +152,12 @@ pub enum ShopError {
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
-    /// Too little to send.
+    /// Too little to send; whether a purchase holds the rest until its block.
     #[error(
         "There is nothing to withdraw: the Surety balance is {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
         if *.pending { ", and a purchase is on its way: its change can be withdrawn once it is in a block, in about a minute" } else { "" }
     )]
-    NothingToWithdraw {
-        /// What counts.
-        balance: Lovelace,
-        /// Whether a purchase holds the rest until its block.
-        pending: bool,
-    },
+    NothingToWithdraw { balance: Lovelace, pending: bool },
     /// The payment failed, and no block has it.
     #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
     PaymentFailed,

@@ -36,20 +36,11 @@ const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
 /// A public key of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicJwk {
-    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Both big-endian without leading zeros.
-    Rsa {
-        /// The modulus, 2048 to 4096 bits.
-        n: Vec<u8>,
-        /// The exponent.
-        e: Vec<u8>,
-    },
+    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Modulus, of 2048 to 4096 bits, and exponent, both big-endian without
+    /// leading zeros.
+    Rsa { n: Vec<u8>, e: Vec<u8> },
     /// For ES256: ECDSA on P-256 with SHA-256.
-    P256 {
-        /// The point's x.
-        x: [u8; 32],
-        /// The point's y.
-        y: [u8; 32],
-    },
+    P256 { x: [u8; 32], y: [u8; 32] },
 }
 
 /// Verifies signatures of JSON Web Signatures.
