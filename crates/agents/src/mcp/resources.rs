@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     for_models::{listing_line, told},
     message::{RpcCode, RpcError, invalid_params, object},
-    shop::{Shelf, ShopError},
+    shop::{Shelf, ShopError, parsed},
 };
 
 /// Resources of one page.
@@ -42,8 +42,7 @@ pub(super) async fn list(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
     };
     let filter = Filter { limit: Some(PAGE), cursor, ..Filter::default() };
     let Page { json: text, next } = shelf.search(filter).await.map_err(|error| failed(&error))?;
-    let listings: Vec<Value> =
-        serde_json::from_str(&text).map_err(|error| failed(&ShopError::Unavailable(error.to_string())))?;
+    let listings: Vec<Value> = parsed(&text).map_err(|error| failed(&error))?;
     let resources: Vec<Value> = listings.iter().filter_map(|listing| resource(shelf, listing)).collect();
     let mut page = object(json!({ "resources": resources }));
     page.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
@@ -88,7 +87,7 @@ pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
         ShopError::NoListing => missing(),
         error => failed(&error),
     })?;
-    let listing = serde_json::from_str(&listing).map_err(|error| failed(&ShopError::Unavailable(error.to_string())))?;
+    let listing = parsed(&listing).map_err(|error| failed(&error))?;
     Ok(object(json!({ "contents": [{ "uri": uri, "mimeType": JSON, "text": told(listing) }] })))
 }
 

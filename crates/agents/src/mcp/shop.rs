@@ -11,7 +11,13 @@ use market::{
     listing::{DeliveryMode, ListingId},
     purchase::Cursor,
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+/// What the shop's JSON says.
+pub(super) fn parsed<T: DeserializeOwned>(json: &str) -> Result<T, ShopError> {
+    serde_json::from_str(json).map_err(|error| ShopError::Unavailable(error.to_string()))
+}
 
 /// The catalogue as every client sees it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]

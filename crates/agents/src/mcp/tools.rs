@@ -10,7 +10,7 @@ use api_types::{
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     account::{Account, DEMO_OWNER},
-    catalogue::{Filter, Page},
+    catalogue::Filter,
     checkout::OwnPurchase,
     listing::ListingId,
 };
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use super::{
     dispatch::{ToolResult, Toolset},
     for_models::{self, in_a_list, links, spendable},
-    shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState},
+    shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState, parsed},
     view::{content_page, filter},
 };
 
@@ -135,28 +135,24 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// A page's entries under their name, and where to go on, as `FoundListings` and `OwnPurchases` say.
-fn shown(name: &str, entries: &[Value], next: Option<&String>) -> ToolResult {
-    ToolResult::with(&json!({ name: entries }), |fields| {
-        fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
-    })
-}
-
-/// What a page lists.
-fn entries(page: &Page) -> Result<Vec<Value>, ShopError> {
-    serde_json::from_str(&page.json).map_err(|error| ShopError::Unavailable(error.to_string()))
+/// A page's entries under their name, and where to go on, as `FoundListings` and `OwnPurchases` say. Moved, not
+/// serialized: most of the time of a search goes into its result.
+fn listed(name: &str, entries: Vec<Value>, next: Option<&String>) -> Map<String, Value> {
+    let mut fields = Map::from_iter([(name.to_owned(), Value::Array(entries))]);
+    fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+    fields
 }
 
 /// Listings of which those with all words are told, or where none has all, those with the most of them.
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let filter = filter(read::<SearchListings>(arguments)?)?;
     let page = shelf.search(filter.clone()).await?;
-    let listings = entries(&page)?;
+    let listings: Vec<Value> = parsed(&page.json)?;
     let words = filter.words.as_ref().map(|words| words.to_lowercase()).unwrap_or_default();
     let several = words.split_whitespace().count() > 1;
     let (mut listings, relaxed) = match listings.is_empty() && several && filter.cursor.is_none() {
         false => (listings, false),
-        true => (entries(&shelf.search(Filter { any_word: true, ..filter }).await?)?, true),
+        true => (parsed(&shelf.search(Filter { any_word: true, ..filter }).await?.json)?, true),
     };
     let found = |listing: &Value| {
         let text = ["title", "description"].map(|name| listing.get(name).and_then(Value::as_str).unwrap_or_default());
@@ -168,10 +164,7 @@ pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) ->
     }
     let next = page.next.as_ref().filter(|_| !relaxed);
     let nothing = listings.is_empty() && next.is_none();
-    let listings = listings.into_iter().map(in_a_list).collect();
-    // Moved, not serialized: most of the time of a search goes into its result.
-    let mut fields = Map::from_iter([("listings".to_owned(), Value::Array(listings))]);
-    fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
+    let mut fields = listed("listings", listings.into_iter().map(in_a_list).collect(), next);
     if nothing {
         let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
         fields.insert("next".into(), json!(next));
@@ -188,8 +181,7 @@ pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> To
 }
 
 async fn listing(shelf: &impl Shelf, id: &ListingId) -> Result<Value, String> {
-    let text = shelf.listing(id).await?;
-    Ok(serde_json::from_str(&text).map_err(|error| ShopError::Unavailable(error.to_string()))?)
+    Ok(parsed(&shelf.listing(id).await?)?)
 }
 
 /// A listing, and whether the account owns it.
@@ -241,15 +233,14 @@ async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutco
     let after = cursor.map(|cursor| cursor.parse()).transpose();
     let after = after.map_err(|()| "cursor: must be the nextCursor of an earlier result of my_purchases.")?;
     let page = shop.purchases(after).await?;
-    Ok(shown("purchases", &entries(&page)?, page.next.as_ref()))
+    Ok(ToolResult::told(listed("purchases", parsed(&page.json)?, page.next.as_ref())))
 }
 
 async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let GetPurchaseStatus { tx, content_offset } = read(arguments)?;
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     let state = shop.status(&tx, content_offset.is_some()).await?;
-    let purchase = state.shown.as_deref().map(serde_json::from_str).transpose();
-    let purchase = purchase.map_err(|error| ShopError::Unavailable(error.to_string()))?;
+    let purchase = state.shown.as_deref().map(parsed).transpose()?;
     let status = purchase_status(state, purchase, content_offset.unwrap_or_default());
     Ok(ToolResult::with(&status, |fields| {
         fields.insert("links".into(), links(&shop.shelf().origin(), &tx.to_string()));
