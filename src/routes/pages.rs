@@ -1,6 +1,7 @@
 //! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
 
 use agents::oauth::grant;
+use api_types::Me;
 use cardano::{Address, ContentHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -211,33 +212,24 @@ async fn account(app: &App) -> Result<Response, ApiError> {
     }
     let (view, balance, _permit) = me::read(app, false).await?;
     let agents = grant::list(&app.database(), &required_token(app)?, app.now_ms).await?;
-    let purchases: Vec<Purchase> = read(&view.purchases)?;
-    let bought: Vec<&str> = purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
-    let figures = view.figures()?;
-    let owner = &view.account.owner;
+    // Agents are removed here, whatever the provider tells.
+    let balance = balance.ok();
+    let me: Me = read(&view.json(balance.unwrap_or_default()))?;
+    let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = vec![
         catalogue::titles(&bought),
-        sales::of_seller(owner),
-        take_off::taken_off(owner),
-        purchase_request::waiting(owner, app.now_ms),
+        sales::of_seller(&me.owner),
+        take_off::taken_off(&me.owner),
+        purchase_request::waiting(&me.owner, app.now_ms),
     ];
     let [titles, sold, taken_off, waiting] = exactly(app.database().batch(more).await?)?;
     let account = ::pages::account::Account {
-        owner: owner.clone(),
-        wallet: view.account.wallet_address,
-        // Agents are removed here, whatever the provider tells.
-        balance: balance.ok(),
-        max_per_payment: view.account.max_per_payment,
-        daily_budget: view.account.daily_budget,
-        spent_today: view.spent_today,
-        ask_above: view.account.ask_above,
+        me,
+        balance,
         waiting: waiting.all_json()?,
-        purchases,
         titles: titles.all_json()?,
         sales: sold.all_json()?,
         taken_off: taken_off.all_json()?,
-        listings: read(&view.listings)?,
-        figures,
         agents: read(&agents.ok_or_else(not_signed_in)?)?,
         explorer: app.settings()?.explorer_url.clone(),
     };

@@ -3,7 +3,7 @@
 //! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
 //! an owner's name changes nothing for the owner; the first answer claims one by an insert.
 
-use api_types::{Limits, SellerFigures, Wallet};
+use api_types::{Limits, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
 use serde::Deserialize;
@@ -376,14 +376,6 @@ impl AccountView {
             "{{\"owner\":{owner},\"wallet\":{wallet},\"limits\":{limits},\"purchases\":{purchases},\
              \"listings\":{listings},{figures}}}"
         )
-    }
-
-    /// How the sales went.
-    ///
-    /// # Errors
-    /// They cannot be read.
-    pub fn figures(&self) -> Result<SellerFigures, DatabaseError> {
-        catalogue::figures_of(&self.figures)
     }
 }
 

@@ -19,24 +19,8 @@ fn quality_of(range: &str, kind: &str) -> Option<u32> {
         return None;
     }
     let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-    match weight {
-        None => Some(1_000),
-        Some(weight) => Some(thousandths(weight).unwrap_or(0)),
-    }
-}
-
-/// `0.8` is 800; `None` for what is no weight.
-fn thousandths(weight: &str) -> Option<u32> {
-    let (whole, fraction) = weight.split_once('.').unwrap_or((weight, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if fraction.len() > 3 || !digits(fraction) {
-        return None;
-    }
-    match whole {
-        "1" => fraction.bytes().all(|byte| byte == b'0').then_some(1_000),
-        "0" => format!("{fraction:0<3}").parse().ok(),
-        _ => None,
-    }
+    let quality = weight.map_or(Ok(1.0), str::parse::<f32>).ok().filter(|quality| (0.0..=1.0).contains(quality));
+    Some((quality.unwrap_or_default() * 1_000.0) as u32)
 }
 
 #[cfg(test)]

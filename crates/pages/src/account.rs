@@ -1,6 +1,7 @@
 //! `/me`: sign in with a wallet; then the Surety balance, what was bought, what is sold, limits, and agents.
 
-use cardano::{Address, Lovelace};
+use api_types::{Limits, Me};
+use cardano::Lovelace;
 use market::{
     account::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA},
     withdraw::RESERVE,
@@ -10,10 +11,10 @@ use serde::Deserialize;
 
 use crate::{
     asset::ACCOUNT,
-    format::{count, on, span, tada},
+    format::{on, span, tada},
     layout::{Page, Section},
     parts,
-    view::{Agent, Listing, Purchase, PurchaseRequest, Seller},
+    view::{Agent, Listing, Purchase, PurchaseRequest},
 };
 
 mod request;
@@ -27,37 +28,21 @@ pub const SHOWN: usize = 50;
 /// No purchase may cost more: agents that ask above it never do.
 const NEVER: Lovelace = Lovelace::from_ada(MAX_PER_PAYMENT_ADA);
 
-/// An account, as its owner sees it.
+/// An account, as its owner sees it; purchases and listings, newest first.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// The address signed in with.
-    pub owner: String,
-    /// The address of the Surety balance.
-    pub wallet: Address,
+    /// What programs are told.
+    pub me: Me,
     /// The balance; `None` where the provider does not tell now.
     pub balance: Option<Lovelace>,
-    /// Most per purchase.
-    pub max_per_payment: Lovelace,
-    /// Most per UTC day.
-    pub daily_budget: Lovelace,
-    /// Of that, today.
-    pub spent_today: Lovelace,
-    /// Above which price agents ask; `None`: never.
-    pub ask_above: Option<Lovelace>,
-    /// What they ask now, the oldest first.
+    /// What agents ask now, the oldest first.
     pub waiting: Vec<PurchaseRequest>,
-    /// What was bought, newest first.
-    pub purchases: Vec<Purchase>,
-    /// What that is called.
+    /// What the bought listings are called.
     pub titles: Vec<Title>,
-    /// What is sold, newest first.
-    pub listings: Vec<Listing>,
-    /// What the owner took off sale, newest first.
+    /// What the owner took off sale.
     pub taken_off: Vec<Listing>,
-    /// What was sold, newest first.
+    /// What was sold.
     pub sales: Vec<Sale>,
-    /// How that went.
-    pub figures: Seller,
     /// Who may spend.
     pub agents: Vec<Agent>,
     /// Where transactions are shown: an address to which an id is appended.
@@ -102,7 +87,7 @@ pub fn page(account: &Account, now: u64) -> String {
             section {
                 h1 { "Your account" }
                 p.facts.soft {
-                    span { "Signed in as " (parts::hash(&account.owner)) }
+                    span { "Signed in as " (parts::hash(&account.me.owner)) }
                     span { button.plain type="button" data-action="leave" data-how="" { "Sign out" } }
                     span { button.plain type="button" data-action="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
                 }
@@ -136,7 +121,7 @@ impl Account {
                 details open[self.balance == Some(Lovelace::ZERO)] {
                     summary { "Add funds" }
                     p.small { "Send test ADA to this address. It arrives within a minute." }
-                    (parts::copyable("Address of your Surety balance", &self.wallet.to_string()))
+                    (parts::copyable("Address of your Surety balance", &self.me.wallet.address.to_string()))
                     p.small {
                         a href="https://docs.cardano.org/cardano-testnets/tools/faucet" rel="noreferrer" { "Get test ADA from the Cardano faucet" }
                         " (network: preprod)"
@@ -157,16 +142,18 @@ impl Account {
     }
 
     fn limits(&self) -> Markup {
+        let Limits { max_per_payment_lovelace, daily_budget_lovelace, spent_today_lovelace, ask_above_lovelace } =
+            self.me.limits;
         html! {
             section.box aria-labelledby="limits" {
                 h2 #limits { "Spending limits" }
-                p { b { (tada(self.spent_today)) } " of " (tada(self.daily_budget)) " spent today" }
-                meter min="0" max=(self.daily_budget) value=(self.spent_today) aria-label="Spent today" {}
+                p { b { (tada(spent_today_lovelace)) } " of " (tada(daily_budget_lovelace)) " spent today" }
+                meter min="0" max=(daily_budget_lovelace) value=(spent_today_lovelace) aria-label="Spent today" {}
                 div.pair {
-                    (limit("per-purchase", "Most per purchase (tADA)", 1, MAX_PER_PAYMENT_ADA, self.max_per_payment))
-                    (limit("per-day", "Most per day (tADA)", 1, MAX_DAILY_BUDGET_ADA, self.daily_budget))
+                    (limit("per-purchase", "Most per purchase (tADA)", 1, MAX_PER_PAYMENT_ADA, max_per_payment_lovelace))
+                    (limit("per-day", "Most per day (tADA)", 1, MAX_DAILY_BUDGET_ADA, daily_budget_lovelace))
                 }
-                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, self.ask_above.unwrap_or(NEVER)))
+                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, ask_above_lovelace.unwrap_or(NEVER)))
                 button.quiet type="button" data-action="limits" { "Change limits" }
                 p.note { "The limits are for you here and all your agents together. A day ends at midnight UTC." }
                 p.note { "What an agent would buy above that price waits until you approve it. At " (MAX_PER_PAYMENT_ADA) ", agents never ask." }
@@ -180,14 +167,14 @@ impl Account {
         html! {
             section aria-labelledby="bought" {
                 h2 #bought { "Purchases" }
-                @if self.purchases.is_empty() {
+                @if self.me.purchases.is_empty() {
                     div.empty { p { "Nothing bought yet." } p { a.button.quiet href="/" { "Browse prompts" } } }
                 } @else {
-                    @if self.purchases.len() > FEW {
+                    @if self.me.purchases.len() > FEW {
                         p { input #find type="search" placeholder="Search your purchases" aria-label="Search your purchases"; }
                     }
                     ul.rows #purchases {
-                        @for bought in self.purchases.iter().take(SHOWN) {
+                        @for bought in self.me.purchases.iter().take(SHOWN) {
                             li {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
                                 span.status.(bought.status.name()) { (bought.status.words()) }
@@ -234,15 +221,8 @@ fn hundredths(amount: Lovelace) -> Lovelace {
 }
 
 fn limit(id: &str, label: &str, least: u32, most: u32, now: Lovelace) -> Markup {
-    html! {
-        p.field {
-            label for=(id) { (label) }
-            input #(id) type="number" inputmode="numeric" min=(least) max=(most) step="1" required value=(now.get() / 1_000_000);
-        }
-    }
-}
-
-/// `1 sale`, with what it came to.
-fn sum_of(number: usize, amount: Lovelace) -> Markup {
-    html! { (count(u64::try_from(number).unwrap_or(u64::MAX), "sale")) ", " (tada(amount)) }
+    let ada = now.get() / 1_000_000;
+    let input =
+        html! { input #(id) type="number" inputmode="numeric" min=(least) max=(most) step="1" required value=(ada); };
+    parts::field(id, label, &input)
 }

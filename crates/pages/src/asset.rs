@@ -39,12 +39,6 @@ impl Asset {
     }
 }
 
-macro_rules! web {
-    ($file:literal) => {
-        include_str!(concat!("../../../web/", $file))
-    };
-}
-
 /// A file of `web/`, made small by the build script.
 macro_rules! small {
     ($file:literal) => {
@@ -57,7 +51,7 @@ pub static STYLE: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("surety", "css", "text/css; charset=utf-8", small!("surety.css").into()));
 /// The sign of the site.
 pub static ICON: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("surety", "svg", "image/svg+xml", web!("surety.svg").into()));
+    LazyLock::new(|| Asset::new("surety", "svg", "image/svg+xml", include_str!("../../../web/surety.svg").into()));
 /// What every page's script begins with: wallets, requests, words for what went wrong; and copying.
 pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::script("common", small!("common.js")));
 /// Of the consent page.

@@ -1,6 +1,6 @@
 //! `/feed.xml`: the newest listings, of all sellers or of one, as an Atom feed (RFC 4287).
 
-use std::fmt::Write;
+use maud::{PreEscaped, html};
 
 use crate::{format::stamp, view::Listing};
 
@@ -10,47 +10,36 @@ pub const NEWEST: u32 = 30;
 /// The feed; `origin` is our own address.
 #[must_use]
 pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String {
-    let query = seller.map(|seller| format!("?seller={seller}")).unwrap_or_default();
+    let own = format!("{origin}/feed.xml{}", seller.map(|seller| format!("?seller={seller}")).unwrap_or_default());
     let updated = listings.iter().filter_map(|listing| listing.created_at).max().unwrap_or_default();
-    let title = seller.map_or_else(|| "New prompts on Surety".to_owned(), |seller| format!("New prompts by {seller}"));
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
-         <title>{title}</title>\n<id>{origin}/feed.xml{query}</id>\n<updated>{}</updated>\n\
-         <link rel=\"self\" href=\"{origin}/feed.xml{query}\"/>\n<link href=\"{origin}/\"/>\n",
-        stamp(updated)
-    );
-    for listing in listings {
-        // Writing to a text never fails.
-        let _written = write!(
-            xml,
-            "<entry>\n<title>{}</title>\n<id>{origin}/listings/{id}</id>\n<link href=\"{origin}/listings/{id}\"/>\n\
-             <updated>{}</updated>\n<author><name>{}</name></author>\n<summary>{} · {}</summary>\n</entry>\n",
-            escaped(&listing.title),
-            stamp(listing.created_at.unwrap_or_default()),
-            listing.seller_address,
-            listing.price_lovelace.display_tada(),
-            escaped(&listing.description),
-            id = listing.id,
-        );
-    }
-    xml.push_str("</feed>\n");
-    xml
+    let feed = html! {
+        (PreEscaped("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+        feed xmlns="http://www.w3.org/2005/Atom" {
+            title { "New prompts " @match seller { Some(seller) => { "by " (seller) }, None => { "on Surety" } } }
+            id { (own) }
+            updated { (stamp(updated)) }
+            link rel="self" href=(own) {}
+            link href={ (origin) "/" } {}
+            @for listing in listings {
+                @let url = format!("{origin}/listings/{}", listing.id);
+                entry {
+                    title { (readable(&listing.title)) }
+                    id { (url) }
+                    link href=(url) {}
+                    updated { (stamp(listing.created_at.unwrap_or_default())) }
+                    author { name { (listing.seller_address) } }
+                    summary { (listing.price_lovelace.display_tada()) " · " (readable(&listing.description)) }
+                }
+            }
+        }
+    };
+    feed.into_string()
 }
 
-/// A text in XML 1.0, without the characters that it cannot hold.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '\u{fffe}' | '\u{ffff}' => {}
-            c if c.is_control() && !matches!(c, '\n' | '\t') => {}
-            c => safe.push(c),
-        }
-    }
-    safe
+/// A text without the characters that XML 1.0 cannot hold.
+fn readable(text: &str) -> String {
+    let holds = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
+    text.chars().filter(holds).collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! `/`: what this is, and what is for sale.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use cardano::Lovelace;
-use market::{DeliveryMode, catalogue::Sort, listing::CATEGORIES};
+use market::{DeliveryMode, listing::CATEGORIES};
 use maud::{Markup, html};
 use url::form_urlencoded::Serializer;
 
 use crate::{
+    format::count,
     layout::{Card, Page, Section},
     parts,
     view::Listing,
@@ -17,70 +20,67 @@ pub const PAGE: u32 = 12;
 const TITLE: &str = "Design prompts, delivered or your money back";
 const WHAT: &str = "Buy a prompt, paste it into Claude, GPT or Cursor, and get the page in the preview.";
 
+/// The orders beside the newest first, as [`market::catalogue::Sort`] reads them.
+const SORTS: [(&str, &str); 4] = [
+    ("popular", "Most sold"),
+    ("price_asc", "Price: low to high"),
+    ("price_desc", "Price: high to low"),
+    ("reputation", "Best seller record"),
+];
+
+/// The form's fields; `max` is in tADA.
+const FIELDS: [&str; 5] = ["q", "category", "mode", "sort", "max"];
+
 /// What was asked for, as it was sent.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs, reason = "the fields of the form")]
 pub struct Asked {
-    pub q: String,
-    pub category: String,
-    pub mode: String,
-    pub sort: String,
-    /// In tADA.
-    pub max: String,
+    /// The fields that say something.
+    said: BTreeMap<&'static str, String>,
     /// Which page this is, as the link to it says: 0 or 1 is the first.
-    pub page: u32,
+    page: u32,
 }
 
 impl Asked {
     /// What the query says, in the form's fields; everything else is ignored.
-    pub fn read<'a>(pairs: impl IntoIterator<Item = (std::borrow::Cow<'a, str>, std::borrow::Cow<'a, str>)>) -> Self {
+    pub fn read<'a>(pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
-            let field = match &*name {
-                "q" => &mut asked.q,
-                "category" => &mut asked.category,
-                "mode" => &mut asked.mode,
-                "sort" => &mut asked.sort,
-                "max" => &mut asked.max,
-                "page" => {
-                    asked.page = value.parse().unwrap_or(0);
-                    continue;
+            match FIELDS.into_iter().find(|field| *field == name) {
+                Some(field) if !value.trim().is_empty() => {
+                    asked.said.insert(field, value.trim().to_owned());
                 }
-                _ => continue,
-            };
-            *field = value.trim().to_owned();
+                None if name == "page" => asked.page = value.parse().unwrap_or(0),
+                _ => {}
+            }
         }
         asked
     }
 
-    fn fields(&self) -> [(&'static str, &str); 5] {
-        [("q", &self.q), ("category", &self.category), ("mode", &self.mode), ("sort", &self.sort), ("max", &self.max)]
+    fn said(&self, field: &str) -> &str {
+        self.said.get(field).map_or("", String::as_str)
     }
 
-    /// The fields that say something.
-    pub fn said(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.fields().into_iter().filter(|(_, value)| !value.is_empty())
+    fn is_protected_only(&self) -> bool {
+        self.said("mode") == DeliveryMode::Protected.as_str()
     }
 
     /// The most that is to be paid; `None` where that is no amount of tADA with at most six decimals.
     #[must_use]
     pub fn max_price(&self) -> Option<Lovelace> {
-        let (whole, fraction) = self.max.split_once('.').unwrap_or((&self.max, ""));
-        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.len() > 11 || fraction.len() > 6 || !digits(whole) || !digits(fraction) || self.max.is_empty() {
-            return None;
-        }
-        format!("{whole}{fraction:0<6}").parse().ok()
+        let max = self.said("max");
+        let (whole, fraction) = max.split_once('.').unwrap_or((max, ""));
+        let is_decimal = fraction.len() <= 6 && !max.is_empty();
+        is_decimal.then(|| format!("{whole}{fraction:0<6}").parse().ok()).flatten()
     }
 
     fn narrows(&self) -> bool {
-        self.said().any(|(name, _)| name != "sort")
+        self.said.keys().any(|field| *field != "sort")
     }
 
     /// This catalogue with one field changed, from its first page on.
     fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
         let mut query = Serializer::new(String::new());
-        query.extend_pairs(self.said().filter(|(said, _)| *said != name));
+        query.extend_pairs(self.said.iter().filter(|(said, _)| **said != name));
         if !value.is_empty() {
             query.append_pair(name, value);
         }
@@ -90,21 +90,14 @@ impl Asked {
 
     /// `protected Hero prompts for “aurora” up to 5 tADA`, after a number.
     fn named(&self, one: bool) -> String {
-        let mut words = vec![];
-        if self.mode == DeliveryMode::Protected.as_str() {
-            words.push("protected".to_owned());
-        }
-        if !self.category.is_empty() {
-            words.push(self.category.clone());
-        }
-        words.push(if one { "prompt" } else { "prompts" }.to_owned());
-        if !self.q.is_empty() {
-            words.push(format!("for “{}”", self.q));
-        }
-        if let Some(most) = self.max_price() {
-            words.push(format!("up to {}", most.display_tada()));
-        }
-        words.join(" ")
+        let words = [
+            self.is_protected_only().then(|| "protected".to_owned()),
+            self.said.get("category").cloned(),
+            Some(if one { "prompt" } else { "prompts" }.to_owned()),
+            self.said.get("q").map(|words| format!("for “{words}”")),
+            self.max_price().map(|most| format!("up to {}", most.display_tada())),
+        ];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -135,7 +128,8 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
         }
     };
     let card = Card { url: format!("{origin}/"), description: WHAT.into(), ..Card::default() };
-    Page { title: &title, section: Section::Catalogue, script: None, card: Some(card) }.after_search(&asked.q, &main)
+    Page { title: &title, section: Section::Catalogue, script: None, card: Some(card) }
+        .after_search(asked.said("q"), &main)
 }
 
 fn capital(text: &str) -> String {
@@ -160,7 +154,7 @@ fn hero() -> Markup {
 fn chips(asked: &Asked) -> Markup {
     let chip = |value: &str, words: &str| {
         html! {
-            a href=(asked.path(("category", value), &[])) aria-current=[(asked.category == value).then_some("true")] { (words) }
+            a href=(asked.path(("category", value), &[])) aria-current=[(asked.said("category") == value).then_some("true")] { (words) }
         }
     };
     html! {
@@ -176,40 +170,30 @@ fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
     html! {
         div.bar {
             h2 {
-                @if asked.narrows() { "Results" } @else { (found.total) " " (if found.total == 1 { "prompt" } else { "prompts" }) }
+                @if asked.narrows() { "Results" } @else { (count(found.total, "prompt")) }
                 @if pages > 1 { span.soft { " · page " (u64::from(asked.page).clamp(1, pages)) " of " (pages) } }
             }
             form action="/" aria-label="Filters" {
-                @for (name, value) in asked.said().filter(|(name, _)| matches!(*name, "q" | "category")) {
+                @for (name, value) in asked.said.iter().filter(|(name, _)| matches!(**name, "q" | "category")) {
                     input type="hidden" name=(name) value=(value);
                 }
                 label {
-                    input type="checkbox" name="mode" value="protected" checked[asked.mode == DeliveryMode::Protected.as_str()];
+                    input type="checkbox" name="mode" value="protected" checked[asked.is_protected_only()];
                     " Protected only"
                 }
                 label { "Max " input type="number" name="max" min="0" step="any" inputmode="decimal" placeholder="tADA"
-                    aria-label="Max price in tADA" value=(asked.max); }
+                    aria-label="Max price in tADA" value=(asked.said("max")); }
                 label {
                     "Sort "
                     select name="sort" {
                         option value="" { "Newest" }
-                        @for (value, words) in sorts() { option value=(value) selected[value == asked.sort] { (words) } }
+                        @for (value, words) in SORTS { option value=(value) selected[value == asked.said("sort")] { (words) } }
                     }
                 }
                 button.quiet { "Apply" }
             }
         }
     }
-}
-
-fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let named = [
-        ("popular", "Most sold"),
-        ("price_asc", "Price: low to high"),
-        ("price_desc", "Price: high to low"),
-        ("reputation", "Best seller record"),
-    ];
-    named.into_iter().filter(|(name, _)| name.parse::<Sort>().is_ok())
 }
 
 fn nothing(asked: &Asked) -> Markup {
@@ -257,6 +241,13 @@ mod tests {
         }
         for said in ["", "-1", "2,5", "1e3", "0.0000001", "999999999999", "two"] {
             assert_eq!(asked(&format!("max={said}")).max_price(), None, "{said}");
+        }
+    }
+
+    #[test]
+    fn every_order_that_the_form_offers_is_one_of_the_catalogue() {
+        for (name, _) in SORTS {
+            assert!(name.parse::<market::catalogue::Sort>().is_ok(), "{name}");
         }
     }
 

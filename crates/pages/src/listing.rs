@@ -29,7 +29,11 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
                     h2 #about { "About this prompt" }
                     p.description { (listing.description) }
                 }
-                (verify(listing))
+                details {
+                    summary { "Verify what you receive (fingerprint)" }
+                    p.small.soft { "The SHA-256 of the text. This shop checks it when it delivers; you can check it yourself." }
+                    (parts::copyable("Fingerprint of the text", &listing.content_hash.to_string()))
+                }
                 (other_ways(origin, listing))
                 div.acts {
                     button.copy.quiet type="button" hidden data-copy={ (origin) "/listings/" (listing.id) } { "Copy link" }
@@ -62,7 +66,7 @@ fn heading(listing: &Listing, seller: &Seller) -> Markup {
             }
             h1 { (listing.title) }
             p.facts.soft {
-                span { "by " (parts::creator(&listing.seller_address.to_string())) }
+                span { "by " (parts::creator(&listing.seller_address)) }
                 (parts::standing(seller))
                 @if let Some(sold @ 1..) = listing.sales { span { (sold) " sold" } }
                 @if let Some(at) = listing.created_at { span { "listed " (on(at)) } }
@@ -84,36 +88,22 @@ fn buy_box(listing: &Listing) -> Markup {
             p.price { (tada(listing.price_lovelace)) }
             (buy(listing))
             p.small.soft { "Plain text (Markdown), shown in about 30 seconds. Yours to keep." }
-            @if protected { (protection(listing)) }
+            @if protected {
+                div #protection {
+                    p.pill { "Protected purchase" }
+                    ol.steps {
+                        li { span { "Your " (listing.price_lovelace.display_tada()) " are held by a smart contract." } }
+                        li { span { "Not delivered in 16 min? " b { "You get them back." } } }
+                        li { span { "Not the text that was listed? " b { "Dispute within 31 min" } "; an arbiter decides." } }
+                    }
+                }
+            }
             @if listing.offers(DeliveryMode::Instant) {
                 p.small.soft {
                     (if protected { "Or pay instantly: the seller is paid at once, no refund." }
                      else { "Instant only: the seller is paid at once. No refund." })
                 }
             }
-        }
-    }
-}
-
-fn protection(listing: &Listing) -> Markup {
-    html! {
-        div #protection {
-            p.pill { "Protected purchase" }
-            ol.steps {
-                li { span { "Your " (listing.price_lovelace.display_tada()) " are held by a smart contract." } }
-                li { span { "Not delivered in 16 min? " b { "You get them back." } } }
-                li { span { "Not the text that was listed? " b { "Dispute within 31 min" } "; an arbiter decides." } }
-            }
-        }
-    }
-}
-
-fn verify(listing: &Listing) -> Markup {
-    html! {
-        details {
-            summary { "Verify what you receive (fingerprint)" }
-            p.small.soft { "The SHA-256 of the text. This shop checks it when it delivers; you can check it yourself." }
-            (parts::copyable("Fingerprint of the text", &listing.content_hash.to_string()))
         }
     }
 }

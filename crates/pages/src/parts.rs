@@ -1,5 +1,6 @@
 //! Parts of several pages.
 
+use cardano::{Address, TxHash};
 use market::DeliveryMode;
 use maud::{Markup, html};
 
@@ -25,8 +26,20 @@ pub fn hash(text: &str) -> Markup {
 }
 
 /// A link to a creator's page.
-pub fn creator(address: &str) -> Markup {
-    html! { a.hash href={ "/creators/" (address) } title=(address) { (short(address)) } }
+pub fn creator(address: &Address) -> Markup {
+    let address = address.to_string();
+    html! { a.hash href={ "/creators/" (address) } title=(address) { (short(&address)) } }
+}
+
+/// A link to a transaction; `explorer` is an address to which an id is appended.
+pub fn transaction(explorer: &str, id: &TxHash) -> Markup {
+    let id = id.to_string();
+    html! { a.hash href={ (explorer) (id) } rel="noreferrer" title=(id) { (short(&id)) } }
+}
+
+/// A form's control under its label.
+pub fn field(id: &str, label: &str, control: &Markup) -> Markup {
+    html! { p.field { label for=(id) { (label) } (control) } }
 }
 
 /// A button for each wallet that is found, and what to do without one.
@@ -109,21 +122,20 @@ fn remarks(listing: &Listing) -> Markup {
     }
 }
 
-/// A listing among others.
-pub fn card(listing: &Listing) -> Markup {
-    html! {
-        li.card {
-            (preview::picture(listing, Size::Small))
-            div.row {
-                h3 { a href={ "/listings/" (listing.id) } { (listing.title) } }
-                (tada(listing.price_lovelace))
-            }
-            (remarks(listing))
-        }
-    }
-}
-
 /// Listings as cards.
 pub fn cards(listings: &[Listing]) -> Markup {
-    html! { ul.cards { @for listing in listings { (card(listing)) } } }
+    html! {
+        ul.cards {
+            @for listing in listings {
+                li.card {
+                    (preview::picture(listing, Size::Small))
+                    div.row {
+                        h3 { a href={ "/listings/" (listing.id) } { (listing.title) } }
+                        (tada(listing.price_lovelace))
+                    }
+                    (remarks(listing))
+                }
+            }
+        }
+    }
 }

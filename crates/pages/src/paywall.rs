@@ -13,10 +13,8 @@ use crate::{
     view::Listing,
 };
 
-/// What a payment costs on the network, rounded up; the wallet shows the exact fee.
-fn network_fee() -> Lovelace {
-    Lovelace::new(200_000).unwrap_or(Lovelace::ZERO)
-}
+/// Lovelace that a payment costs on the network, rounded up; the wallet shows the exact fee.
+const NETWORK_FEE: u64 = 200_000;
 
 /// What is offered now.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +33,22 @@ pub struct Offer<'a> {
 #[must_use]
 pub fn page(offer: &Offer<'_>) -> String {
     let listing = offer.listing;
+    let file = file_name(&listing.title);
     let main = html! {
         main #main.pay data-listing=(listing.id) data-hash=(listing.content_hash) data-seller=(listing.seller_address)
             data-price=(listing.price_lovelace) data-explorer=(offer.explorer) {
             (summary(listing))
             section.stack aria-label="Pay" {
                 (offer.choices())
-                (owned())
+                // Good news for an owner.
+                section.box.stack #owned hidden tabindex="-1" aria-labelledby="have" {
+                    h2 #have { "You already own this" }
+                    p #owned-words { "Showing it again is free." }
+                    div.acts {
+                        button #again type="button" { "Show it again (free)" }
+                        button.plain #other type="button" { "Use another wallet" }
+                    }
+                }
                 (stages())
                 (parts::progress())
                 p #already { button.plain #show-again type="button" { "I already bought this: show it again (free)" } }
@@ -49,7 +56,15 @@ pub fn page(offer: &Offer<'_>) -> String {
                     a.button href={ "/listings/" (listing.id) "/unlock" } { "Start again" }
                     a.button.quiet #account href="/me" { "Open your account" }
                 }
-                (delivered(listing))
+                section.stack #delivered hidden tabindex="-1" aria-labelledby="ready" {
+                    h2 #ready { "Your prompt is ready" }
+                    div.acts {
+                        button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
+                        a.button.quiet #download download=(file) { "Download " (file) }
+                        a.button.quiet #timeline { "See your purchase" }
+                    }
+                    pre #content tabindex="0" aria-label="The prompt" {}
+                }
             }
         }
     };
@@ -59,23 +74,24 @@ pub fn page(offer: &Offer<'_>) -> String {
 
 fn summary(listing: &Listing) -> Markup {
     let price = listing.price_lovelace;
+    let fee = Lovelace::new(NETWORK_FEE).unwrap_or_default();
     html! {
         section.sum.stack aria-label="Order summary" {
             p.small { a href={ "/listings/" (listing.id) } { "‹ Back to the listing" } }
             div.item {
-                (preview::cover(listing, false))
+                (preview::cover(listing, &html! {}))
                 div {
                     h1 { (listing.title) }
                     p.facts.soft {
-                        span { "by " (parts::creator(&listing.seller_address.to_string())) }
+                        span { "by " (parts::creator(&listing.seller_address)) }
                         @if let Some(known) = listing.seller_reputation { (parts::paid_out(known)) }
                     }
                 }
             }
             div {
                 div.line { span { "Price" } (tada(price)) }
-                div.line.soft { span { "Network fee, about" } (tada(network_fee())) }
-                div.line.total { span { "Total, about" } (tada([price, network_fee()].into_iter().sum())) }
+                div.line.soft { span { "Network fee, about" } (tada(fee)) }
+                div.line.total { span { "Total, about" } (tada([price, fee].into_iter().sum())) }
             }
             p.small.soft { "Test network: no real money moves." }
         }
@@ -84,74 +100,48 @@ fn summary(listing: &Listing) -> Markup {
 
 impl Offer<'_> {
     fn choices(&self) -> Markup {
+        let id = &self.listing.id;
         html! {
             form.stack #choose {
                 fieldset.options {
                     legend { "1. Protection" }
-                    @if let Some(deadlines) = self.protected { (protected(self.listing, &deadlines)) }
-                    @if self.instant { (instant(self.protected.is_none())) }
+                    @if let Some(deadlines) = self.protected {
+                        label.option {
+                            input #protected type="radio" name="mode" value=(DeliveryMode::Protected.as_str()) checked;
+                            span {
+                                b { "Protected" } " " em.pill { "Recommended" }
+                                span.small.soft {
+                                    "Held until delivery is proven. Back to you if nothing arrives by "
+                                    (clock(deadlines.submit_result)) "; dispute until " (clock(deadlines.unlock)) ". "
+                                    a href={ "/listings/" (id) "#protection" } { "How it works" }
+                                }
+                            }
+                        }
+                    }
+                    @if self.instant {
+                        label.option {
+                            input #instant type="radio" name="mode" value=(DeliveryMode::Instant.as_str())
+                                checked[self.protected.is_none()];
+                            span { b { "Instant" } span.small.soft { "The seller is paid at once. No refund." } }
+                        }
+                    }
                 }
                 fieldset.options #payers {
                     legend { "2. Pay with" }
-                    (balance(&self.listing.id))
+                    // The script says what the balance holds, or why it cannot pay.
+                    label.option #balance-row {
+                        input type="radio" name="payer" value="balance" disabled;
+                        span {
+                            b { "Surety balance" }
+                            span.small.soft #funds { a href={ "/me?next=/listings/" (id) "/unlock" } { "Sign in" } " to pay from it." }
+                        }
+                        img src=(ICON.path) alt="";
+                    }
                 }
                 (parts::no_wallet())
                 button.wide #go { "Pay " (self.listing.price_lovelace.display_tada()) }
                 p.small.soft { span #before-signing { "Your wallet shows the transaction before you sign. " } "You are never charged twice." }
                 noscript { p.warning { "Paying needs JavaScript, because your wallet is asked to sign." } }
-            }
-        }
-    }
-}
-
-fn protected(listing: &Listing, deadlines: &Deadlines) -> Markup {
-    html! {
-        label.option {
-            input #protected type="radio" name="mode" value=(DeliveryMode::Protected.as_str()) checked;
-            span {
-                b { "Protected" } " " em.pill { "Recommended" }
-                span.small.soft {
-                    "Held until delivery is proven. Back to you if nothing arrives by " (clock(deadlines.submit_result))
-                    "; dispute until " (clock(deadlines.unlock)) ". "
-                    a href={ "/listings/" (listing.id) "#protection" } { "How it works" }
-                }
-            }
-        }
-    }
-}
-
-fn instant(only: bool) -> Markup {
-    html! {
-        label.option {
-            input #instant type="radio" name="mode" value=(DeliveryMode::Instant.as_str()) checked[only];
-            span { b { "Instant" } span.small.soft { "The seller is paid at once. No refund." } }
-        }
-    }
-}
-
-/// The row of the Surety balance: the script says what it holds, or why it cannot pay.
-fn balance(listing: &str) -> Markup {
-    html! {
-        label.option #balance-row {
-            input type="radio" name="payer" value="balance" disabled;
-            span {
-                b { "Surety balance" }
-                span.small.soft #funds { a href={ "/me?next=/listings/" (listing) "/unlock" } { "Sign in" } " to pay from it." }
-            }
-            img src=(ICON.path) alt="";
-        }
-    }
-}
-
-/// Good news for who owns it.
-fn owned() -> Markup {
-    html! {
-        section.box.stack #owned hidden tabindex="-1" aria-labelledby="have" {
-            h2 #have { "You already own this" }
-            p #owned-words { "Showing it again is free." }
-            div.acts {
-                button #again type="button" { "Show it again (free)" }
-                button.plain #other type="button" { "Use another wallet" }
             }
         }
     }
@@ -173,21 +163,6 @@ fn stages() -> Markup {
                 }
                 li { b { "Delivered" } }
             }
-        }
-    }
-}
-
-fn delivered(listing: &Listing) -> Markup {
-    let file = file_name(&listing.title);
-    html! {
-        section.stack #delivered hidden tabindex="-1" aria-labelledby="ready" {
-            h2 #ready { "Your prompt is ready" }
-            div.acts {
-                button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
-                a.button.quiet #download download=(file) { "Download " (file) }
-                a.button.quiet #timeline { "See your purchase" }
-            }
-            pre #content tabindex="0" aria-label="The prompt" {}
         }
     }
 }

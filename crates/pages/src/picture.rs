@@ -4,6 +4,11 @@
 //! which shows as large and costs a quarter. The palette is 32 steps between the cover's two tones, each in 8 mixtures
 //! with white.
 
+#![allow(
+    clippy::arithmetic_side_effects,
+    reason = "pixels of a picture of this size, and letters of a listing's title"
+)]
+
 use market::DeliveryMode;
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
@@ -58,7 +63,7 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     let mut top = MARGIN * 2 + 16;
     for line in &lines {
         canvas.write(line, (MARGIN, top), LARGE);
-        top = top.saturating_add(LEADING);
+        top += LEADING;
     }
     let bottom = ROWS - MARGIN - 32;
     canvas.write(&listing.price_lovelace.display_tada(), (MARGIN, bottom), LARGE);
@@ -120,8 +125,7 @@ impl Canvas {
 
     /// More of white, never less.
     fn lighten(&mut self, (x, y): (usize, usize), mixture: usize) {
-        let at = y.saturating_mul(COLUMNS).saturating_add(x);
-        if let Some(pixel) = self.0.get_mut(at).filter(|_| x < COLUMNS) {
+        if let Some(pixel) = self.0.get_mut(y * COLUMNS + x).filter(|_| x < COLUMNS) {
             *pixel = mixture.max(*pixel);
         }
     }
@@ -133,10 +137,10 @@ impl Canvas {
                 for (along, intensity) in row.iter().enumerate() {
                     // The brightest of 32 is white.
                     let mixture = usize::from(intensity / 32).min(WHITE);
-                    self.lighten((x.saturating_add(along), top.saturating_add(down)), mixture);
+                    self.lighten((x + along, top + down), mixture);
                 }
             }
-            x = x.saturating_add(glyph.width());
+            x += glyph.width();
         }
     }
 
@@ -145,13 +149,11 @@ impl Canvas {
         for y in 0..ROWS {
             for x in 0..COLUMNS {
                 let near = |(left, top): (usize, usize), radius: usize| {
-                    let (across, down) = (x.abs_diff(left), y.abs_diff(top));
-                    across.saturating_mul(across).saturating_add(down.saturating_mul(down))
-                        < radius.saturating_mul(radius)
+                    x.abs_diff(left).pow(2) + y.abs_diff(top).pow(2) < radius.pow(2)
                 };
                 let is_drawn = match pattern {
                     0 => near((510, 32), 190),
-                    1 => x.saturating_add(y) % 14 < 2,
+                    1 => (x + y) % 14 < 2,
                     2 => x % 16 < 2 && y % 16 < 2,
                     3 => near((90, 346), 260),
                     _ => x % 22 == 0 || y % 22 == 0,
@@ -164,10 +166,9 @@ impl Canvas {
     }
 
     fn encoded(&self, tone: usize) -> Result<Vec<u8>, EncodingError> {
-        let step = |x: usize, y: usize| x.saturating_add(y).saturating_mul(STEPS) / (COLUMNS + ROWS);
         let colour = |(at, mixture): (usize, &usize)| {
-            let index = step(at % COLUMNS, at / COLUMNS).saturating_mul(MIXTURES).saturating_add(*mixture);
-            u8::try_from(index).unwrap_or(u8::MAX)
+            let step = (at % COLUMNS + at / COLUMNS) * STEPS / (COLUMNS + ROWS);
+            u8::try_from(step * MIXTURES + mixture).unwrap_or(u8::MAX)
         };
         let pixels: Vec<u8> = self.0.iter().enumerate().map(colour).collect();
         let mut file = vec![];
@@ -188,9 +189,8 @@ impl Canvas {
 fn palette(tone: usize) -> Vec<u8> {
     let [from, to] = TONES.get(tone).copied().unwrap_or_default();
     let mixed = |from: u8, to: u8, part: usize, of: usize| {
-        let (from, to) = (usize::from(from), usize::from(to));
-        let sum = from.saturating_mul(of.saturating_sub(part)).saturating_add(to.saturating_mul(part));
-        u8::try_from(sum.checked_div(of).unwrap_or_default()).unwrap_or(u8::MAX)
+        let sum = usize::from(from) * (of - part) + usize::from(to) * part;
+        u8::try_from(sum / of).unwrap_or(u8::MAX)
     };
     let steps = (0..STEPS).flat_map(|step| (0..MIXTURES).map(move |mixture| (step, mixture)));
     steps

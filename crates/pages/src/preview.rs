@@ -64,7 +64,7 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     };
     html! {
         div.picture {
-            (cover(listing, true))
+            (cover(listing, &html! { span { (listing.category.as_deref().unwrap_or("Prompt")) } b { (listing.title) } }))
             @if listing.preview_media.is_some() {
                 iframe src={ "/listings/" (listing.id) "/preview" (query) } title=(title) loading="lazy" sandbox=""
                     tabindex=[(size == Size::Small).then_some("-1")] {}
@@ -73,16 +73,9 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     }
 }
 
-/// The cover; small ones carry no words. The last characters of an id are random: so are colours and patterns.
-pub(crate) fn cover(listing: &Listing, words: bool) -> Markup {
-    html! {
-        div class={ "cover tone-" (tone(listing)) " pattern-" (pattern(listing)) } aria-hidden="true" {
-            @if words {
-                span { (listing.category.as_deref().unwrap_or("Prompt")) }
-                b { (listing.title) }
-            }
-        }
-    }
+/// The cover. The last characters of an id are random: so are colours and patterns.
+pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
+    html! { div class={ "cover tone-" (tone(listing)) " pattern-" (pattern(listing)) } aria-hidden="true" { (words) } }
 }
 
 /// Colours and patterns of covers in the stylesheet.

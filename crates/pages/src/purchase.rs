@@ -12,7 +12,7 @@ use crate::{
     format::{at, clock, file_name, on, short, span, tada},
     layout::{Page, Section},
     parts,
-    view::{Deadlines, Listing, Purchase},
+    view::{Listing, Purchase, deadlines},
 };
 
 mod next;
@@ -118,8 +118,8 @@ impl Shown<'_> {
     /// What the buyer can do, and the buyer's verdict; filled in by the script.
     fn wrong(&self) -> Markup {
         let Purchase { status, verification, .. } = self.purchase;
-        let deadline = Deadlines::of(self.purchase);
-        let late = deadline.is_some_and(|deadlines| self.now >= deadlines.submit_result);
+        let deadlines = deadlines(self.purchase);
+        let late = deadlines.is_some_and(|deadlines| self.now >= deadlines.submit_result);
         let due = match status {
             Status::RefundRequested | Status::RefundAuthorized | Status::Disputed => true,
             Status::FundsLocked if late => true,
@@ -133,7 +133,7 @@ impl Shown<'_> {
             details #wrong open[due] {
                 summary {
                     "Something wrong?"
-                    @if let (Status::ResultSubmitted, Some(deadlines)) = (status, deadline) {
+                    @if let (Status::ResultSubmitted, Some(deadlines)) = (status, deadlines) {
                         " Dispute this purchase (until " (clock(deadlines.unlock)) ")"
                     }
                 }
@@ -148,10 +148,6 @@ impl Shown<'_> {
         }
     }
 
-    fn link(&self, tx: &str) -> Markup {
-        html! { a.hash href={ (self.explorer) (tx) } rel="noreferrer" title=(tx) { (short(tx)) } }
-    }
-
     fn details(&self) -> Markup {
         let purchase = self.purchase;
         let named = |name: &str, value: &str| html! { dt { (name) } dd { code { (value) } } };
@@ -162,7 +158,7 @@ impl Shown<'_> {
                     @for event in &purchase.events {
                         li {
                             b { (event.words(purchase.mode)) }
-                            span { (at(event.at)) " · " (self.link(&event.tx_hash.to_string())) }
+                            span { (at(event.at)) " · " (parts::transaction(self.explorer, &event.tx_hash)) }
                         }
                     }
                 }
@@ -205,7 +201,7 @@ impl Shown<'_> {
                     @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
                     div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (purchase.status.words()) } }
                 }
-                p.small.soft { "Transaction " (self.link(&purchase.id.to_string())) }
+                p.small.soft { "Transaction " (parts::transaction(self.explorer, &purchase.id)) }
                 p.small #signed-receipt hidden { a download={ "receipt-" (short(&purchase.id.to_string())) ".json" } { "Signed receipt (JSON)" } }
             }
         }

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use crate::{
     asset::SELL,
     layout::{Card, Page, Section},
-    parts,
+    parts::{self, field},
 };
 
 const WHAT: &str = "List a prompt with your wallet. No account, no fee to list.";
@@ -51,65 +51,55 @@ fn card() -> Markup {
 }
 
 fn words() -> Markup {
+    let category = html! {
+        select #category name="category" {
+            option value="" { "None" }
+            @for category in CATEGORIES { option { (category) } }
+        }
+    };
+    let preview = html! {
+        input #previewMedia name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) placeholder="https://…/recording.mp4"
+            pattern="https://.+\\.(mp4|webm|webp|gif)" aria-describedby="preview-note"
+            data-wrong="An https address that ends in .mp4, .webm, .webp or .gif.";
+        span.note #preview-note { "The https address of a recording of what it builds. Without one, a cover with your title is drawn." }
+    };
     html! {
-        p.field {
-            label for="title" { "Title" }
-            input #title name="title" required maxlength=(MAX_TITLE);
-        }
-        p.field {
-            label for="description" { "What it builds" }
+        (field("title", "Title", &html! { input #title name="title" required maxlength=(MAX_TITLE); }))
+        (field("description", "What it builds", &html! {
             textarea #description name="description" rows="4" required maxlength=(MAX_DESCRIPTION) {}
-        }
-        p.field {
-            label for="category" { "Category" }
-            select #category name="category" {
-                option value="" { "None" }
-                @for category in CATEGORIES { option { (category) } }
-            }
-        }
-        p.field {
-            label for="previewMedia" { "Recording (optional)" }
-            input #previewMedia name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) placeholder="https://…/recording.mp4"
-                pattern="https://.+\\.(mp4|webm|webp|gif)" aria-describedby="preview-note"
-                data-wrong="An https address that ends in .mp4, .webm, .webp or .gif.";
-            span.note #preview-note { "The https address of a recording of what it builds. Without one, a cover with your title is drawn." }
-        }
+        }))
+        (field("category", "Category", &category))
+        (field("previewMedia", "Recording (optional)", &preview))
     }
 }
 
 fn content() -> Markup {
+    let content = html! {
+        textarea #content name="content" rows="8" required aria-describedby="content-note" {}
+        span.note #content-note { "Only buyers see it. Its fingerprint is public, so every delivery can be checked." }
+    };
     html! {
-        p.field {
-            label for="content" { "The prompt itself" }
-            textarea #content name="content" rows="8" required aria-describedby="content-note" {}
-            span.note #content-note { "Only buyers see it. Its fingerprint is public, so every delivery can be checked." }
-        }
-        p.field {
-            label for="file" { "Or take it from a file" }
-            input #file type="file" accept=".txt,.md,text/*";
-        }
+        (field("content", "The prompt itself", &content))
+        (field("file", "Or take it from a file", &html! { input #file type="file" accept=".txt,.md,text/*"; }))
     }
 }
 
 fn price() -> Markup {
-    html! {
-        p.field {
-            label for="priceTada" { "Price (tADA)" }
-            input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal"
-                data-protected=(MIN_PROTECTED_PRICE.get() / 1_000_000) aria-describedby="price-note";
-            span.note #price-note {
-                "At least " (MIN_PRICE.display_tada()) ", with protection " (MIN_PROTECTED_PRICE.display_tada()) "."
-            }
+    let price = html! {
+        input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal"
+            data-protected=(MIN_PROTECTED_PRICE.get() / 1_000_000) aria-describedby="price-note";
+        span.note #price-note {
+            "At least " (MIN_PRICE.display_tada()) ", with protection " (MIN_PROTECTED_PRICE.display_tada()) "."
         }
-        p.field {
-            label for="modes" { "Buyers may pay" }
-            select #modes name="modes" {
-                option value="both" { "Protected or instant, as they like" }
-                option value="protected" { "Protected only" }
-                option value="instant" { "Instant only" }
-            }
+    };
+    let modes = html! {
+        select #modes name="modes" {
+            option value="both" { "Protected or instant, as they like" }
+            option value="protected" { "Protected only" }
+            option value="instant" { "Instant only" }
         }
-    }
+    };
+    html! { (field("priceTada", "Price (tADA)", &price)) (field("modes", "Buyers may pay", &modes)) }
 }
 
 fn fees() -> Markup {

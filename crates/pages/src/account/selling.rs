@@ -7,11 +7,11 @@ use market::purchase::Status;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Account, SHOWN, sum_of};
+use super::{Account, SHOWN};
 use crate::{
-    format::{count, date, short, tada},
+    format::{count, date, tada},
     parts,
-    view::Listing,
+    view::{Listing, Seller},
 };
 
 /// A sale of the account's.
@@ -50,15 +50,20 @@ fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     }
 }
 
+fn figures(listing: &Listing) -> Markup {
+    html! { (tada(listing.price_lovelace)) span.soft { (listing.sales.unwrap_or_default()) " sold" } }
+}
+
 impl Account {
     pub(super) fn selling(&self) -> Markup {
+        let figures = Seller { sales: self.me.sales, seller_reputation: self.me.seller_reputation };
         html! {
             section aria-labelledby="selling" {
                 h2 #selling { "Selling" }
-                @if self.listings.is_empty() && self.taken_off.is_empty() && self.sales.is_empty() {
+                @if self.me.listings.is_empty() && self.taken_off.is_empty() && self.sales.is_empty() {
                     div.empty { p { "You sell nothing yet." } p { a.button.quiet href="/sell" { "Sell a prompt" } } }
                 } @else {
-                    p.facts.soft { (parts::standing(&self.figures)) span { (count(self.figures.sales, "sale")) } }
+                    p.facts.soft { (parts::standing(&figures)) span { (count(figures.sales, "sale")) } }
                     (self.offers())
                     (self.sold())
                 }
@@ -69,19 +74,17 @@ impl Account {
     fn offers(&self) -> Markup {
         html! {
             ul.rows {
-                @for listing in self.listings.iter().take(SHOWN) {
+                @for listing in self.me.listings.iter().take(SHOWN) {
                     li {
                         a href={ "/listings/" (listing.id) } { (listing.title) }
-                        (tada(listing.price_lovelace))
-                        span.soft { (listing.sales.unwrap_or_default()) " sold" }
+                        (figures(listing))
                         (action_button("off", "Take off sale", listing))
                     }
                 }
                 @for listing in &self.taken_off {
                     li {
                         span { (listing.title) }
-                        (tada(listing.price_lovelace))
-                        span.soft { (listing.sales.unwrap_or_default()) " sold" }
+                        (figures(listing))
                         span.badge { "Off sale" }
                         (action_button("relist", "Put back on sale", listing))
                     }
@@ -98,7 +101,7 @@ impl Account {
         html! {
             h3 { "Sales and payouts" }
             p.facts.soft {
-                @for (month, (number, sum)) in self.months().into_iter().rev() { span { (month) ": " (sum_of(number, sum)) } }
+                @for (month, (number, sum)) in self.months().into_iter().rev() { span { (month) ": " (count(number, "sale")) ", " (tada(sum)) } }
             }
             table #sales {
                 thead { tr { th { "Sold" } th { "Prompt" } th { "Status" } th { "Payout" } th { "You get" } } }
@@ -110,11 +113,7 @@ impl Account {
                             td { (sale.status.words()) }
                             td {
                                 @match &sale.payout {
-                                    Some(payout) => {
-                                        a.hash href={ (self.explorer) (payout.tx_hash) } rel="noreferrer" title=(payout.tx_hash) {
-                                            (date(payout.at)) " · " (short(&payout.tx_hash.to_string()))
-                                        }
-                                    }
+                                    Some(payout) => { (date(payout.at)) " · " (parts::transaction(&self.explorer, &payout.tx_hash)) }
                                     None => { "–" }
                                 }
                             }
@@ -128,12 +127,12 @@ impl Account {
     }
 
     /// What was paid out in each month (UTC), by its name.
-    fn months(&self) -> BTreeMap<String, (usize, Lovelace)> {
+    fn months(&self) -> BTreeMap<String, (u64, Lovelace)> {
         let mut months = BTreeMap::new();
         for sale in &self.sales {
             if let Some(payout) = &sale.payout {
                 let month = date(payout.at).get(..7).unwrap_or_default().to_owned();
-                let (number, sum): &mut (usize, Lovelace) = months.entry(month).or_default();
+                let (number, sum): &mut (u64, Lovelace) = months.entry(month).or_default();
                 *number = number.saturating_add(1);
                 *sum = [*sum, sale.amount_lovelace].into_iter().sum();
             }

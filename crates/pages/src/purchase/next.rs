@@ -2,7 +2,7 @@
 
 use market::purchase::Status;
 
-use crate::view::{Deadlines, Purchase};
+use crate::view::{Purchase, deadlines};
 
 /// What happens next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ const NO_PROOF: (&str, &str) = ("The buyer can take the money back", "No proof o
 
 /// What happens next to this purchase; `now` is the clock of escrow matters, POSIX ms.
 pub fn after(purchase: &Purchase, now: u64) -> Next {
-    let Some(deadlines) = Deadlines::of(purchase) else {
+    let Some(deadlines) = deadlines(purchase) else {
         return over("All done", "The seller was paid at once, and the text was delivered.");
     };
     let until = |at: u64, before, after| {

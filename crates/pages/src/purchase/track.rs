@@ -5,82 +5,55 @@ use maud::{Markup, html};
 
 use crate::{
     format::{clock, span},
-    view::{Deadlines, Event, Purchase},
+    view::{Deadlines, Event, Purchase, deadlines},
 };
-
-/// A step's look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    Done,
-    Now,
-    /// In progress, and not as the seller would like it.
-    Off,
-    Later,
-}
-
-impl Look {
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Now => "now",
-            Self::Off => "off",
-            Self::Later => "later",
-        }
-    }
-}
 
 /// The steps; nothing for what has no escrow. `now`, POSIX ms.
 pub fn steps(purchase: &Purchase, now: u64) -> Markup {
-    let (Some(deadlines), Some(paid)) = (Deadlines::of(purchase), purchase.events.first()) else { return html! {} };
-    let proof = happened(purchase, "ResultSubmitted");
+    let (Some(deadlines), Some(paid)) = (deadlines(purchase), purchase.events.first()) else { return html! {} };
     html! {
         ol.track {
-            (step(Look::Done, &html! { "✓ Paid " (clock(paid.at)) }, &html! { "Held by the contract" }))
-            @match proof {
-                Some(proof) => { (step(Look::Done, &html! { "✓ Proof " (clock(proof.at)) }, &html! { "On the chain" })) }
+            (step("done", &html! { "✓ Paid " (clock(paid.at)) }, &html! { "Held by the contract" }))
+            @match happened(purchase, "ResultSubmitted") {
+                Some(proof) => { (step("done", &html! { "✓ Proof " (clock(proof.at)) }, &html! { "On the chain" })) }
                 None => {
-                    @let look = if purchase.status == Status::FundsLocked { Look::Now } else { Look::Later };
+                    @let look = if purchase.status == Status::FundsLocked { "now" } else { "later" };
                     (step(look, &html! { "Proof by " (clock(deadlines.submit_result)) }, &html! { "Or the money goes back" }))
                 }
             }
-            (last(purchase, now))
+            (last(purchase, &deadlines, now))
         }
     }
 }
 
-fn step(look: Look, what: &Markup, more: &Markup) -> Markup {
-    html! { li.(look.class()) aria-current=[matches!(look, Look::Now | Look::Off).then_some("step")] { b { (what) } (more) } }
+/// A step, which looks `done`, `now`, `off` (in progress, and not as the seller would like it) or `later`.
+fn step(look: &str, what: &Markup, more: &Markup) -> Markup {
+    html! { li.(look) aria-current=[matches!(look, "now" | "off").then_some("step")] { b { (what) } (more) } }
 }
 
 fn happened<'a>(purchase: &'a Purchase, status: &str) -> Option<&'a Event> {
     purchase.events.iter().find(|event| event.status == status)
 }
 
-fn last(purchase: &Purchase, now: u64) -> Markup {
-    let Some(deadlines) = Deadlines::of(purchase) else { return html! {} };
+fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
     let ended = |words: &str, status: &str| html! { "✓ " (words) " " @if let Some(event) = happened(purchase, status) { (clock(event.at)) } };
     let text = |words: &str| html! { (words) };
+    let paid_at = || html! { "Seller paid " (clock(deadlines.unlock)) };
     let (look, what, more) = match purchase.status {
-        Status::FundsLocked | Status::Settled => {
-            (Look::Later, html! { "Seller paid " (clock(deadlines.unlock)) }, text("If all is well"))
+        Status::FundsLocked | Status::Settled => ("later", paid_at(), text("If all is well")),
+        Status::ResultSubmitted => ("now", paid_at(), span(deadlines.unlock, now)),
+        Status::RefundRequested => {
+            ("off", text("Refund asked for"), html! { "Yours from " (clock(deadlines.submit_result)) " without proof" })
         }
-        Status::ResultSubmitted => {
-            (Look::Now, html! { "Seller paid " (clock(deadlines.unlock)) }, span(deadlines.unlock, now))
-        }
-        Status::RefundRequested => (
-            Look::Off,
-            text("Refund asked for"),
-            html! { "Yours from " (clock(deadlines.submit_result)) " without proof" },
-        ),
         Status::Disputed => {
-            (Look::Off, text("Disputed"), html! { "Arbiter from " (clock(deadlines.external_dispute_unlock)) })
+            ("off", text("Disputed"), html! { "Arbiter from " (clock(deadlines.external_dispute_unlock)) })
         }
-        Status::WithdrawAuthorized => (Look::Now, text("Released"), text("The seller collects")),
-        Status::RefundAuthorized => (Look::Off, text("Refund agreed"), text("The buyer can take it")),
-        Status::Withdrawing => (Look::Now, text("Seller being paid"), text("On its way")),
-        Status::Withdrawn => (Look::Done, ended("Seller paid", "withdrawn"), text("Complete")),
-        Status::Refunded => (Look::Done, ended("Refunded", "refunded"), text("Back with the buyer")),
-        Status::Closed => (Look::Done, ended("Closed", "closed"), text("See the transactions")),
+        Status::WithdrawAuthorized => ("now", text("Released"), text("The seller collects")),
+        Status::RefundAuthorized => ("off", text("Refund agreed"), text("The buyer can take it")),
+        Status::Withdrawing => ("now", text("Seller being paid"), text("On its way")),
+        Status::Withdrawn => ("done", ended("Seller paid", "withdrawn"), text("Complete")),
+        Status::Refunded => ("done", ended("Refunded", "refunded"), text("Back with the buyer")),
+        Status::Closed => ("done", ended("Closed", "closed"), text("See the transactions")),
     };
     step(look, &what, &more)
 }

@@ -6,21 +6,12 @@ use maud::{Markup, html};
 
 use crate::view::Purchase;
 
-/// What a buyer can have found, as the button says it.
-const FOUND: [(Verification, &str); 3] = [
-    (Verification::Ok, "Yes, as listed"),
-    (Verification::Mismatch, "No, something else"),
-    (Verification::NoResultYet, "Nothing came yet"),
+/// What a buyer can have found, as the button says it and as others are told.
+const FOUND: [(Verification, &str, &str); 3] = [
+    (Verification::Ok, "Yes, as listed", "it is what was listed"),
+    (Verification::Mismatch, "No, something else", "it is not what was listed"),
+    (Verification::NoResultYet, "Nothing came yet", "nothing came yet"),
 ];
-
-/// In a sentence.
-const fn words(verdict: Verification) -> &'static str {
-    match verdict {
-        Verification::Ok => "The buyer says: it is what was listed.",
-        Verification::Mismatch => "The buyer says: it is not what was listed.",
-        Verification::NoResultYet => "The buyer says: nothing came yet.",
-    }
-}
 
 /// What follows from a verdict, or from none.
 const fn follows(verdict: Option<Verification>, status: Status) -> &'static str {
@@ -56,14 +47,15 @@ pub fn section(purchase: &Purchase) -> Option<Markup> {
     let asked = is_asked_for(status);
     (asked || verification.is_some()).then(|| {
         let open = matches!(status, Status::FundsLocked | Status::RefundRequested);
-        let possible = FOUND.into_iter().filter(|(found, _)| open || *found != Verification::NoResultYet);
+        let said = FOUND.into_iter().find(|(found, ..)| Some(*found) == verification);
+        let possible = FOUND.into_iter().filter(|(found, ..)| open || *found != Verification::NoResultYet);
         html! {
             section.stack #judge aria-labelledby="verdict" {
                 h3 #verdict { "Was it what was listed?" }
-                p.small { @if let Some(said) = verification { b { (words(said)) } " " } (follows(verification, status)) }
+                p.small { @if let Some((.., said)) = said { b { "The buyer says: " (said) "." } " " } (follows(verification, status)) }
                 @if asked {
                     div.acts #verdicts hidden {
-                        @for (found, words) in possible {
+                        @for (found, words, _) in possible {
                             button.quiet type="button" value=(found.as_str()) aria-pressed=[(verification == Some(found)).then_some("true")] { (words) }
                         }
                     }
