@@ -11,7 +11,6 @@ use crate::{
     now_ms, proof,
     service::{Answer, Ask},
     tell::plain,
-    wallet::signer,
 };
 
 const SESSION: &str = "session.json";
@@ -26,12 +25,10 @@ struct SignedIn {
 
 /// Signs the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
-    let (key, address) = signer(shop)?;
+    let key = shop.home.key()?;
+    let address = key.address();
     let asked = json!(ChallengeRequest { address: address.to_string(), others: vec![] });
     let challenge: Challenge = shop.service.post("/auth/challenge", Ask::json(&asked))?;
-    if challenge.owner != address {
-        return Err(Failure::Refused(format!("the service's challenge is for another wallet, {}", challenge.owner)));
-    }
     if challenge.digest != digest(&["service:signin:v1", &address.to_string(), &challenge.nonce]) {
         return Err(Failure::Refused(
             "the service asks to sign something else than a sign-in: nothing was signed".into(),
@@ -59,7 +56,7 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
 
 /// Prints the account.
 pub fn show(shop: &Shop) -> Result<(), Failure> {
-    let me = me(shop)?;
+    let me: Me = ask(shop, "GET", "/me")?.json()?;
     let words = format!(
         "owner           {}\nSurety balance  {2} at {1}\nlimits          {3} per purchase, {4} per day, {5} spent today\nbought {6}, sells {7}",
         plain(&me.owner),
@@ -76,17 +73,13 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
 
 /// Prints what was bought.
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
-    let me = me(shop)?;
+    let me: Me = ask(shop, "GET", "/me")?.json()?;
     let line = |it: &Purchase| {
         format!("{}  {:<9}  {:<17}  {}", it.id, it.mode.as_str(), it.status.words(), plain(&it.listing_id))
     };
     let lines: Vec<String> = me.purchases.iter().map(line).collect();
     let words = if lines.is_empty() { "nothing was bought yet".to_owned() } else { lines.join("\n") };
     shop.tell.result(&json!(me.purchases), &words)
-}
-
-fn me(shop: &Shop) -> Result<Me, Failure> {
-    ask(shop, "GET", "/me")?.json()
 }
 
 /// Asks with the session's token, which goes to the service that gave it alone.

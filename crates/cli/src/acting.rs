@@ -2,7 +2,7 @@
 
 use std::{thread::sleep, time::Duration};
 
-use api_types::{ActionTiming, DeliveryMode, PossibleAction, PossibleActions, Purchase, PurchaseStatus};
+use api_types::{ActionTiming, DeliveryMode, PossibleActions, Purchase, PurchaseStatus};
 use cardano::{Address, TxHash, chain::Utxo, keys::SigningKey, slots::Millis};
 use clap::Args;
 use escrow::{Action, plan::Escrow, rules::Timing, spend::Spent};
@@ -14,14 +14,13 @@ use x402_cardano::escrow::listing_input_hash;
 
 use crate::{
     Shop,
-    chain::{clock, described},
+    chain::described,
     failure::Failure,
     proof,
     service::Ask,
-    settling::Purchased,
+    settling::Payment,
     tell::plain,
     verify::{Draft, NotAsAsked, Own, action::action},
-    wallet::signer,
 };
 
 /// How long a transaction may take to a block, in seconds: it is valid for three minutes.
@@ -81,7 +80,7 @@ impl PurchaseArgument {
             Named::Purchase(id) => return Ok(*id),
             Named::Listing(listing) => listing,
         };
-        let (_, address) = signer(shop)?;
+        let address = shop.home.key()?.address();
         let seller = shop.service.listing(listing)?.seller_address;
         let bought: Vec<Purchase> = shop.service.get(&format!("/purchases?seller={seller}&buyer={address}"))?;
         let is_it = |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
@@ -96,7 +95,7 @@ impl PurchaseArgument {
             return Ok(listing.to_string());
         }
         let unknown = || Failure::Usage(format!("this program did not buy {id} here: name the listing that it is of"));
-        Ok(Purchased::kept(shop, id)?.ok_or_else(unknown)?.payment.listing.id)
+        Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
     /// That an escrow is of the listing that was named, whatever the service says of its purchase.
@@ -131,23 +130,21 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
         if state != known.status {
             lines.push(format!("on the chain already: {}", state.words()));
         }
-        lines.extend(actions.iter().filter_map(|one| can_be_done(one, &id)));
+        for possible in &actions {
+            let own = BUYERS.into_iter().find(|(action, ..)| action.name() == possible.action);
+            let when = match possible.timing {
+                ActionTiming::Open => "now".to_owned(),
+                ActionTiming::Early => format!("from {} on", time_of(possible.opens)),
+                ActionTiming::Over => continue,
+            };
+            let told = |command| format!("\n{}\n  `surety {command} {id}`  ({when})", plain(&possible.words));
+            lines.extend(own.map(|(_, command, _)| told(command)));
+        }
         if let Some(fields) = told.as_object_mut() {
             fields.extend([("state".into(), json!(state)), ("actions".into(), json!(actions))]);
         }
     }
     shop.tell.result(&told, &lines.join("\n"))
-}
-
-/// An action of the buyer's that is still possible, with its command.
-fn can_be_done(possible: &PossibleAction, id: &TxHash) -> Option<String> {
-    let (_, command, _) = BUYERS.into_iter().find(|(action, ..)| action.name() == possible.action)?;
-    let when = match possible.timing {
-        ActionTiming::Open => "now".to_owned(),
-        ActionTiming::Early => format!("from {} on", time_of(possible.opens)),
-        ActionTiming::Over => return None,
-    };
-    Some(format!("\n{}\n  `surety {command} {id}`  ({when})", plain(&possible.words)))
 }
 
 /// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
@@ -170,7 +167,8 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
 /// Does one thing with a protected purchase's escrow.
 pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let (key, address) = signer(shop)?;
+    let key = shop.home.key()?;
+    let address = key.address();
     shop.chain.must_be_preprod()?;
     let _locked = shop.home.lock()?;
     for _ in 0..MAX_TRIES {
@@ -205,16 +203,13 @@ fn attempt(
     let utxos = shop.chain.spendable(address)?;
     let body = json!({ "action": what.name(), "utxos": described(&utxos, address)?, "changeAddress": address });
     let draft: Draft = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
-    let own = Own { address: *address, utxos: &utxos, now: clock(&shop.chain.provider.tip()?) };
+    let own = Own { address: *address, utxos: &utxos, now: shop.chain.clock()? };
     let tx = action(&draft, (what, escrow), &own, key)?;
     shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
     match shop.chain.provider.submit(tx.cbor()) {
         // The answer may have been lost: the chain tells.
         Ok(()) | Err(ProviderError::Unreachable { .. }) => {}
-        Err(ProviderError::Refused(why)) => {
-            return Err(Failure::Refused(format!("the ledger refuses it: {}", plain(&why))));
-        }
-        Err(other) => return Err(other.into()),
+        Err(refused) => return Err(refused.into()),
     }
     shop.tell.progress("waiting for a block");
     shop.chain.provider.wait_for(&tx.id, WAIT_SECONDS)?;
@@ -250,7 +245,7 @@ fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
 
 /// Whether another party's transaction came first: the contract permits this action, and the escrow is spent soon.
 fn is_overtaken(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
-    let now = clock(&shop.chain.provider.tip()?);
+    let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {
         return Ok(false);
     }

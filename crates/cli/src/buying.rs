@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use api_types::Listing;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use blueprint::Blueprint;
-use cardano::{keys::SigningKey, slots::Millis};
+use cardano::{Address, Lovelace, keys::SigningKey, slots::Millis};
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use x402_cardano::{
 use crate::{
     Shop,
     catalogue::listing_id,
-    chain::{clock, described},
+    chain::described,
     failure::Failure,
     redelivery::{hand_over_again, redeliver, unlock},
     selling::mode as read_mode,
@@ -36,10 +36,10 @@ use crate::{
     settling::Payment,
     tell::plain,
     verify::{
-        self, Draft, Own,
-        payment::{Asked, payment},
+        Draft, Own,
+        payment::{Asked, SignedDraft, payment},
     },
-    wallet::{Ada, signer},
+    wallet::Ada,
 };
 
 /// The contract in this repository.
@@ -71,7 +71,8 @@ pub struct BuyArguments {
 /// Buys, or goes on with what was begun.
 pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     let BuyArguments { listing: id, at_most: Ada(most), out, .. } = arguments;
-    let (key, address) = signer(shop)?;
+    let key = shop.home.key()?;
+    let address = key.address();
     let _locked = shop.home.lock()?;
     if let Some(payment) = Payment::pending(shop, id.as_str())? {
         shop.tell.progress(&format!("resuming the earlier payment {}", payment.tx));
@@ -132,18 +133,37 @@ fn make_out(
         "commitment": request.salted(&salt).to_text(),
     });
     let draft: Draft = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
-    let (parameters, now) = (shop.chain.provider.protocol_parameters()?, clock(&shop.chain.provider.tip()?));
+    let (parameters, now) = (shop.chain.provider.protocol_parameters()?, shop.chain.clock()?);
     let asked = Asked { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
     let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
-    let (fee, change) = (made.tx.fee, verify::change_of(&made.tx, &address));
-    let how = if mode == DeliveryMode::Instant { "pays the seller" } else { "locks in the escrow" };
+    tell(shop, &made, &listing, (&address, now));
+    let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
+    Ok(Payment {
+        api: shop.service.base().to_owned(),
+        listing,
+        mode,
+        accepted: made.accepted,
+        fee: made.tx.fee,
+        tx: made.tx.id,
+        inputs: made.tx.inputs.clone(),
+        valid_until: until.unwrap_or(Millis::MAX),
+        header: header(draft.payment, made.tx.cbor(), made.is_committed.then_some(&salt))?,
+        receipt: None,
+    })
+}
+
+/// Says what is signed: where the money goes, what comes back, and until when it can be had back.
+fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Address, Millis)) {
+    let home = address.to_bytes();
+    let back = made.tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace);
+    let how = if made.terms.is_none() { "pays the seller" } else { "locks in the escrow" };
     shop.tell.progress(&format!(
         "{}\n{how} {} {}\nfee {}, {} come back; transaction {}",
         plain(&listing.title),
         made.pay_to,
         made.paid.display_tada(),
-        fee.display_tada(),
-        change.display_tada(),
+        made.tx.fee.display_tada(),
+        back.sum::<Lovelace>().display_tada(),
         made.tx.id,
     ));
     if let Some(terms) = &made.terms {
@@ -155,17 +175,6 @@ fn make_out(
             minutes(deadlines.unlock),
         ));
     }
-    let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
-    Ok(Payment {
-        api: shop.service.base().to_owned(),
-        listing,
-        mode,
-        fee,
-        tx: made.tx.id,
-        inputs: made.tx.inputs.clone(),
-        valid_until: until.unwrap_or(Millis::MAX),
-        header: header(draft.payment, made.tx.cbor(), made.is_committed.then_some(&salt))?,
-    })
 }
 
 /// The blueprint in this file, or this repository's.

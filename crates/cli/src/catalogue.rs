@@ -27,14 +27,6 @@ pub struct BrowseArguments {
     limit: u8,
 }
 
-/// Which listing.
-#[derive(Args)]
-pub struct ShowArguments {
-    /// Its id: lst_...
-    #[arg(value_parser = listing_id)]
-    listing: ListingId,
-}
-
 /// A listing's id as an argument.
 pub fn listing_id(text: &str) -> Result<ListingId, &'static str> {
     text.parse().map_err(|_| "a listing's id begins with lst_: `surety browse` shows them")
@@ -57,7 +49,7 @@ pub fn browse(shop: &Shop, arguments: &BrowseArguments) -> Result<(), Failure> {
 }
 
 /// Prints one listing.
-pub fn show(shop: &Shop, ShowArguments { listing: id }: &ShowArguments) -> Result<(), Failure> {
+pub fn show(shop: &Shop, id: &ListingId) -> Result<(), Failure> {
     let listing = shop.service.listing(id)?;
     let words = format!(
         "{}\n{}\n\nseller   {}\ncontent  SHA-256 {}\nbuy it   `surety buy {id}`",

@@ -1,8 +1,8 @@
 //! The chain, as a wallet needs it: what it owns, by Blockfrost's API.
 
 use cardano::{
-    Address, Lovelace, TxHash, TxRef,
-    chain::{Inclusion, Tip, Utxo},
+    Address, TxHash, TxRef,
+    chain::{Inclusion, Utxo},
     slots::Millis,
 };
 use pallas_codec::minicbor;
@@ -11,9 +11,11 @@ use pallas_primitives::{
     conway::{Multiasset, PostAlonzoTransactionOutput, Value},
 };
 use provider::Provider;
-use url::Url;
 
-use crate::{failure::Failure, service};
+use crate::{
+    failure::Failure,
+    service::{is_local, secure},
+};
 
 const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
 const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
@@ -35,12 +37,7 @@ impl ChainClient {
     /// Not a URL, or one over which anyone could change the answers.
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
-        let refused = |why: String| Failure::Usage(format!("--blockfrost {base}: {why}"));
-        let url = Url::parse(base).map_err(|error| refused(format!("not a URL: {error}")))?;
-        let local = service::is_local(&url);
-        if url.scheme() != "https" && !local {
-            return Err(refused("https is needed where the provider is not on this machine".into()));
-        }
+        let local = is_local(&secure("--blockfrost", base)?);
         // Not an argument: other users of the machine can read those.
         let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
         Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
@@ -51,14 +48,13 @@ impl ChainClient {
     /// # Errors
     /// Another network, or no answer.
     pub fn must_be_preprod(&self) -> Result<(), Failure> {
-        match self.provider.network_magic()? {
-            // The local ledger has preprod's, too.
-            magic if magic == u64::from(api_types::NETWORK.magic()) => Ok(()),
-            other => Err(Failure::Usage(format!(
-                "{} is the chain of another network (magic {other}): this wallet is for preprod alone",
-                self.provider.base()
-            ))),
+        let (magic, base) = (self.provider.network_magic()?, self.provider.base());
+        // The local ledger has preprod's, too.
+        if magic == u64::from(api_types::NETWORK.magic()) {
+            return Ok(());
         }
+        let other = format!("{base} is the chain of another network (magic {magic}): this wallet is for preprod alone");
+        Err(Failure::Usage(other))
     }
 
     /// The address of the local ledger, which has a faucet.
@@ -96,6 +92,14 @@ impl ChainClient {
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
 
+    /// The clock of validities, POSIX ms: the later of the wall clock and the newest block's time.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn clock(&self) -> Result<Millis, Failure> {
+        Ok(self.provider.tip()?.time_ms.max(crate::now_ms()))
+    }
+
     /// The transaction that spent an output, where a block has one.
     ///
     /// # Errors
@@ -106,50 +110,37 @@ impl ChainClient {
     }
 }
 
-/// What outputs hold in lovelace.
-pub fn total(utxos: &[Utxo]) -> Lovelace {
-    utxos.iter().map(|utxo| utxo.value.lovelace).sum()
-}
-
-/// The clock of validities: the later of the wall clock and the newest block's time.
-pub fn clock(tip: &Tip) -> Millis {
-    tip.time_ms.max(crate::now_ms())
-}
-
 /// Outputs as CIP-30's `getUtxos` gives them: hex of CBOR `[input, output]`.
 ///
 /// # Errors
 /// An output that has no such form; none of a ledger's.
 pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failure> {
-    let address = address.to_bytes();
-    let unwritable = || Failure::Refused("an output of the wallet cannot be written".into());
-    utxos.iter().map(|utxo| unspent(utxo, &address).map(hex::encode).ok_or_else(unwritable)).collect()
-}
-
-fn unspent(utxo: &Utxo, address: &[u8]) -> Option<Vec<u8>> {
-    let mut assets = Multiasset::new();
-    for (unit, quantity) in &utxo.value.assets {
-        let (policy, name) = unit.split_at_checked(POLICY_HEX)?;
-        let names = assets.entry(policy.parse().ok()?).or_default();
-        names.insert(hex::decode(name).ok()?.into(), (*quantity).try_into().ok()?);
-    }
-    let lovelace = utxo.value.lovelace.get();
-    let TxRef { tx, index } = utxo.reference;
-    let input = TransactionInput { transaction_id: (*tx.as_bytes()).into(), index: index.into() };
-    let output = PostAlonzoTransactionOutput {
-        address: address.to_vec().into(),
-        value: if assets.is_empty() { Value::Coin(lovelace) } else { Value::Multiasset(lovelace, assets) },
-        datum_option: None,
-        script_ref: None,
+    let one = |Utxo { reference: TxRef { tx, index }, value, .. }: &Utxo| {
+        let mut assets = Multiasset::new();
+        for (unit, quantity) in &value.assets {
+            let (policy, name) = unit.split_at_checked(POLICY_HEX)?;
+            let names = assets.entry(policy.parse().ok()?).or_default();
+            names.insert(hex::decode(name).ok()?.into(), (*quantity).try_into().ok()?);
+        }
+        let lovelace = value.lovelace.get();
+        let input = TransactionInput { transaction_id: (*tx.as_bytes()).into(), index: (*index).into() };
+        let output = PostAlonzoTransactionOutput {
+            address: address.to_bytes().into(),
+            value: if assets.is_empty() { Value::Coin(lovelace) } else { Value::Multiasset(lovelace, assets) },
+            datum_option: None,
+            script_ref: None,
+        };
+        minicbor::to_vec((input, output)).map(hex::encode).ok()
     };
-    minicbor::to_vec((input, output)).ok()
+    let described: Option<Vec<String>> = utxos.iter().map(one).collect();
+    described.ok_or_else(|| Failure::Refused("an output of the wallet cannot be written".into()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use cardano::{chain::Value, keys::SigningKey, tx::read_unspent};
+    use cardano::{Lovelace, chain::Value, keys::SigningKey, tx::read_unspent};
 
     use super::*;
 

@@ -9,7 +9,6 @@ mod sign_in;
 mod wallets;
 
 use cardano::keys::SigningKey;
-use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,13 +19,6 @@ use crate::{
 
 /// A page of another site.
 const ORIGIN: &str = "https://agent.example.com";
-
-/// `surety doctor`.
-#[derive(Args)]
-pub struct DoctorArguments {
-    /// The deployment; by default the one of --api.
-    url: Option<String>,
-}
 
 /// What a probe finds wrong.
 type Finding = Result<(), String>;
@@ -53,12 +45,12 @@ struct Deployment {
     key: SigningKey,
 }
 
-/// Runs every probe.
+/// Runs every probe on the deployment at a URL.
 ///
 /// # Errors
 /// A usage error, no answer at all, or (exit code 1) what a probe found.
-pub fn run(api: &str, tell: &Tell, arguments: &DoctorArguments) -> Result<(), Failure> {
-    let service = Service::at(arguments.url.as_deref().unwrap_or(api))?;
+pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
+    let service = Service::at(url)?;
     let listings: Vec<api_types::Listing> = service.get("/listings?limit=1")?;
     let listing = listings.into_iter().next().map(|one| one.id);
     let key = SigningKey::from_seed(&crate::random()?).map_err(|error| Failure::Refused(error.to_string()))?;

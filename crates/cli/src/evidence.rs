@@ -11,9 +11,9 @@
 use std::{fs, path::PathBuf};
 
 use api_types::{Listing, Purchase};
-use cardano::{ContentHash, TxHash};
+use cardano::{ContentHash, TxHash, tx::TransactionUtxos};
 use clap::Args;
-use escrow::{Datum, State};
+use escrow::{State, plan::Escrow};
 use market::{DeliveryMode, ListingId};
 use serde_json::json;
 use x402_cardano::{
@@ -30,9 +30,10 @@ use crate::{
     read_file,
     redelivery::unlock,
     service::Ask,
-    settling::Purchased,
+    settling::Payment,
     verify::evidence::{
-        Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, ensure, flaw, shown,
+        Checks, Decision, Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, ensure,
+        flaw, shown,
     },
 };
 
@@ -82,8 +83,8 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let id = arguments.purchase.id(shop)?;
     let purchase: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
-    let kept = Purchased::kept(shop, &id)?;
-    let (payment, receipt) = kept.map(|kept| (kept.payment, kept.receipt)).unzip();
+    let mut payment = Payment::of_purchase(shop, &id)?;
+    let receipt = payment.as_mut().and_then(|payment| payment.receipt.take());
     // A wallet that owned the listing already may have made out a payment in another mode than it bought by.
     let payment = payment.filter(|payment| payment.mode == purchase.mode);
     let listing = match &payment {
@@ -95,7 +96,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     };
     let mut evidence = evidence(shop, &purchase, &listing)?;
     if purchase.mode == DeliveryMode::Protected {
-        let offered = payment.map_or_else(|| offered(shop, &listing.id), |payment| payment.accepted())?;
+        let offered = payment.map_or_else(|| offered(shop, &listing.id), |payment| Ok(payment.accepted))?;
         evidence.quote = Some(quote(offered, &evidence)?);
     }
     let Shown { steps, decision, .. } = shown(&evidence, &blueprint, None)?;
@@ -104,7 +105,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
         (step.status, step.datum) = (status, datum.map(hex::encode));
     }
     evidence.decision = decision;
-    if let Some(jws) = receipt.flatten() {
+    if let Some(jws) = receipt {
         evidence.receipt = Receipt::of(jws, &shop.service.get("/.well-known/did.json")?);
     }
     check(&evidence, &blueprint, None)?;
@@ -123,6 +124,19 @@ fn evidence(shop: &Shop, purchase: &Purchase, listing: &Listing) -> Result<Evide
     let mut txs: Vec<TxHash> =
         purchase.events.iter().filter(|event| event.status != CREATOR_PAID).map(|event| event.tx_hash).collect();
     txs.dedup();
+    let step = |tx_hash: TxHash| {
+        let missing = || Failure::Refused(format!("the chain does not have {tx_hash}, which the service names"));
+        let (cbor, block) = shop.chain.transaction(&tx_hash)?.ok_or_else(missing)?;
+        Ok(Step {
+            tx_hash,
+            status: String::new(),
+            height: block.height,
+            at: block.time_ms,
+            datum: None,
+            sha256: ContentHash::of(&cbor),
+            cbor: hex::encode(cbor),
+        })
+    };
     Ok(Evidence {
         version: VERSION,
         listing: ListingFacts {
@@ -138,23 +152,9 @@ fn evidence(shop: &Shop, purchase: &Purchase, listing: &Listing) -> Result<Evide
             status: String::new(),
         },
         quote: None,
-        steps: txs.iter().map(|tx| step(shop, tx)).collect::<Result<_, _>>()?,
+        steps: txs.into_iter().map(step).collect::<Result<_, Failure>>()?,
         decision: None,
         receipt: None,
-    })
-}
-
-fn step(shop: &Shop, tx: &TxHash) -> Result<Step, Failure> {
-    let missing = || Failure::Refused(format!("the chain does not have the transaction {tx} that the service names"));
-    let (cbor, block) = shop.chain.transaction(tx)?.ok_or_else(missing)?;
-    Ok(Step {
-        tx_hash: *tx,
-        status: String::new(),
-        height: block.height,
-        at: block.time_ms,
-        datum: None,
-        sha256: ContentHash::of(&cbor),
-        cbor: hex::encode(cbor),
     })
 }
 
@@ -174,7 +174,13 @@ fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
 /// The quote that the lock was made under: any offer of the listing, with the terms and the signature in the lock's datum.
 fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
-    let datum = locked(evidence, &offered.pay_to, extra).ok_or_else(|| refused("nothing is locked under it".into()))?;
+    // The first transaction's escrow under terms of this seller.
+    let cbor = evidence.steps.first().and_then(|step| hex::decode(&step.cbor).ok());
+    let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made).unwrap_or_default();
+    let escrows = made.into_iter().filter(|output| output.address == offered.pay_to).map(Escrow::of);
+    let mut datums = escrows.flatten().map(|escrow| escrow.datum).filter(|datum| datum.state == State::FundsLocked);
+    let datum = datums.find(|datum| datum.input_hash == extra.terms.input_hash.as_bytes());
+    let datum = datum.ok_or_else(|| refused("nothing is locked under it".into()))?;
     let nonce = datum.seller_nonce.as_slice().try_into().ok();
     let terms = SellerTerms {
         seller: datum.seller.key_address().ok_or_else(|| refused("its seller is a script".into()))?,
@@ -200,15 +206,6 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
-/// The datum of the first transaction's escrow under terms of this seller.
-fn locked(evidence: &Evidence, pay_to: &str, extra: &EscrowExtra) -> Option<Datum> {
-    let cbor = hex::decode(&evidence.steps.first()?.cbor).ok()?;
-    let made = cardano::tx::TransactionUtxos::read(&cbor).ok()?.made;
-    let here = made.into_iter().filter(|output| output.address == pay_to);
-    let mut datums = here.filter_map(|output| Datum::from_cbor(output.inline_datum.as_deref()?).ok());
-    datums.find(|datum| datum.state == State::FundsLocked && datum.input_hash == extra.terms.input_hash.as_bytes())
-}
-
 /// Checks evidence, and says what it shows.
 ///
 /// # Errors
@@ -225,13 +222,12 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     if let Some(url) = &arguments.ledger {
         is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), false)?)?;
     }
-    let words = words(&evidence, &shown, on_chain);
-    let Shown { checks, .. } = shown;
+    let checks = shown.checks;
     let told = json!({
         "purchase": evidence.purchase.id, "status": evidence.purchase.status, "checks": checks,
         "decision": evidence.decision, "receipt": evidence.receipt.is_some(), "onChain": on_chain,
     });
-    shop.tell.result(&told, &words.join("\n"))?;
+    shop.tell.result(&told, &words(&evidence, &checks, on_chain))?;
     let delivered = [checks.output_matches_listing, checks.output_is_what_seller_posted];
     if delivered.contains(&Some(false)) {
         return Err(Failure::Refused("the content is not what was listed, or not what the seller posted".into()));
@@ -258,36 +254,24 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
 }
 
 /// What the file shows, for people.
-fn words(evidence: &Evidence, shown: &Shown, on_chain: bool) -> Vec<String> {
+fn words(evidence: &Evidence, checks: &Checks, on_chain: bool) -> String {
     let Evidence { listing, purchase, steps, decision, receipt, .. } = evidence;
-    let mut words = vec![format!(
-        "{} of {} for {}, {}: {}",
-        purchase.id,
-        listing.id,
-        listing.price_lovelace.display_tada(),
-        purchase.mode.as_str(),
-        purchase.status
-    )];
+    let (price, mode) = (listing.price_lovelace.display_tada(), purchase.mode.as_str());
     let statuses: Vec<&str> = steps.iter().map(|step| step.status.as_str()).collect();
-    words.push(format!("{} transactions hold together: {}", steps.len(), statuses.join(", ")));
-    if let Some(decision) = decision {
-        words.push(format!(
-            "the arbiters signed {} to the buyer and {} to the seller",
-            decision.buyer_lovelace.display_tada(),
-            decision.seller_lovelace.display_tada()
-        ));
-    }
-    for (what, holds) in [
-        ("the escrow commits to this listing", shown.checks.escrow_is_for_listing),
-        ("the seller posted this content", shown.checks.output_is_what_seller_posted),
-        ("the content is what was listed", shown.checks.output_matches_listing),
-    ] {
-        words.extend(holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" })));
-    }
-    if receipt.is_some() {
-        words.push("the receipt is signed for this purchase".into());
-    }
+    let told = |what, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
     let on_chain = if on_chain { "the chain has all of it" } else { "not held against the chain: --ledger URL does" };
-    words.push(on_chain.into());
-    words
+    let lines = [
+        Some(format!("{} of {} for {price}, {mode}: {}", purchase.id, listing.id, purchase.status)),
+        Some(format!("{} transactions hold together: {}", steps.len(), statuses.join(", "))),
+        decision.as_ref().map(|Decision { buyer_lovelace, seller_lovelace, .. }| {
+            let [buyer, seller] = [buyer_lovelace, seller_lovelace].map(|lovelace| lovelace.display_tada());
+            format!("the arbiters signed {buyer} to the buyer and {seller} to the seller")
+        }),
+        told("the escrow commits to this listing", checks.escrow_is_for_listing),
+        told("the seller posted this content", checks.output_is_what_seller_posted),
+        told("the content is what was listed", checks.output_matches_listing),
+        receipt.as_ref().map(|_| "the receipt is signed for this purchase".to_owned()),
+        Some(on_chain.to_owned()),
+    ];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

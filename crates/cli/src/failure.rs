@@ -48,6 +48,7 @@ impl From<ProviderError> for Failure {
             ProviderError::Call { why, .. } if why.starts_with("status 403") => Self::Usage(
                 "the chain's provider asks for a project id: put one (free at blockfrost.io) into BLOCKFROST_PROJECT_ID".into(),
             ),
+            ProviderError::Refused(_) => Self::Refused(error.to_string()),
             other => Self::Refused(format!("the chain's provider: {other}")),
         }
     }

@@ -27,7 +27,7 @@ const MAX_NAME: usize = 32;
 /// The folder of one wallet.
 pub struct Home {
     name: String,
-    folder: PathBuf,
+    pub folder: PathBuf,
 }
 
 impl Home {
@@ -51,11 +51,6 @@ impl Home {
         Ok(Self { name: name.to_owned(), folder: root.join(name) })
     }
 
-    /// Where it is.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Keeps a phrase, in a file that is never written over.
     ///
     /// # Errors
@@ -73,7 +68,7 @@ impl Home {
                 self.name,
                 path.display()
             )),
-            _ => unwritable(&path, &error),
+            _ => cannot("write", &path, &error),
         })?;
         Ok(key)
     }
@@ -98,12 +93,12 @@ impl Home {
                 self.name,
                 self.folder.display()
             )),
-            _ => unreadable(&path, &error),
+            _ => cannot("read", &path, &error),
         })?;
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(Failure::Usage(format!("others may read {0}: chmod 600 {0}", path.display())));
         }
-        let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?);
+        let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?);
         Phrase::read(text.trim()).ok_or_else(|| Failure::Usage(format!("{} has no recovery phrase", path.display())))
     }
 
@@ -115,7 +110,7 @@ impl Home {
     pub fn lock(&self) -> Result<File, Failure> {
         let path = self.folder.join("lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        file.and_then(|file| file.lock().map(|()| file)).map_err(|error| unwritable(&path, &error))
+        file.and_then(|file| file.lock().map(|()| file)).map_err(|error| cannot("write", &path, &error))
     }
 
     /// What is kept under this name.
@@ -126,7 +121,7 @@ impl Home {
         let path = self.folder.join(name);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(|error| unreadable(&path, &error))?,
+            read => read.map_err(|error| cannot("read", &path, &error))?,
         };
         let kept = serde_json::from_str(&text);
         kept.map(Some).map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
@@ -145,7 +140,7 @@ impl Home {
         let fresh = path.with_extension("new");
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh);
         let written = file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
-        written.and_then(|()| fs::rename(&fresh, &path)).map_err(|error| unwritable(&path, &error))
+        written.and_then(|()| fs::rename(&fresh, &path)).map_err(|error| cannot("write", &path, &error))
     }
 
     /// Forgets what is kept under this name.
@@ -155,7 +150,7 @@ impl Home {
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(unwritable(&path, &error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("write", &path, &error)),
             _ => Ok(()),
         }
     }
@@ -163,15 +158,12 @@ impl Home {
 
 fn private_folder(folder: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| unwritable(folder, &error))
+    made.map_err(|error| cannot("write", folder, &error))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Refused(format!("cannot read {}: {error}", path.display()))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Refused(format!("cannot write {}: {error}", path.display()))
+/// Why a file cannot be used: `do_what` is to read or to write it.
+fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Refused(format!("cannot {do_what} {}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -203,11 +195,11 @@ mod tests {
         let (home, phrase) = (root.home("mine"), Phrase::random().unwrap());
         let key = home.keep(&phrase).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(home.folder()), mode(&home.folder().join(KEY))), (0o700, 0o600));
+        assert_eq!((mode(&home.folder), mode(&home.folder.join(KEY))), (0o700, 0o600));
         assert!(matches!(home.keep(&Phrase::random().unwrap()), Err(Failure::Usage(_))));
         assert_eq!(home.key().unwrap().address(), key.address());
         assert_eq!(home.phrase().unwrap().words(), phrase.words());
-        fs::set_permissions(home.folder().join(KEY), fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(home.folder.join(KEY), fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(home.key(), Err(Failure::Usage(why)) if why.contains("chmod 600")));
     }
 
@@ -215,8 +207,8 @@ mod tests {
     fn a_file_that_is_no_key_is_refused() {
         let root = Root::new("no-key");
         let home = root.home("none");
-        private_folder(home.folder()).unwrap();
-        let path = home.folder().join(KEY);
+        private_folder(&home.folder).unwrap();
+        let path = home.folder.join(KEY);
         fs::write(&path, "test ".repeat(24)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert!(matches!(home.key(), Err(Failure::Usage(_))));

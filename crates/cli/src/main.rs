@@ -42,6 +42,7 @@ use std::{
 use api_types::MAX_CONTENT_BYTES;
 use cardano::slots::Millis;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use market::ListingId;
 
 use crate::{chain::ChainClient, failure::Failure, home::Home, service::Service, tell::Tell};
 
@@ -96,13 +97,21 @@ enum Command {
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
     /// Get test money from a local ledger.
-    Fund(wallet::FundArguments),
+    Fund {
+        /// In ADA.
+        #[arg(default_value = "50")]
+        ada: wallet::Ada,
+    },
     /// List a text for sale.
     Sell(selling::SellArguments),
     /// Show what is for sale.
     Browse(catalogue::BrowseArguments),
     /// Show one listing.
-    Show(catalogue::ShowArguments),
+    Show {
+        /// Its id: lst_...
+        #[arg(value_parser = catalogue::listing_id)]
+        listing: ListingId,
+    },
     /// Buy a listing and print what was bought; nothing is paid twice.
     Buy(buying::BuyArguments),
     /// Prove with a signature that the wallet bought a listing, and print it again.
@@ -130,7 +139,10 @@ enum Command {
     /// Show what was bought with the wallet or from its Surety balance.
     Purchases,
     /// Say which clients and wallets a deployment serves; exit code 1 where it does not serve some.
-    Doctor(doctor::DoctorArguments),
+    Doctor {
+        /// The deployment; by default the one of --api.
+        url: Option<String>,
+    },
 }
 
 /// What every command works with.
@@ -152,10 +164,10 @@ impl Shop {
     fn run(&self, command: &Command) -> Result<(), Failure> {
         match command {
             Command::Wallet(command) => wallet::run(self, command),
-            Command::Fund(arguments) => wallet::fund(self, arguments),
+            Command::Fund { ada } => wallet::fund(self, ada.0),
             Command::Sell(arguments) => selling::run(self, arguments),
             Command::Browse(arguments) => catalogue::browse(self, arguments),
-            Command::Show(arguments) => catalogue::show(self, arguments),
+            Command::Show { listing } => catalogue::show(self, listing),
             Command::Buy(arguments) => buying::run(self, arguments),
             Command::Prove(arguments) => redelivery::run(self, arguments),
             Command::Status(purchase) => acting::status(self, purchase),
@@ -169,7 +181,7 @@ impl Shop {
             Command::SignOut => account::sign_out(self),
             Command::Account => account::show(self),
             Command::Purchases => account::purchases(self),
-            Command::Doctor(arguments) => doctor::run(self.service.base(), &self.tell, arguments),
+            Command::Doctor { url } => doctor::run(url.as_deref().unwrap_or(self.service.base()), &self.tell),
         }
     }
 }
@@ -205,24 +217,20 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// What was typed; help shows commands as they are called here.
-fn parsed() -> Result<Cli, clap::Error> {
-    let program = tell::program();
-    let help = AFTER_HELP.replace("  surety ", &format!("  {program} "));
-    Cli::from_arg_matches(&Cli::command().bin_name(program).after_help(help).try_get_matches()?)
-}
-
 /// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
         return Tell { json: true }.failure(&Failure::Usage(error.to_string().trim_end().to_owned()));
     }
-    let told = error.print();
-    if told.is_ok() && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
+    if error.print().is_ok() && !error.use_stderr() { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
 fn main() -> ExitCode {
-    let Cli { common, command } = match parsed() {
+    // Help shows commands as they are called here.
+    let program = tell::program();
+    let help = AFTER_HELP.replace("  surety ", &format!("  {program} "));
+    let typed = Cli::command().bin_name(program).after_help(help).try_get_matches();
+    let Cli { common, command } = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };

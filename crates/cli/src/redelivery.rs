@@ -14,7 +14,6 @@ use crate::{
     failure::Failure,
     proof,
     service::{Answer, Ask, no_listing},
-    wallet::signer,
 };
 
 /// Which listing, and where what was bought goes.
@@ -36,7 +35,8 @@ pub struct Owned {
 
 /// Proves, and prints.
 pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
-    let (key, address) = signer(shop)?;
+    let key = shop.home.key()?;
+    let address = key.address();
     let Some(Owned { purchase, content }) = redeliver(shop, &key, listing.as_str())? else {
         return Err(Failure::Refused(format!("{address} has not bought {listing}: `surety buy {listing}` does")));
     };

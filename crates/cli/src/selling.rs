@@ -8,14 +8,7 @@ use clap::Args;
 use market::DeliveryMode;
 use serde_json::json;
 
-use crate::{
-    Shop,
-    failure::Failure,
-    proof, read_file,
-    service::Ask,
-    tell::plain,
-    wallet::{Ada, signer},
-};
+use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::Ada};
 
 /// What is offered, and how.
 #[derive(Args)]
@@ -50,7 +43,8 @@ pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
 /// Lists it, signed by the wallet, which is paid.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let SellArguments { file, price: Ada(price), title, description, category, modes, preview } = arguments;
-    let (key, address) = signer(shop)?;
+    let key = shop.home.key()?;
+    let address = key.address();
     let content = String::from_utf8(read_file(file)?);
     let content = content.map_err(|error| Failure::Usage(format!("{} is no text: {error}", file.display())))?;
     let lines = || content.lines().map(str::trim).filter(|line| !line.is_empty());

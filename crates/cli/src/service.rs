@@ -50,13 +50,7 @@ impl Service {
     /// # Errors
     /// Not an address, or one over which anyone could read along.
     pub fn at(base: &str) -> Result<Self, Failure> {
-        let refused = |why: &str| Failure::Usage(format!("--api {base}: {why}"));
-        let base = Url::parse(base).map_err(|error| refused(&format!("not a URL: {error}")))?;
-        match base.scheme() {
-            "https" => {}
-            "http" if is_local(&base) => {}
-            _ => return Err(refused("https is needed where the service is not on this machine")),
-        }
+        let base = secure("--api", base)?;
         let config = ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false);
         // A payment or a session goes to the address that was named and to no other.
         let config = config.max_redirects(0).max_redirects_will_error(false);
@@ -171,6 +165,20 @@ impl Answer {
             }
             _ => Failure::Refused(words),
         }
+    }
+}
+
+/// The URL in an argument: over https or on this machine, where no one on the way reads along or changes answers.
+///
+/// # Errors
+/// It is neither.
+pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
+    let refused = |why: String| Failure::Usage(format!("{argument} {text}: {why}"));
+    let url = Url::parse(text).map_err(|error| refused(format!("not a URL: {error}")))?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_local(&url) => Ok(url),
+        _ => Err(refused("https is needed where it is not on this machine".into())),
     }
 }
 

@@ -28,7 +28,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// How long after its validity a payment is thought of: a fork may begin some blocks back.
 const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
 
-/// A signed payment.
+/// A signed payment: what it is of, and of which service. A proof for its listing goes to no other service; a listing that is
+/// taken off sale no longer shows what it was bought under.
 #[derive(Deserialize, Serialize)]
 pub struct Payment {
     /// The service that it was made out to.
@@ -36,6 +37,8 @@ pub struct Payment {
     /// What is bought, as it was listed.
     pub listing: Listing,
     pub mode: DeliveryMode,
+    /// The entry of `accepts` that it pays.
+    pub accepted: PaymentRequirements,
     pub fee: Lovelace,
     pub tx: TxHash,
     pub inputs: Vec<TxRef>,
@@ -43,14 +46,7 @@ pub struct Payment {
     pub valid_until: Millis,
     /// The value of PAYMENT-SIGNATURE.
     pub header: String,
-}
-
-/// A payment that bought something. A proof for its listing goes to no other service; a listing that is taken off sale no
-/// longer shows what it was bought under.
-#[derive(Deserialize, Serialize)]
-pub struct Purchased {
-    pub payment: Payment,
-    /// The receipt that the service signed: a compact JWS.
+    /// The receipt that the service signed when it delivered: a compact JWS.
     pub receipt: Option<String>,
 }
 
@@ -65,24 +61,14 @@ enum Fate {
     Open,
 }
 
-/// The file of the payment that is kept for a listing while its end is not known.
+/// The file of a payment of which the end is not known, by its listing.
 fn pending(listing: &str) -> String {
     format!("pending/{listing}.json")
 }
 
-impl Purchased {
-    /// What this wallet bought by a transaction from this service.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn kept(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
-        let kept: Option<Self> = shop.home.read(&Self::file(purchase))?;
-        Ok(kept.filter(|kept| kept.payment.api == shop.service.base()))
-    }
-
-    fn file(purchase: &TxHash) -> String {
-        format!("bought/{purchase}.json")
-    }
+/// The file of what a transaction bought.
+fn bought(purchase: &TxHash) -> String {
+    format!("bought/{purchase}.json")
 }
 
 impl Payment {
@@ -94,23 +80,21 @@ impl Payment {
         shop.home.read(&pending(listing))
     }
 
+    /// The one that bought this from this service.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_purchase(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
+        let kept: Option<Self> = shop.home.read(&bought(purchase))?;
+        Ok(kept.filter(|kept| kept.api == shop.service.base()))
+    }
+
     /// Keeps the payment until its end is known: before anyone else has it.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn keep(&self, shop: &Shop) -> Result<(), Failure> {
         shop.home.write(&pending(&self.listing.id), self)
-    }
-
-    /// The entry of `accepts` that it pays.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub fn accepted(&self) -> Result<PaymentRequirements, Failure> {
-        let damaged = |why: String| Failure::Refused(format!("the kept payment {} is damaged: {why}", self.tx));
-        let payload: Value = decode_header(&self.header).map_err(|error| damaged(error.to_string()))?;
-        let accepted = payload.get("accepted").cloned().unwrap_or_default();
-        serde_json::from_value(accepted).map_err(|error| damaged(error.to_string()))
     }
 
     fn forget(&self, shop: &Shop) -> Result<(), Failure> {
@@ -121,7 +105,7 @@ impl Payment {
     ///
     /// # Errors
     /// It is not known, or it bought nothing.
-    pub fn settle(self, shop: &Shop, key: &SigningKey, out: Option<&PathBuf>) -> Result<(), Failure> {
+    pub fn settle(mut self, shop: &Shop, key: &SigningKey, out: Option<&PathBuf>) -> Result<(), Failure> {
         if self.api != shop.service.base() {
             return Err(Failure::Usage(format!(
                 "a payment for {} was made out to {1}: go on there with --api {1}",
@@ -208,17 +192,14 @@ impl Payment {
     }
 
     /// What was bought is there.
-    fn deliver(self, shop: &Shop, answer: &Answer, out: Option<&PathBuf>) -> Result<(), Failure> {
-        let Self { listing, mode, fee, .. } = &self;
+    fn deliver(&mut self, shop: &Shop, answer: &Answer, out: Option<&PathBuf>) -> Result<(), Failure> {
+        let Self { listing, mode, fee, .. } = &*self;
         let settled: Option<SettlementResponse> =
             answer.header("payment-response").and_then(|header| decode_header(header).ok());
         // Where the wallet owned it already, the earlier purchase; this payment was then not broadcast.
         let tx = settled.as_ref().and_then(|settled| settled.transaction.parse().ok()).unwrap_or(self.tx);
-        let receipt = settled.and_then(|settled| {
-            let extensions = settled.extensions?;
-            let receipt = extensions.get(offer_receipt::NAME)?.pointer("/info/receipt/signature")?;
-            receipt.as_str().map(str::to_owned)
-        });
+        let extensions = settled.and_then(|settled| settled.extensions).unwrap_or_default();
+        let receipt = extensions.get(offer_receipt::NAME).and_then(|block| block.pointer("/info/receipt/signature"));
         shop.tell.progress(&format!("bought: purchase {tx}"));
         let told = json!({
             "listing": listing.id, "purchase": tx, "mode": mode, "priceLovelace": listing.price_lovelace,
@@ -229,11 +210,11 @@ impl Payment {
             DeliveryMode::Instant => format!("`surety verdict {} mismatch` says so", listing.id),
         };
         let handed = hand_over_as_listed(shop, told, (&answer.body, &listing.content_hash), out, &advice);
-        let purchased = Purchased { payment: self, receipt };
-        shop.home.write(&Purchased::file(&tx), &purchased)?;
+        self.receipt = receipt.and_then(Value::as_str).map(str::to_owned);
+        shop.home.write(&bought(&tx), self)?;
         // Who delivers something else may not have handed the payment in: it is kept while it could still be used.
-        if handed.is_ok() || purchased.payment.fate(shop)? != Fate::Open {
-            purchased.payment.forget(shop)?;
+        if handed.is_ok() || self.fate(shop)? != Fate::Open {
+            self.forget(shop)?;
         }
         handed
     }

@@ -45,11 +45,9 @@ pub enum NotAsAsked {
     Collateral(#[from] TransactionUtxosError),
     #[error("the draft is for another network than preprod")]
     Network,
-    #[error("the draft has {0:?}, which it does not need")]
-    Part(TxPart),
-    /// Signatures, a mark that it fails, or metadata that were not asked for.
+    /// A part, signatures, a mark that it fails, or metadata that were not asked for.
     #[error("the draft has {0}, which it does not need")]
-    Extra(&'static str),
+    Extra(String),
     #[error("the draft's metadata are not the commitment that this program asked for")]
     Commitment,
     /// The terms are for another request than this program makes.
@@ -134,8 +132,8 @@ pub struct Own<'a> {
 pub(crate) struct Bounds<'a> {
     /// Beyond inputs, outputs, fee and validity.
     pub parts: &'a [TxPart],
-    /// What it spends that is not the wallet's.
-    pub others: &'a [&'a Utxo],
+    /// What it spends, and must, that is not the wallet's.
+    pub escrow: Option<&'a Utxo>,
     pub most_fee: Lovelace,
     /// The only metadata that it may have, and then must.
     pub commitment: Option<Commitment>,
@@ -163,15 +161,15 @@ fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
 pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<Vec<&'t Output>, NotAsAsked> {
     ensure(tx.network_id.is_none_or(|id| id == 0), NotAsAsked::Network)?;
     if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
-        return Err(NotAsAsked::Part(*part));
+        return Err(NotAsAsked::Extra(format!("{part:?}")));
     }
-    ensure(tx.vkey_witnesses.is_empty(), NotAsAsked::Extra("signatures"))?;
-    ensure(tx.is_valid, NotAsAsked::Extra("a mark that it fails"))?;
+    ensure(tx.vkey_witnesses.is_empty(), NotAsAsked::Extra("signatures".into()))?;
+    ensure(tx.is_valid, NotAsAsked::Extra("a mark that it fails".into()))?;
     match bounds.commitment {
         Some(commitment) => ensure(commitment.is_all_metadata_of(tx), NotAsAsked::Commitment)?,
         None => {
             let has_none = tx.auxiliary_data.is_none() && tx.auxiliary_data_hash.is_none();
-            ensure(has_none, NotAsAsked::Extra("metadata"))?;
+            ensure(has_none, NotAsAsked::Extra("metadata".into()))?;
         }
     }
     let key = own.address.payment_key();
@@ -184,18 +182,22 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
     let home = own.address.to_bytes();
     let (ours, theirs): (Vec<_>, Vec<_>) = tx.outputs.iter().partition(|output| output.address == home);
     for output in ours {
-        let is_plain = output.datum.is_none() && output.reference_script.is_none();
-        ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))?;
+        must_be_plain(output)?;
     }
     Ok(theirs)
 }
 
+fn must_be_plain(output: &Output) -> Result<(), NotAsAsked> {
+    let is_plain = output.datum.is_none() && output.reference_script.is_none();
+    ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))
+}
+
 /// That what goes in comes out: of no unit something is left. Lovelace has no name, and amounts of 2^63 outputs fit.
 fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
-    let known = own.utxos.iter().chain(bounds.others.iter().copied());
+    let known = own.utxos.iter().chain(bounds.escrow);
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
-    for other in bounds.others {
-        ensure(tx.inputs.contains(&other.reference), NotAsAsked::NotSpent(other.reference))?;
+    if let Some(Utxo { reference, .. }) = bounds.escrow {
+        ensure(tx.inputs.contains(reference), NotAsAsked::NotSpent(*reference))?;
     }
     let mut left = BTreeMap::from([("", i128::from(tx.fee.get()).saturating_neg())]);
     let mut count = |value: &'a Value, sign: i128| {
@@ -243,10 +245,4 @@ pub fn sign(draft: &SignedTx, key: &SigningKey) -> Result<SignedTx, NotAsAsked> 
     let is_same = signed.id == draft.id && signed.parts == draft.parts && signed.vkey_witnesses.len() == 1;
     ensure(is_same, unreadable())?;
     Ok(signed)
-}
-
-/// What comes back to the wallet.
-pub fn change_of(tx: &SignedTx, own: &Address) -> Lovelace {
-    let home = own.to_bytes();
-    tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace).sum()
 }

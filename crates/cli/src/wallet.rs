@@ -2,14 +2,13 @@
 
 use std::{io::Read, str::FromStr};
 
-use cardano::{Address, Lovelace, keys::SigningKey};
-use clap::{Args, Subcommand};
+use cardano::{Lovelace, keys::SigningKey};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::{
     Shop,
-    chain::total,
     failure::Failure,
     phrase::Phrase,
     service::{Ask, Service},
@@ -29,14 +28,6 @@ pub enum WalletCommand {
     Export,
     /// Print the address, and what is there.
     Show,
-}
-
-/// The amount to ask for.
-#[derive(Args)]
-pub struct FundArguments {
-    /// In ADA.
-    #[arg(default_value = "50")]
-    ada: Ada,
 }
 
 /// An amount as people write it: 2 or 2.5.
@@ -65,7 +56,7 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
             let key = shop.home.keep(&phrase)?;
             shop.tell.progress("write these words down: they are the wallet, here and in other wallets of Cardano");
             shop.tell.progress(&phrase.words());
-            shop.tell.progress(&format!("they are in {}, too", shop.home.folder().display()));
+            shop.tell.progress(&format!("they are in {}, too", shop.home.folder.display()));
             kept(shop, &key)
         }
         WalletCommand::Import => {
@@ -83,7 +74,7 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
         }
         WalletCommand::Show => {
             let address = shop.home.key()?.address();
-            let holds = total(&shop.chain.spendable(&address)?);
+            let holds: Lovelace = shop.chain.spendable(&address)?.iter().map(|utxo| utxo.value.lovelace).sum();
             let words = format!("{address}\n{}", holds.display_tada());
             shop.tell.result(&json!({ "address": address, "balanceLovelace": holds }), &words)
         }
@@ -92,11 +83,11 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
 
 fn kept(shop: &Shop, key: &SigningKey) -> Result<(), Failure> {
     let address = key.address();
-    shop.tell.result(&json!({ "address": address, "folder": shop.home.folder() }), &address.to_string())
+    shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
 }
 
 /// Asks a local ledger's faucet.
-pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -> Result<(), Failure> {
+pub fn fund(shop: &Shop, lovelace: Lovelace) -> Result<(), Failure> {
     let address = shop.home.key()?.address();
     let ledger = shop.chain.local_ledger(&address)?;
     let body = json!({ "address": address, "lovelace": lovelace });
@@ -112,13 +103,6 @@ pub fn fund(shop: &Shop, FundArguments { ada: Ada(lovelace) }: &FundArguments) -
     }
     let words = format!("{} sent to {address}", lovelace.display_tada());
     shop.tell.result(&json!({ "address": address, "lovelace": lovelace, "txHash": told.get("txHash") }), &words)
-}
-
-/// The wallet's key and address.
-pub fn signer(shop: &Shop) -> Result<(SigningKey, Address), Failure> {
-    let key = shop.home.key()?;
-    let address = key.address();
-    Ok((key, address))
 }
 
 #[cfg(test)]

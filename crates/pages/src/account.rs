@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::{
     asset::ACCOUNT,
-    format::{on, span, tada},
+    format::{on, short, span, tada},
     layout::{Page, Section},
     parts,
     view::{Agent, Listing, Purchase, PurchaseRequest},
@@ -25,8 +25,6 @@ pub use selling::{Payout, Sale};
 
 /// Purchases and listings that are shown: the newest.
 pub const SHOWN: usize = 50;
-/// No purchase may cost more: agents that ask above it never do.
-const NEVER: Lovelace = Lovelace::from_ada(MAX_PER_PAYMENT_ADA);
 
 /// An account, as its owner sees it; purchases and listings, newest first.
 #[derive(Clone, Debug)]
@@ -87,7 +85,7 @@ pub fn page(account: &Account, now: u64) -> String {
             section {
                 h1 { "Your account" }
                 p.facts.soft {
-                    span { "Signed in as " (parts::hash(&account.me.owner)) }
+                    span { "Signed in as " code.hash title=(account.me.owner) { (short(&account.me.owner)) } }
                     span { button.plain type="button" data-action="leave" data-how="" { "Sign out" } }
                     span { button.plain type="button" data-action="leave" data-how="?everywhere=true" { "Sign out everywhere" } }
                 }
@@ -144,6 +142,8 @@ impl Account {
     fn limits(&self) -> Markup {
         let Limits { max_per_payment_lovelace, daily_budget_lovelace, spent_today_lovelace, ask_above_lovelace } =
             self.me.limits;
+        // No purchase may cost more: agents that ask above it never do.
+        let ask_above = ask_above_lovelace.unwrap_or(Lovelace::from_ada(MAX_PER_PAYMENT_ADA));
         html! {
             section.box aria-labelledby="limits" {
                 h2 #limits { "Spending limits" }
@@ -153,7 +153,7 @@ impl Account {
                     (limit("per-purchase", "Most per purchase (tADA)", 1, MAX_PER_PAYMENT_ADA, max_per_payment_lovelace))
                     (limit("per-day", "Most per day (tADA)", 1, MAX_DAILY_BUDGET_ADA, daily_budget_lovelace))
                 }
-                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, ask_above_lovelace.unwrap_or(NEVER)))
+                (limit("ask-above", "Agents ask me above (tADA)", 0, MAX_PER_PAYMENT_ADA, ask_above))
                 button.quiet type="button" data-action="limits" { "Change limits" }
                 p.note { "The limits are for you here and all your agents together. A day ends at midnight UTC." }
                 p.note { "What an agent would buy above that price waits until you approve it. At " (MAX_PER_PAYMENT_ADA) ", agents never ask." }
@@ -168,7 +168,7 @@ impl Account {
             section aria-labelledby="bought" {
                 h2 #bought { "Purchases" }
                 @if self.me.purchases.is_empty() {
-                    div.empty { p { "Nothing bought yet." } p { a.button.quiet href="/" { "Browse prompts" } } }
+                    (parts::empty("Nothing bought yet.", "/", "Browse prompts"))
                 } @else {
                     @if self.me.purchases.len() > FEW {
                         p { input #find type="search" placeholder="Search your purchases" aria-label="Search your purchases"; }
@@ -195,7 +195,7 @@ impl Account {
             section aria-labelledby="agents" {
                 h2 #agents { "Agents" }
                 @if self.agents.is_empty() {
-                    div.empty { p { "No agent may spend from your balance." } p { a.button.quiet href="/llms.txt" { "Connect an agent" } } }
+                    (parts::empty("No agent may spend from your balance.", "/llms.txt", "Connect an agent"))
                 } @else {
                     ul.rows {
                         @for agent in &self.agents {

@@ -115,16 +115,41 @@ pub struct Found<'a> {
 /// The page; `origin` is our own address.
 #[must_use]
 pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
-    let title = if asked.narrows() { capital(&asked.named(false)) } else { TITLE.to_owned() };
+    let narrowed = asked.narrows();
+    let title = if narrowed { capital(&asked.named(false)) } else { TITLE.to_owned() };
+    let following = asked.page.max(1).saturating_add(1).to_string();
     let main = html! {
         main #main {
-            @if asked.narrows() { h1.asked {
-                (match found.total { 0 => "No".to_owned(), total => total.to_string() }) " " (asked.named(found.total == 1))
-            } } @else { (hero()) }
+            @if narrowed {
+                h1.asked { @if found.total == 0 { "No" } @else { (found.total) } " " (asked.named(found.total == 1)) }
+            } @else {
+                section.hero {
+                    h1 { (TITLE) }
+                    p { (WHAT) }
+                    ul.trust {
+                        li { "✓ Held until delivered" }
+                        li { "✓ Text checked against the listing" }
+                        li { "✓ Disputes settled in under an hour" }
+                    }
+                }
+            }
             (chips(asked))
             (bar(asked, found))
-            @if found.listings.is_empty() { (nothing(asked)) } @else { (parts::cards(found.listings)) }
-            (pager(asked, found.next))
+            @if !found.listings.is_empty() {
+                (parts::cards(found.listings))
+            } @else if narrowed {
+                (parts::empty("No prompt matches. Try fewer words or another category.", "/", "Show all prompts"))
+            } @else {
+                (parts::empty("Nothing is for sale yet.", "/sell", "Sell the first prompt"))
+            }
+            @if asked.page > 1 || found.next.is_some() {
+                nav.pager aria-label="Pages" {
+                    @if asked.page > 1 { a.button.quiet href=(asked.path(("", ""), &[])) { "First page" } }
+                    @if let Some(cursor) = found.next {
+                        a.button.quiet rel="next" href=(asked.path(("", ""), &[("cursor", cursor), ("page", &following)])) { "Next page" }
+                    }
+                }
+            }
         }
     };
     let card = Card { url: format!("{origin}/"), description: WHAT.into(), ..Card::default() };
@@ -135,20 +160,6 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-fn hero() -> Markup {
-    html! {
-        section.hero {
-            h1 { (TITLE) }
-            p { (WHAT) }
-            ul.trust {
-                li { "✓ Held until delivered" }
-                li { "✓ Text checked against the listing" }
-                li { "✓ Disputes settled in under an hour" }
-            }
-        }
-    }
 }
 
 fn chips(asked: &Asked) -> Markup {
@@ -191,34 +202,6 @@ fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
                     }
                 }
                 button.quiet { "Apply" }
-            }
-        }
-    }
-}
-
-fn nothing(asked: &Asked) -> Markup {
-    html! {
-        div.empty {
-            @if asked.narrows() {
-                p { "No prompt matches. Try fewer words or another category." }
-                p { a.button.quiet href="/" { "Show all prompts" } }
-            } @else {
-                p { "Nothing is for sale yet." }
-                p { a.button href="/sell" { "Sell the first prompt" } }
-            }
-        }
-    }
-}
-
-fn pager(asked: &Asked, next: Option<&str>) -> Markup {
-    let following = asked.page.max(1).saturating_add(1).to_string();
-    html! {
-        @if asked.page > 1 || next.is_some() {
-            nav.pager aria-label="Pages" {
-                @if asked.page > 1 { a.button.quiet href=(asked.path(("", ""), &[])) { "First page" } }
-                @if let Some(cursor) = next {
-                    a.button.quiet rel="next" href=(asked.path(("", ""), &[("cursor", cursor), ("page", &following)])) { "Next page" }
-                }
             }
         }
     }

@@ -89,7 +89,24 @@ impl Page<'_> {
                 meta name="color-scheme" content="light dark";
                 title { (self.title) " · Surety" }
                 @match &self.card {
-                    Some(card) => { (open_graph(self.title, card)) }
+                    Some(card) => {
+                        meta name="description" content=(card.description);
+                        link rel="canonical" href=(card.url);
+                        meta property="og:site_name" content="Surety";
+                        meta property="og:type" content="website";
+                        meta property="og:title" content=(self.title);
+                        meta property="og:description" content=(card.description);
+                        meta property="og:url" content=(card.url);
+                        @if let Some(image) = &card.image {
+                            meta property="og:image" content=(image);
+                            meta property="og:image:type" content="image/png";
+                            meta property="og:image:width" content=(picture::WIDTH);
+                            meta property="og:image:height" content=(picture::HEIGHT);
+                            meta property="og:image:alt" content={ "Cover of " (self.title) };
+                        }
+                        @if let Some(video) = &card.video { meta property="og:video" content=(video); }
+                        meta name="twitter:card" content=(if card.image.is_some() { "summary_large_image" } else { "summary" });
+                    }
                     None => { meta name="robots" content="noindex"; }
                 }
                 link rel="alternate" type="application/atom+xml" title="New prompts on Surety" href="/feed.xml";
@@ -124,26 +141,5 @@ impl Page<'_> {
                 }
             }
         }
-    }
-}
-
-fn open_graph(title: &str, card: &Card) -> Markup {
-    html! {
-        meta name="description" content=(card.description);
-        link rel="canonical" href=(card.url);
-        meta property="og:site_name" content="Surety";
-        meta property="og:type" content="website";
-        meta property="og:title" content=(title);
-        meta property="og:description" content=(card.description);
-        meta property="og:url" content=(card.url);
-        @if let Some(image) = &card.image {
-            meta property="og:image" content=(image);
-            meta property="og:image:type" content="image/png";
-            meta property="og:image:width" content=(picture::WIDTH);
-            meta property="og:image:height" content=(picture::HEIGHT);
-            meta property="og:image:alt" content={ "Cover of " (title) };
-        }
-        @if let Some(video) = &card.video { meta property="og:video" content=(video); }
-        meta name="twitter:card" content=(if card.image.is_some() { "summary_large_image" } else { "summary" });
     }
 }

@@ -4,23 +4,33 @@ use market::DeliveryMode;
 use maud::{Markup, html};
 
 use crate::{
-    format::{clipped, on, tada},
+    format::{on, tada},
     layout::{Card, Page, Section},
     parts,
     preview::{self, Size},
     view::{Listing, Seller},
 };
 
-/// Characters of a description in a link's card.
-const CARD_DESCRIPTION: usize = 200;
-
 /// The page; `origin` is our own address.
 #[must_use]
 pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
+    let url = format!("{origin}/listings/{}", listing.id);
     let main = html! {
         main #main.two.product {
             div.stack {
-                (heading(listing, seller))
+                div {
+                    p.small.soft {
+                        a href="/" { "Browse" }
+                        @if let Some(category) = &listing.category { " › " a href={ "/?category=" (category) } { (category) } }
+                    }
+                    h1 { (listing.title) }
+                    p.facts.soft {
+                        span { "by " (parts::creator(&listing.seller_address)) }
+                        (parts::standing(seller))
+                        @if let Some(sold @ 1..) = listing.sales { span { (sold) " sold" } }
+                        @if let Some(at) = listing.created_at { span { "listed " (on(at)) } }
+                    }
+                }
                 (preview::picture(listing, Size::Large))
             }
             (buy_box(listing))
@@ -36,43 +46,19 @@ pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
                 }
                 (other_ways(origin, listing))
                 div.acts {
-                    button.copy.quiet type="button" hidden data-copy={ (origin) "/listings/" (listing.id) } { "Copy link" }
+                    button.copy.quiet type="button" hidden data-copy=(url) { "Copy link" }
                 }
             }
         }
         p.buybar { (buy(listing)) }
     };
-    Page { title: &listing.title, section: Section::Elsewhere, script: None, card: Some(card(origin, listing)) }
-        .around(&main)
-}
-
-fn card(origin: &str, listing: &Listing) -> Card {
-    let url = format!("{origin}/listings/{}", listing.id);
-    let about = clipped(&listing.description, CARD_DESCRIPTION);
-    Card {
-        url: url.clone(),
-        description: format!("{} · {about}", listing.price_lovelace.display_tada()),
+    let card = Card {
+        description: format!("{} · {}", listing.price_lovelace.display_tada(), listing.description),
         image: Some(format!("{url}/picture.png")),
         video: listing.preview_media.clone().filter(|media| preview::is_video(media)),
-    }
-}
-
-fn heading(listing: &Listing, seller: &Seller) -> Markup {
-    html! {
-        div {
-            p.small.soft {
-                a href="/" { "Browse" }
-                @if let Some(category) = &listing.category { " › " a href={ "/?category=" (category) } { (category) } }
-            }
-            h1 { (listing.title) }
-            p.facts.soft {
-                span { "by " (parts::creator(&listing.seller_address)) }
-                (parts::standing(seller))
-                @if let Some(sold @ 1..) = listing.sales { span { (sold) " sold" } }
-                @if let Some(at) = listing.created_at { span { "listed " (on(at)) } }
-            }
-        }
-    }
+        url,
+    };
+    Page { title: &listing.title, section: Section::Elsewhere, script: None, card: Some(card) }.around(&main)
 }
 
 fn buy(listing: &Listing) -> Markup {

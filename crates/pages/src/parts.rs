@@ -20,11 +20,6 @@ pub fn copyable(label: &str, text: &str) -> Markup {
     }
 }
 
-/// A hash or an address, short; its title has the whole of it.
-pub fn hash(text: &str) -> Markup {
-    html! { code.hash title=(text) { (short(text)) } }
-}
-
 /// A link to a creator's page.
 pub fn creator(address: &Address) -> Markup {
     let address = address.to_string();
@@ -35,6 +30,11 @@ pub fn creator(address: &Address) -> Markup {
 pub fn transaction(explorer: &str, id: &TxHash) -> Markup {
     let id = id.to_string();
     html! { a.hash href={ (explorer) (id) } rel="noreferrer" title=(id) { (short(&id)) } }
+}
+
+/// What is said where nothing is listed, and where to go instead.
+pub fn empty(words: &str, to: &str, label: &str) -> Markup {
+    html! { div.empty { p { (words) } p { a.button.quiet href=(to) { (label) } } } }
 }
 
 /// A form's control under its label.

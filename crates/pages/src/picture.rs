@@ -14,7 +14,7 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_wid
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 
 use crate::{
-    preview::{self, pattern, tone},
+    preview::{self, look},
     view::Listing,
 };
 
@@ -53,8 +53,8 @@ const TONES: [[[u8; 3]; 2]; preview::TONES] = [
 /// # Errors
 /// None that is known: memory takes what is written.
 pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
-    let mut canvas = Canvas::blank();
-    canvas.decorate(pattern(listing));
+    let (tone, pattern) = look(listing);
+    let mut canvas = Canvas::decorated(pattern);
     canvas.write("Surety", (MARGIN, MARGIN), SMALL);
     let category = legible(listing.category.as_deref().unwrap_or("Prompt"));
     canvas.write(&category, (right(&category, SMALL), MARGIN), SMALL);
@@ -69,7 +69,7 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     canvas.write(&listing.price_lovelace.display_tada(), (MARGIN, bottom), LARGE);
     let promise = if listing.offers(DeliveryMode::Protected) { "Delivered, or your money back" } else { "Instant" };
     canvas.write(promise, (right(promise, SMALL), bottom + 8), SMALL);
-    canvas.encoded(tone(listing))
+    canvas.encoded(tone)
 }
 
 /// Where a text begins that ends at the right margin.
@@ -119,15 +119,21 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
 struct Canvas(Vec<usize>);
 
 impl Canvas {
-    fn blank() -> Self {
-        Self(vec![0; COLUMNS * ROWS])
-    }
-
-    /// More of white, never less.
-    fn lighten(&mut self, (x, y): (usize, usize), mixture: usize) {
-        if let Some(pixel) = self.0.get_mut(y * COLUMNS + x).filter(|_| x < COLUMNS) {
-            *pixel = mixture.max(*pixel);
-        }
+    /// With the cover's pattern, as in the stylesheet.
+    fn decorated(pattern: usize) -> Self {
+        let is_drawn = |x: usize, y: usize| {
+            let near = |left: usize, top: usize, radius: usize| {
+                x.abs_diff(left).pow(2) + y.abs_diff(top).pow(2) < radius.pow(2)
+            };
+            match pattern {
+                0 => near(510, 32, 190),
+                1 => (x + y) % 14 < 2,
+                2 => x % 16 < 2 && y % 16 < 2,
+                3 => near(90, 346, 260),
+                _ => x.is_multiple_of(22) || y.is_multiple_of(22),
+            }
+        };
+        Self((0..COLUMNS * ROWS).map(|at| usize::from(is_drawn(at % COLUMNS, at / COLUMNS))).collect())
     }
 
     fn write(&mut self, text: &str, (left, top): (usize, usize), size: RasterHeight) {
@@ -135,33 +141,14 @@ impl Canvas {
         for glyph in text.chars().filter_map(|c| get_raster(c, WEIGHT, size)) {
             for (down, row) in glyph.rows().enumerate() {
                 for (along, intensity) in row.iter().enumerate() {
-                    // The brightest of 32 is white.
-                    let mixture = usize::from(intensity / 32).min(WHITE);
-                    self.lighten((x + along, top + down), mixture);
+                    let (x, y) = (x + along, top + down);
+                    if let Some(pixel) = self.0.get_mut(y * COLUMNS + x).filter(|_| x < COLUMNS) {
+                        // The brightest of 32 is white. More of it, never less.
+                        *pixel = usize::from(intensity / 32).min(WHITE).max(*pixel);
+                    }
                 }
             }
             x += glyph.width();
-        }
-    }
-
-    /// The cover's pattern, as in the stylesheet.
-    fn decorate(&mut self, pattern: usize) {
-        for y in 0..ROWS {
-            for x in 0..COLUMNS {
-                let near = |(left, top): (usize, usize), radius: usize| {
-                    x.abs_diff(left).pow(2) + y.abs_diff(top).pow(2) < radius.pow(2)
-                };
-                let is_drawn = match pattern {
-                    0 => near((510, 32), 190),
-                    1 => (x + y) % 14 < 2,
-                    2 => x % 16 < 2 && y % 16 < 2,
-                    3 => near((90, 346), 260),
-                    _ => x % 22 == 0 || y % 22 == 0,
-                };
-                if is_drawn {
-                    self.lighten((x, y), 1);
-                }
-            }
         }
     }
 

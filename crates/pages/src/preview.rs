@@ -29,8 +29,7 @@ pub enum Size {
 /// Whether this is a video, by its ending.
 #[must_use]
 pub fn is_video(media: &str) -> bool {
-    let path = media.split(['?', '#']).next().unwrap_or_default();
-    path.ends_with(".mp4") || path.ends_with(".webm")
+    media.ends_with(".mp4") || media.ends_with(".webm")
 }
 
 /// The frame's document.
@@ -73,25 +72,18 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     }
 }
 
-/// The cover. The last characters of an id are random: so are colours and patterns.
+/// The cover.
 pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
-    html! { div class={ "cover tone-" (tone(listing)) " pattern-" (pattern(listing)) } aria-hidden="true" { (words) } }
+    let (tone, pattern) = look(listing);
+    html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }
 }
 
 /// Colours and patterns of covers in the stylesheet.
 pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
 
-fn sum(listing: &Listing) -> usize {
-    listing.id.bytes().fold(0, |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)))
-}
-
-/// Which colours a listing's cover has.
-pub(crate) fn tone(listing: &Listing) -> usize {
-    sum(listing) % TONES
-}
-
-/// Which pattern a listing's cover has.
-pub(crate) fn pattern(listing: &Listing) -> usize {
-    (sum(listing) / TONES) % PATTERNS
+/// Which colours and which pattern a listing's cover has: as random as the last characters of its id.
+pub(crate) fn look(listing: &Listing) -> (usize, usize) {
+    let sum = listing.id.bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    (sum % TONES, (sum / TONES) % PATTERNS)
 }

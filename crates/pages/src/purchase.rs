@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::{
     asset::PURCHASE,
-    format::{at, clock, file_name, on, short, span, tada},
+    format::{at, clock, file_name, on, short, tada},
     layout::{Page, Section},
     parts,
     view::{Listing, Purchase, deadlines},
@@ -39,7 +39,8 @@ pub struct Shown<'a> {
 /// The page.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
-    let Shown { purchase, listing, .. } = *shown;
+    let Shown { purchase, listing, now, .. } = *shown;
+    let next = next::after(purchase, now);
     let title = listing.map_or("A prompt that is no longer for sale", |listing| &listing.title);
     let main = html! {
         main #main.two data-purchase=(purchase.id) data-listing=(purchase.listing_id) data-buyer=(purchase.buyer_address)
@@ -56,7 +57,14 @@ pub fn page(shown: &Shown<'_>) -> String {
                     }
                 }
                 (shown.goods())
-                (shown.protection())
+                section.box aria-labelledby="protection" {
+                    h2 #protection { (if purchase.escrow.is_some() { "Buyer protection" } else { "Instant purchase" }) }
+                    (track::steps(purchase, now))
+                    p.small {
+                        b #next { (next.what) } ". " (next.how)
+                        @if let Some(by) = next.by { " " span.by { (at(by)) "." } }
+                    }
+                }
                 (parts::progress())
                 (shown.wrong())
                 (shown.details())
@@ -96,20 +104,6 @@ impl Shown<'_> {
                     }
                     pre #content tabindex="0" aria-label="The prompt" {}
                     div #readable hidden {}
-                }
-            }
-        }
-    }
-
-    fn protection(&self) -> Markup {
-        let next = next::after(self.purchase, self.now);
-        html! {
-            section.box aria-labelledby="protection" {
-                h2 #protection { (if self.purchase.escrow.is_some() { "Buyer protection" } else { "Instant purchase" }) }
-                (track::steps(self.purchase, self.now))
-                p.small {
-                    b #next { (next.what) } ". " (next.how)
-                    @if let Some(by) = next.by { " " span.by { (at(by)) " (" (span(by, self.now)) ")." } }
                 }
             }
         }

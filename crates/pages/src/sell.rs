@@ -20,14 +20,29 @@ pub fn page(origin: &str) -> String {
                 h1 { "Sell a prompt" }
                 p.soft { (WHAT) }
                 noscript { p.warning { "Listing needs JavaScript, because your wallet is asked to sign the offer." } }
-                form #offer novalidate { (words()) (content()) (price()) }
+                form #offer novalidate { (description()) (terms()) }
                 (parts::wallets("Sign the offer and list it"))
                 (parts::progress())
             }
             aside.stack.sticky aria-label="Preview" {
                 h2 { "What a buyer sees" }
-                (card())
-                (fees())
+                // Filled in while the seller types.
+                div.card #card {
+                    div.picture { div class="cover tone-0 pattern-0" aria-hidden="true" { span data-shows="category" { "Prompt" } b data-shows="title" { "Your title" } } }
+                    div.row {
+                        h3 data-shows="title" { "Your title" }
+                        span.amount { span data-shows="priceTada" { "0" } " tADA" }
+                    }
+                    p.small.soft #card-modes { "New seller" }
+                    p.small.description data-shows="description" { "What it builds" }
+                }
+                section.box aria-labelledby="fees" {
+                    h2 #fees { "What you get" }
+                    p.small { b { "Instant: " } "the whole price, at once, straight to your wallet." }
+                    p.small {
+                        b { "Protected: " } "the price less 1.5 tADA or 10\u{a0}%, whichever is more, about half an hour after the sale."
+                    }
+                }
             }
         }
     };
@@ -35,22 +50,8 @@ pub fn page(origin: &str) -> String {
     Page { title: "Sell a prompt", section: Section::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
 }
 
-/// Filled in while the seller types.
-fn card() -> Markup {
-    html! {
-        div.card #card {
-            div.picture { div class="cover tone-0 pattern-0" aria-hidden="true" { span data-shows="category" { "Prompt" } b data-shows="title" { "Your title" } } }
-            div.row {
-                h3 data-shows="title" { "Your title" }
-                span.amount { span data-shows="priceTada" { "0" } " tADA" }
-            }
-            p.small.soft #card-modes { "New seller" }
-            p.small.description data-shows="description" { "What it builds" }
-        }
-    }
-}
-
-fn words() -> Markup {
+/// What is public.
+fn description() -> Markup {
     let category = html! {
         select #category name="category" {
             option value="" { "None" }
@@ -73,18 +74,12 @@ fn words() -> Markup {
     }
 }
 
-fn content() -> Markup {
+/// What is sold, and for what.
+fn terms() -> Markup {
     let content = html! {
         textarea #content name="content" rows="8" required aria-describedby="content-note" {}
         span.note #content-note { "Only buyers see it. Its fingerprint is public, so every delivery can be checked." }
     };
-    html! {
-        (field("content", "The prompt itself", &content))
-        (field("file", "Or take it from a file", &html! { input #file type="file" accept=".txt,.md,text/*"; }))
-    }
-}
-
-fn price() -> Markup {
     let price = html! {
         input #priceTada name="priceTada" type="number" required min="1" step="0.000001" inputmode="decimal"
             data-protected=(MIN_PROTECTED_PRICE.get() / 1_000_000) aria-describedby="price-note";
@@ -99,17 +94,10 @@ fn price() -> Markup {
             option value="instant" { "Instant only" }
         }
     };
-    html! { (field("priceTada", "Price (tADA)", &price)) (field("modes", "Buyers may pay", &modes)) }
-}
-
-fn fees() -> Markup {
     html! {
-        section.box aria-labelledby="fees" {
-            h2 #fees { "What you get" }
-            p.small { b { "Instant: " } "the whole price, at once, straight to your wallet." }
-            p.small {
-                b { "Protected: " } "the price less 1.5 tADA or 10\u{a0}%, whichever is more, about half an hour after the sale."
-            }
-        }
+        (field("content", "The prompt itself", &content))
+        (field("file", "Or take it from a file", &html! { input #file type="file" accept=".txt,.md,text/*"; }))
+        (field("priceTada", "Price (tADA)", &price))
+        (field("modes", "Buyers may pay", &modes))
     }
 }

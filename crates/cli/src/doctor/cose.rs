@@ -12,8 +12,6 @@ use crate::{now_ms, proof::header};
 /// What one wallet writes and another does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Algorithm and address.
-    Plain,
     /// Under COSE_Sign1's tag, 18.
     Tagged,
     /// With the public key as key id.
@@ -25,7 +23,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    pub(super) const ALL: [Self; 5] = [Self::Plain, Self::Tagged, Self::PublicKeyId, Self::AddressId, Self::Hashed];
+    pub(super) const ALL: [Self; 4] = [Self::Tagged, Self::PublicKeyId, Self::AddressId, Self::Hashed];
 }
 
 /// `X-Service-Proof` that the key bought this listing.
@@ -48,7 +46,7 @@ pub(super) fn proof(key: &SigningKey, listing: &str, layout: Layout) -> coset::R
             protected = protected.key_id(address.to_bytes());
             public = public.key_id(address.to_bytes());
         }
-        Layout::Plain | Layout::Tagged | Layout::Hashed => {}
+        Layout::Tagged | Layout::Hashed => {}
     }
     let hashed = layout == Layout::Hashed;
     let payload = if hashed { blake2b::<28>(digest.as_bytes()).to_vec() } else { digest.as_bytes().to_vec() };

@@ -41,7 +41,7 @@ pub fn action(
 ) -> Result<SignedTx, NotAsAsked> {
     let tx = draft.read()?;
     let theirs =
-        common(&tx, own, &Bounds { parts: PARTS, others: &[&escrow.utxo], most_fee: MAX_FEE, commitment: None })?;
+        common(&tx, own, &Bounds { parts: PARTS, escrow: Some(&escrow.utxo), most_fee: MAX_FEE, commitment: None })?;
     let other = NotAsAsked::OtherAction(action.name());
     let Some(rule) = Rule::find(action, &escrow.datum) else { return Err(other) };
     match rule.effect {

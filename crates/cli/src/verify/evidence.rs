@@ -241,12 +241,10 @@ fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
 
 fn pays_seller(listing: &ListingFacts, utxos: &TransactionUtxos) -> Result<(), Flaw> {
     let seller = listing.seller_address.ok_or_else(|| flaw("listing.sellerAddress", "it is missing"))?.to_string();
-    let mut paid = utxos.made.iter().filter(|output| output.address == seller).map(|output| output.value.lovelace);
-    let part = "listing.priceLovelace";
-    match paid.next() {
-        None => Err(flaw("listing.sellerAddress", "the payment has no output to it")),
-        Some(first) => ensure(paid.chain([first]).any(|lovelace| lovelace == listing.price_lovelace), part, "not paid"),
-    }
+    let paid = utxos.made.iter().filter(|output| output.address == seller).map(|output| output.value.lovelace);
+    let paid: Vec<Lovelace> = paid.collect();
+    ensure(!paid.is_empty(), "listing.sellerAddress", "the payment has no output to it")?;
+    ensure(paid.contains(&listing.price_lovelace), "listing.priceLovelace", "not paid")
 }
 
 /// The escrow that the first transaction locked under the quote.

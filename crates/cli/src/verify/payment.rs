@@ -23,7 +23,7 @@ use x402_cardano::{
     wire::PaymentRequirements,
 };
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, only_to, sign};
+use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
 
 /// A payment of 32 inputs costs some 0.3 tADA, one of the ledger's largest size less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
@@ -50,6 +50,8 @@ struct Payload {
 /// A draft that is what was asked for, signed and not sent yet.
 pub struct SignedDraft {
     pub tx: SignedTx,
+    /// The entry of `accepts` that it pays.
+    pub accepted: PaymentRequirements,
     /// Where the money goes.
     pub pay_to: String,
     /// What goes there.
@@ -87,7 +89,7 @@ pub fn payment(
     // Nothing where the service does not check it.
     let (request, salt) = &asked.request;
     let commitment = request.is_declared_in(&extensions)?.then(|| request.salted(salt));
-    let theirs = common(&tx, own, &Bounds { parts: &[], others: &[], most_fee: MAX_FEE, commitment })?;
+    let theirs = common(&tx, own, &Bounds { parts: &[], escrow: None, most_fee: MAX_FEE, commitment })?;
     ensure(accepted.network == api_types::NETWORK, NotAsAsked::Network)?;
     let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
     ensure(amount == price, NotAsAsked::Amount { paid: amount, asked: price })?;
@@ -102,7 +104,7 @@ pub fn payment(
             let issued = terms.deadlines().issued_at();
             ensure(issued.is_some_and(|at| at.abs_diff(own.now) <= MAX_AGE_MS), NotAsAsked::Deadlines)?;
             let paid = protected(&theirs, &accepted, asked)?;
-            (accepted.pay_to, paid, Some(terms))
+            (accepted.pay_to.clone(), paid, Some(terms))
         }
     };
     let tx = sign(&tx, key)?;
@@ -116,14 +118,13 @@ pub fn payment(
         let is_home = is_plain && refund == PlutusAddress::from(own.address);
         ensure(is_home, NotAsAsked::RefundElsewhere(refund.to_string()))?;
     }
-    Ok(SignedDraft { tx, pay_to, paid, terms, is_committed: commitment.is_some() })
+    Ok(SignedDraft { tx, accepted, pay_to, paid, terms, is_committed: commitment.is_some() })
 }
 
 fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
     let seller = asked.listing.seller_address;
     let output = only_to(theirs, &seller.to_bytes(), &seller.to_string())?;
-    let is_plain = output.datum.is_none() && output.reference_script.is_none();
-    ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))?;
+    must_be_plain(output)?;
     ensure(output.value.assets.is_empty(), NotAsAsked::NotPlain("tokens"))?;
     let (paid, price) = (output.value.lovelace, asked.listing.price_lovelace);
     ensure(paid == price, NotAsAsked::Amount { paid, asked: price })?;

@@ -17,7 +17,46 @@ pub fn page(asked: Option<&PurchaseRequest>) -> String {
     let main = html! {
         main #main.narrow {
             @match asked {
-                Some(asked) => { (question(asked)) },
+                Some(asked) => {
+                    section aria-labelledby="asked" {
+                        h1 #asked { "Let " strong { (asked.client_name) } " buy this?" }
+                        dl {
+                            dt { "Listing" } dd { a href={ "/listings/" (asked.listing_id) } { (asked.title) } }
+                            dt { "Price" } dd { (tada(asked.price_lovelace)) ", and the network's fee" }
+                            dt { "Payment" }
+                            dd {
+                                @match asked.mode {
+                                    DeliveryMode::Protected => { "Protected: held in escrow, and refunded if delivery fails" }
+                                    DeliveryMode::Instant => { "Instant: the seller is paid at once, and it cannot be taken back" }
+                                }
+                            }
+                            dt { "Agent" } dd { (asked.client_name) " (its own name for itself)" }
+                        }
+                        p {
+                            @match asked.status {
+                                RequestStatus::Waiting => { "Nothing is paid yet. Answer by " (at(asked.expires_at)) "." }
+                                RequestStatus::Approved => { "Approved: the agent may buy it once, until " (at(asked.expires_at)) "." }
+                                RequestStatus::Declined => { "Declined: the agent may not buy it." }
+                                RequestStatus::Used => {
+                                    "The agent has used your approval."
+                                    @if asked.tx.is_none() {
+                                        " Its payment waits for a block, seldom longer than a minute. Reload this page to see the purchase."
+                                    }
+                                }
+                            }
+                        }
+                        @if let Some(tx) = &asked.tx { p { a.button.quiet href={ "/purchases/" (tx) } { "See the purchase" } } }
+                        div.acts {
+                            @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Declined) {
+                                button type="button" data-action="answer" data-answer="approve" data-said="Approved. Tell your agent to go on." { "Approve" }
+                            }
+                            @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Approved) {
+                                button.quiet type="button" data-action="answer" data-answer="decline" data-said="Declined. Nothing is paid." { "Decline" }
+                            }
+                        }
+                    }
+                    div #talk { (parts::progress()) }
+                }
                 None => {
                     h1 { "Nothing to approve" }
                     p { "This request is over, or it is another account's. Your agent can ask again." }
@@ -45,49 +84,6 @@ pub(super) fn list(waiting: &[PurchaseRequest]) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn question(asked: &PurchaseRequest) -> Markup {
-    html! {
-        section aria-labelledby="asked" {
-            h1 #asked { "Let " strong { (asked.client_name) } " buy this?" }
-            dl {
-                dt { "Listing" } dd { a href={ "/listings/" (asked.listing_id) } { (asked.title) } }
-                dt { "Price" } dd { (tada(asked.price_lovelace)) ", and the network's fee" }
-                dt { "Payment" }
-                dd {
-                    @match asked.mode {
-                        DeliveryMode::Protected => { "Protected: held in escrow, and refunded if delivery fails" }
-                        DeliveryMode::Instant => { "Instant: the seller is paid at once, and it cannot be taken back" }
-                    }
-                }
-                dt { "Agent" } dd { (asked.client_name) " (its own name for itself)" }
-            }
-            p {
-                @match asked.status {
-                    RequestStatus::Waiting => { "Nothing is paid yet. Answer by " (at(asked.expires_at)) "." }
-                    RequestStatus::Approved => { "Approved: the agent may buy it once, until " (at(asked.expires_at)) "." }
-                    RequestStatus::Declined => { "Declined: the agent may not buy it." }
-                    RequestStatus::Used => {
-                        "The agent has used your approval."
-                        @if asked.tx.is_none() {
-                            " Its payment waits for a block, seldom longer than a minute. Reload this page to see the purchase."
-                        }
-                    }
-                }
-            }
-            @if let Some(tx) = &asked.tx { p { a.button.quiet href={ "/purchases/" (tx) } { "See the purchase" } } }
-            div.acts {
-                @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Declined) {
-                    button type="button" data-action="answer" data-answer="approve" data-said="Approved. Tell your agent to go on." { "Approve" }
-                }
-                @if matches!(asked.status, RequestStatus::Waiting | RequestStatus::Approved) {
-                    button.quiet type="button" data-action="answer" data-answer="decline" data-said="Declined. Nothing is paid." { "Decline" }
-                }
-            }
-        }
-        div #talk { (parts::progress()) }
     }
 }
 

@@ -61,7 +61,7 @@ impl Account {
             section aria-labelledby="selling" {
                 h2 #selling { "Selling" }
                 @if self.me.listings.is_empty() && self.taken_off.is_empty() && self.sales.is_empty() {
-                    div.empty { p { "You sell nothing yet." } p { a.button.quiet href="/sell" { "Sell a prompt" } } }
+                    (parts::empty("You sell nothing yet.", "/sell", "Sell a prompt"))
                 } @else {
                     p.facts.soft { (parts::standing(&figures)) span { (count(figures.sales, "sale")) } }
                     (self.offers())

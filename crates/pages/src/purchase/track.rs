@@ -35,25 +35,19 @@ fn happened<'a>(purchase: &'a Purchase, status: &str) -> Option<&'a Event> {
     purchase.events.iter().find(|event| event.status == status)
 }
 
+/// The third step: the status. What follows from it stands below the steps (`next`).
 fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
-    let ended = |words: &str, status: &str| html! { "✓ " (words) " " @if let Some(event) = happened(purchase, status) { (clock(event.at)) } };
-    let text = |words: &str| html! { (words) };
-    let paid_at = || html! { "Seller paid " (clock(deadlines.unlock)) };
-    let (look, what, more) = match purchase.status {
-        Status::FundsLocked | Status::Settled => ("later", paid_at(), text("If all is well")),
-        Status::ResultSubmitted => ("now", paid_at(), span(deadlines.unlock, now)),
-        Status::RefundRequested => {
-            ("off", text("Refund asked for"), html! { "Yours from " (clock(deadlines.submit_result)) " without proof" })
+    let status = purchase.status;
+    let seller_paid = html! { "Seller paid " (clock(deadlines.unlock)) };
+    let words = html! { (status.words()) };
+    match status {
+        Status::FundsLocked | Status::Settled => step("later", &seller_paid, &html! { "If all is well" }),
+        Status::ResultSubmitted => step("now", &seller_paid, &span(deadlines.unlock, now)),
+        Status::WithdrawAuthorized | Status::Withdrawing => step("now", &words, &html! {}),
+        Status::RefundRequested | Status::RefundAuthorized | Status::Disputed => step("off", &words, &html! {}),
+        Status::Withdrawn | Status::Refunded | Status::Closed => {
+            let at = happened(purchase, status.name()).map(|event| clock(event.at));
+            step("done", &html! { "✓ " (words) @if let Some(at) = at { " " (at) } }, &html! {})
         }
-        Status::Disputed => {
-            ("off", text("Disputed"), html! { "Arbiter from " (clock(deadlines.external_dispute_unlock)) })
-        }
-        Status::WithdrawAuthorized => ("now", text("Released"), text("The seller collects")),
-        Status::RefundAuthorized => ("off", text("Refund agreed"), text("The buyer can take it")),
-        Status::Withdrawing => ("now", text("Seller being paid"), text("On its way")),
-        Status::Withdrawn => ("done", ended("Seller paid", "withdrawn"), text("Complete")),
-        Status::Refunded => ("done", ended("Refunded", "refunded"), text("Back with the buyer")),
-        Status::Closed => ("done", ended("Closed", "closed"), text("See the transactions")),
-    };
-    step(look, &what, &more)
+    }
 }

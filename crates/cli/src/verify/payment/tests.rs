@@ -205,7 +205,7 @@ fn a_payment_is_signed_with_exactly_this_programs_commitment() {
         assert!(matches!(committed(declared, carried), Err(NotAsAsked::Commitment)), "{carried:?}");
     }
     let unasked = committed(Map::new(), Some(own.salted(&SALT)));
-    assert!(matches!(unasked, Err(NotAsAsked::Extra("metadata"))));
+    assert!(matches!(unasked, Err(NotAsAsked::Extra(what)) if what == "metadata"));
 }
 
 #[test]
