@@ -183,7 +183,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
                 return shop.tell.result(&told, &format!("{done}, in transaction {tx}"));
             }
             Err(Failure::Refused(why)) => {
-                if !is_overtaken(shop, &escrow, what)? {
+                if !is_superseded(shop, &escrow, what)? {
                     return Err(Failure::Refused(format!("{why}: `surety status {id}` says what can be done")));
                 }
                 shop.tell.progress("another transaction spent the escrow meanwhile: trying again");
@@ -244,7 +244,7 @@ fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
 }
 
 /// Whether another party's transaction came first: the contract permits this action, and the escrow is spent soon.
-fn is_overtaken(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
+fn is_superseded(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
     let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {
         return Ok(false);

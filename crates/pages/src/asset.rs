@@ -64,7 +64,6 @@ pub static SELL: LazyLock<Asset> = LazyLock::new(|| Asset::module("sell", small!
 pub static PURCHASE: LazyLock<Asset> = LazyLock::new(|| Asset::module("purchase", small!("purchase.js")));
 /// Of the paywall.
 pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", small!("paywall.js")));
-
 /// The wallet of shops on a local ledger (`test_wallet`): no file of a public deployment.
 pub static TEST_WALLET: LazyLock<Asset> = LazyLock::new(|| Asset::module("test-wallet", small!("test-wallet.js")));
 
