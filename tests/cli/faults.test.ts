@@ -227,6 +227,14 @@ describe("an error says what to do", () => {
     await fails(["wallet", "show"], 2, /others may read .*: chmod 600/);
   });
 
+  test("where a service asks to sign something else than a sign-in", async () => {
+    const digest = `"digest":"${"ab".repeat(32)}"`;
+    proxy.meddle = ({ path }, body) =>
+      path === "/auth/challenge" ? body.replace(/"digest":"[0-9a-f]{64}"/, digest) : undefined;
+    await fails(["sign-in"], 1, /asks to sign something else than a sign-in: nothing was signed/);
+    assert.ok(!proxy.passed.some(({ path }) => path === "/auth/verify"), "signed");
+  });
+
   test("where the wallet is not signed in, and where the session is of another service", async () => {
     await fails(["purchases"], 1, /not signed in at .*: `surety sign-in`/);
     await client.done("sign-in");
