@@ -6,6 +6,7 @@ use cardano::{Address, ContentHash};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Redirect URIs of one client. Editors register about ten.
 pub const MAX_REDIRECT_URIS: usize = 32;
@@ -145,6 +146,8 @@ pub struct Registered {
     pub token_endpoint_auth_method: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jwks: Option<Value>,
 }
 
 /// What the owner's wallet is to sign.

@@ -11,7 +11,7 @@ use sql::{Database, exactly, statement};
 
 use super::{
     Authority, ErrorCode, OAuthError, Server,
-    client::Client,
+    client::{Client, ClientKeys},
     document::{DocumentUrl, Documents},
     token::GrantId,
 };
@@ -180,8 +180,12 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     ) -> Result<AssertionClaims, OAuthError> {
         let parsed = parse(assertion)?;
         parsed.claims.check(&client.id, self.authority, self.now_ms / 1_000)?;
-        let jwks_uri = client.metadata.jwks_uri.as_ref().ok_or_else(|| refused("this client registered no keys"))?;
-        for key in self.published_keys(jwks_uri, &parsed.header).await? {
+        let keys = match &client.metadata.keys {
+            None => return Err(refused("this client registered no keys")),
+            Some(ClientKeys::Jwks(jwks)) => candidates(&jwks.to_string(), &parsed.header),
+            Some(ClientKeys::JwksUri(url)) => self.published_keys(url, &parsed.header).await?,
+        };
+        for key in keys {
             if self.jws.verify(&key, parsed.signed.as_bytes(), &parsed.signature).await {
                 return Ok(parsed.claims);
             }

@@ -98,7 +98,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok(ConsentRequest {
             id: hex::encode(random),
             client_id: client.id,
-            has_keys: client.metadata.jwks_uri.is_some(),
+            has_keys: client.metadata.keys.is_some(),
             client_name: client.metadata.name,
             published_at: client.published_at,
             redirect_uri,

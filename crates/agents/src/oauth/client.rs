@@ -26,6 +26,16 @@ pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
 const REGISTERED_PREFIX: &str = "client_";
 
+/// Where the keys of a client are, as RFC 7591 names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientKeys {
+    /// In the metadata: a JWK set.
+    Jwks(Value),
+    /// At a URL.
+    JwksUri(DocumentUrl),
+}
+
 /// What a client says of itself. None of it is verified but the host of a metadata document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientMetadata {
@@ -33,8 +43,8 @@ pub struct ClientMetadata {
     pub name: String,
     /// At least one.
     pub redirect_uris: Vec<RedirectUri>,
-    /// Of a client that can prove who it is (`private_key_jwt`): where its JWK set is.
-    pub jwks_uri: Option<DocumentUrl>,
+    /// Of a client that can prove who it is (`private_key_jwt`).
+    pub keys: Option<ClientKeys>,
 }
 
 /// A client that we know.
@@ -67,11 +77,7 @@ pub(super) const fn client_auth(has_keys: bool) -> &'static str {
 
 impl ClientMetadata {
     fn read(fields: &Map<String, Value>, fallback_name: &str) -> Result<Self, OAuthError> {
-        Ok(Self {
-            name: name(fields, fallback_name)?,
-            redirect_uris: redirect_uris(fields)?,
-            jwks_uri: jwks_uri(fields)?,
-        })
+        Ok(Self { name: name(fields, fallback_name)?, redirect_uris: redirect_uris(fields)?, keys: keys(fields)? })
     }
 
     /// The metadata of a registration request's body.
@@ -115,6 +121,11 @@ impl ClientMetadata {
 
     /// RFC 7591's response.
     fn registered(&self, id: &str, now_ms: u64) -> Value {
+        let (jwks, jwks_uri) = match &self.keys {
+            Some(ClientKeys::Jwks(jwks)) => (Some(jwks.clone()), None),
+            Some(ClientKeys::JwksUri(url)) => (None, Some(url.as_str().to_owned())),
+            None => (None, None),
+        };
         json!(Registered {
             client_id: id.to_owned(),
             client_id_issued_at: now_ms / 1_000,
@@ -123,8 +134,9 @@ impl ClientMetadata {
             grant_types: vec!["authorization_code".into(), "refresh_token".into()],
             response_types: vec!["code".into()],
             scope: Scope::All,
-            token_endpoint_auth_method: client_auth(self.jwks_uri.is_some()).into(),
-            jwks_uri: self.jwks_uri.as_ref().map(|url| url.as_str().to_owned()),
+            token_endpoint_auth_method: client_auth(self.keys.is_some()).into(),
+            jwks_uri,
+            jwks,
         })
     }
 
@@ -178,15 +190,19 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
     }
 }
 
-/// Where the keys of a client are that means to use them.
-fn jwks_uri(fields: &Map<String, Value>) -> Result<Option<DocumentUrl>, OAuthError> {
+/// The keys of a client that means to use them.
+fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     if fields.get("token_endpoint_auth_method").and_then(Value::as_str) != Some("private_key_jwt") {
         return Ok(None);
     }
-    let uri = fields.get("jwks_uri").and_then(Value::as_str);
-    let uri = uri.ok_or_else(|| metadata_error("private_key_jwt needs jwks_uri (a string)"))?;
-    let url = DocumentUrl::parse(uri).map_err(|error| metadata_error(format!("jwks_uri {error}")))?;
-    Ok(Some(url))
+    match (fields.get("jwks"), fields.get("jwks_uri")) {
+        (Some(jwks), None) if jwks.is_object() => Ok(Some(ClientKeys::Jwks(jwks.clone()))),
+        (None, Some(Value::String(uri))) => {
+            let url = DocumentUrl::parse(uri).map_err(|error| metadata_error(format!("jwks_uri {error}")))?;
+            Ok(Some(ClientKeys::JwksUri(url)))
+        }
+        _ => Err(metadata_error("private_key_jwt needs either jwks (an object) or jwks_uri (a string)")),
+    }
 }
 
 /// How long a registration without an approval is kept, in ms.

@@ -169,8 +169,7 @@ fn a_client_that_declares_a_key_redeems_no_code_without_an_assertion() {
 fn a_registered_client_with_keys_gets_no_tokens_without_an_assertion_and_keeps_its_code() {
     let (world, key) = (World::new(), ClientKey::es256());
     let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "private_key_jwt",
-        "jwks_uri": "https://agent.example.com/jwks.json" });
-    world.web.publish("https://agent.example.com/jwks.json", &json!({ "keys": [key.jwk("k1")] }));
+        "jwks": { "keys": [key.jwk("k1")] } });
     let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
     let code = world.code(&client);
     assert_eq!(world.redeem(&client, &code).unwrap_err().code, ErrorCode::InvalidClient);
