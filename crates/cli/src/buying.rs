@@ -39,7 +39,7 @@ use crate::{
         Draft, Own,
         payment::{Asked, SignedDraft, payment},
     },
-    wallet::Ada,
+    wallet::ada,
 };
 
 /// The contract in this repository.
@@ -58,8 +58,8 @@ pub struct BuyArguments {
     #[arg(long, value_parser = read_mode, conflicts_with = "protected")]
     mode: Option<DeliveryMode>,
     /// The most that it may cost, in ADA.
-    #[arg(long, default_value = "10")]
-    at_most: Ada,
+    #[arg(long, default_value = "10", value_parser = ada)]
+    at_most: Lovelace,
     /// A file for what is bought, instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub struct BuyArguments {
 
 /// Buys, or goes on with what was begun.
 pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
-    let BuyArguments { listing: id, at_most: Ada(most), out, .. } = arguments;
+    let BuyArguments { listing: id, at_most: most, out, .. } = arguments;
     let key = shop.home.key()?;
     let address = key.address();
     let _locked = shop.home.lock()?;

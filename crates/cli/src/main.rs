@@ -40,7 +40,7 @@ use std::{
 };
 
 use api_types::MAX_CONTENT_BYTES;
-use cardano::slots::Millis;
+use cardano::{Lovelace, slots::Millis};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use market::ListingId;
 
@@ -99,8 +99,8 @@ enum Command {
     /// Get test money from a local ledger.
     Fund {
         /// In ADA.
-        #[arg(default_value = "50")]
-        ada: wallet::Ada,
+        #[arg(default_value = "50", value_parser = wallet::ada)]
+        ada: Lovelace,
     },
     /// List a text for sale.
     Sell(selling::SellArguments),
@@ -156,7 +156,7 @@ struct Shop {
 impl Shop {
     fn open(common: &Common) -> Result<Self, Failure> {
         let service = Service::at(&common.api)?;
-        let chain = ChainClient::at(common.blockfrost.as_deref(), service.is_local())?;
+        let chain = ChainClient::at(common.blockfrost.as_deref(), service.local)?;
         let home = Home::new(common.home.as_deref(), &common.wallet)?;
         Ok(Self { service, chain, home, tell: Tell { json: common.json } })
     }
@@ -164,7 +164,7 @@ impl Shop {
     fn run(&self, command: &Command) -> Result<(), Failure> {
         match command {
             Command::Wallet(command) => wallet::run(self, command),
-            Command::Fund { ada } => wallet::fund(self, ada.0),
+            Command::Fund { ada } => wallet::fund(self, *ada),
             Command::Sell(arguments) => selling::run(self, arguments),
             Command::Browse(arguments) => catalogue::browse(self, arguments),
             Command::Show { listing } => catalogue::show(self, listing),

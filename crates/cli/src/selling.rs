@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use api_types::{Listing, NewListing};
-use cardano::ContentHash;
+use cardano::{ContentHash, Lovelace};
 use clap::Args;
 use market::DeliveryMode;
 use serde_json::json;
 
-use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::Ada};
+use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::ada};
 
 /// What is offered, and how.
 #[derive(Args)]
@@ -16,8 +16,8 @@ pub struct SellArguments {
     /// A text file: what only buyers get.
     file: PathBuf,
     /// In ADA: at least 1, with protection at least 5.
-    #[arg(long)]
-    price: Ada,
+    #[arg(long, value_parser = ada)]
+    price: Lovelace,
     /// By default the text's first heading, or the file's name.
     #[arg(long)]
     title: Option<String>,
@@ -42,7 +42,7 @@ pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
 
 /// Lists it, signed by the wallet, which is paid.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
-    let SellArguments { file, price: Ada(price), title, description, category, modes, preview } = arguments;
+    let SellArguments { file, price, title, description, category, modes, preview } = arguments;
     let key = shop.home.key()?;
     let address = key.address();
     let content = String::from_utf8(read_file(file)?);

@@ -18,7 +18,9 @@ const MAX_ANSWER: u64 = 8 << 20;
 
 /// The service at an address.
 pub struct Service {
-    base: Url,
+    base: String,
+    /// Whether it is on this machine.
+    pub local: bool,
     agent: ureq::Agent,
 }
 
@@ -50,21 +52,17 @@ impl Service {
     /// # Errors
     /// Not an address, or one over which anyone could read along.
     pub fn at(base: &str) -> Result<Self, Failure> {
-        let base = secure("--api", base)?;
+        let url = secure("--api", base)?;
+        let base = url.as_str().trim_end_matches('/').to_owned();
         let config = ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false);
         // A payment or a session goes to the address that was named and to no other.
         let config = config.max_redirects(0).max_redirects_will_error(false);
-        Ok(Self { base, agent: config.build().into() })
+        Ok(Self { base, local: is_local(&url), agent: config.build().into() })
     }
 
     /// Its address.
     pub fn base(&self) -> &str {
-        self.base.as_str().trim_end_matches('/')
-    }
-
-    /// Whether it is on this machine.
-    pub fn is_local(&self) -> bool {
-        is_local(&self.base)
+        &self.base
     }
 
     /// Asks, and answers whatever the status is.
@@ -88,7 +86,7 @@ impl Service {
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {
-        let advice = if self.is_local() { "start it with `make dev`, or name another with --api" } else { "try again" };
+        let advice = if self.local { "start it with `make dev`, or name another with --api" } else { "try again" };
         Failure::Unreachable(format!("{} does not answer ({error}): {advice}", self.base()))
     }
 
