@@ -5,13 +5,7 @@ use std::rc::Rc;
 use api_types::Bought;
 use cardano::{TxHash, slots::Millis};
 use edge::{
-    answer::{ErrorAnswer, Fault},
-    chain::Blockfrost,
-    contents::ContentStore,
-    d1::D1,
-    ed25519::WebCrypto,
-    http,
-    timer::Timer,
+    answer::ErrorAnswer, chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, http, timer::Timer,
 };
 use market::{
     DeliveryMode, ListingId,
@@ -113,11 +107,7 @@ pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -
     let methods = app.methods()?;
     let options = methods.options_for(&terms);
     match with(app, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {
-        Ok(bought) => {
-            let purchase = serde_json::from_str(&bought.purchase).map_err(Fault::in_making("a purchase"))?;
-            let bought = Bought { purchase, content: bought.content, already_owned: bought.already_owned };
-            Ok(Ordered::Bought(terms, Box::new(bought)))
-        }
+        Ok(bought) => Ok(Ordered::Bought(terms, Box::new(bought))),
         Err(BuyError::UnknownListing) => Ok(Ordered::UnknownListing),
         Err(BuyError::Unavailable(error)) => Err(error.into()),
         Err(error) => Ok(Ordered::NotBought(terms, error)),

@@ -1,6 +1,6 @@
 //! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
 
-use api_types::{Buy, LimitsSet, NewLimits, Withdrawal};
+use api_types::{Buy, LimitsSet, NewLimits};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
@@ -109,5 +109,5 @@ pub async fn withdraw(app: &App) -> Result<Response, ApiError> {
         WithdrawError::Port(error) => ApiError::from(error),
         error => ErrorAnswer::bad_request(error).into(),
     })?;
-    respond::private(&Withdrawal { tx: sent.tx, lovelace: sent.lovelace })
+    respond::private(&sent)
 }

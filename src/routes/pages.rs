@@ -193,7 +193,7 @@ async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     };
     let for_sale = listing.as_ref().is_some_and(|(_, for_sale)| *for_sale);
     let listing = listing.map(|(json, _)| read::<Listing>(&json)).transpose()?;
-    let now = chain_state::clock(&time, app.now_ms, settings.lead)?;
+    let now = settings.lead.clock(time.first_json()?.unwrap_or(0), app.now_ms);
     let shown = ::pages::purchase::Shown {
         purchase: &purchase,
         listing: listing.as_ref(),

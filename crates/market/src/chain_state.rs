@@ -1,7 +1,7 @@
 //! What was last read of the chain, for readers that must not ask it: the clock of escrow matters.
 
 use cardano::{chain::Tip, slots::Millis};
-use sql::{DatabaseError, Rows, Statement, statement};
+use sql::{Statement, statement};
 
 /// The statement that notes a newer block. An older one, of a provider that lags, changes nothing; after a rollback the
 /// next block is newer again.
@@ -35,15 +35,6 @@ pub enum Lead {
 /// Two minutes: the ledger refuses blocks from the future, clocks of producers and ours differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// The clock of escrow matters: the later of the wall clock and the newest block's time. On preprod that is the wall
-/// clock; on a local ledger, time can be moved forward and the service follows.
-///
-/// # Errors
-/// What is stored is not a time.
-pub fn clock(time: &Rows, now: Millis, lead: Lead) -> Result<Millis, DatabaseError> {
-    Ok(lead.clock(time.first_json::<Millis>()?.unwrap_or(0), now))
-}
-
 /// How old the newest known block may be for a protected sale to be quoted: its deadlines are kept by ticks that see blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
@@ -55,7 +46,8 @@ impl Lead {
         self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now
     }
 
-    /// The later of the wall clock and a block's time, as far as that may be ahead.
+    /// The clock of escrow matters: the later of the wall clock and a block's time, as far as that may be ahead. On preprod
+    /// that is the wall clock; on a local ledger, time can be moved forward and the service follows.
     #[must_use]
     pub fn clock(self, block: Millis, now: Millis) -> Millis {
         let most = match self {
@@ -73,8 +65,7 @@ mod tests {
     const NOW: Millis = 1_750_000_000_000;
 
     fn at(block: Option<Millis>, lead: Lead) -> Millis {
-        let rows = Rows { rows: block.map(|time| time.to_string()).into_iter().collect() };
-        clock(&rows, NOW, lead).unwrap()
+        lead.clock(block.unwrap_or(0), NOW)
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod presented;
 mod redeliver;
 mod settle;
 
-pub use buy::{Bought, Order};
+pub use buy::Order;
 use cardano::{
     Address, ContentHash, KeyHash, TxHash,
     chain::{Chain, Inclusion},

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use api_types::Withdrawal;
 use cardano::{
-    Address, Lovelace, TxHash,
+    Address, Lovelace,
     chain::{Chain, ChainError, Tip},
     keys::SigningKey,
     slots::Millis,
@@ -29,14 +30,6 @@ pub const RESERVE: Lovelace = Lovelace::from_ada(2);
 const VALID_SECONDS: u64 = 240;
 /// How often a withdrawal is built anew because another payment of the wallet took an input first.
 const MAX_TRIES: u32 = 4;
-
-/// What was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Withdrawn {
-    pub tx: TxHash,
-    /// Lovelace that arrive at the owner's address.
-    pub lovelace: Lovelace,
-}
 
 /// Why nothing was sent, or why it is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,7 +72,7 @@ pub async fn withdraw(
     account: &Account,
     key: &SigningKey,
     now: Millis,
-) -> Result<Withdrawn, WithdrawError> {
+) -> Result<Withdrawal, WithdrawError> {
     let owner: Address = account.owner.parse().map_err(|_| WithdrawError::NoOwner)?;
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
@@ -106,7 +99,7 @@ pub async fn withdraw(
 
 impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     /// Looks for withdrawals that were begun. The oldest that is still open, and how far it is.
-    async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawn)>, WithdrawError> {
+    async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawal)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
             let decision = self.outbox.refresh(&mut entry, Some(&self.tip), Trust::Payer, self.now).await?;
@@ -122,16 +115,16 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
     }
 
     /// What an entry sends to the owner.
-    fn withdrawn(&self, entry: &Entry) -> Result<Withdrawn, DatabaseError> {
+    fn withdrawn(&self, entry: &Entry) -> Result<Withdrawal, DatabaseError> {
         let broken = || DatabaseError(format!("the withdrawal {} cannot be read", entry.tx));
         let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
         let owners = tx.outputs.iter().filter(|output| output.owner == AddressKind::Key(self.owner));
         let lovelace = Lovelace::checked_sum(owners.map(|output| output.value.lovelace)).ok_or_else(broken)?;
-        Ok(Withdrawn { tx: entry.tx, lovelace })
+        Ok(Withdrawal { tx: entry.tx, lovelace })
     }
 
     /// Builds, writes down and submits one.
-    async fn attempt(&self) -> Result<Withdrawn, WithdrawError> {
+    async fn attempt(&self) -> Result<Withdrawal, WithdrawError> {
         let database = self.outbox.database;
         let snapshot = WalletSnapshot::load(database, &self.wallet, self.tip.slot, self.now).await?;
         let (built, lovelace) = self.build(&snapshot).await?;
@@ -142,7 +135,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         let reason = self.outbox.submit_first(&mut entry, Some(&snapshot), self.now).await?;
         match reason {
             Some(reason) if entry.state == EntryState::Refused => Err(WithdrawError::Ledger(reason)),
-            _ => Ok(Withdrawn { tx, lovelace }),
+            _ => Ok(Withdrawal { tx, lovelace }),
         }
     }
 

@@ -9,13 +9,14 @@
     reason = "tests fail by panicking"
 )]
 
+use api_types::Bought;
 use cardano::{Lovelace, TxHash, keys::SigningKey};
 use escrow::Action;
 use market::{
     DeliveryMode, ListingId,
     account::Account,
     catalogue::{self, ListingTerms, Quota, Stored},
-    checkout::{Bought, BuyError, Order, Unavailable},
+    checkout::{BuyError, Order, Unavailable},
     contents::InDatabase,
     listing::NewListing,
 };

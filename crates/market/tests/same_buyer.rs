@@ -14,6 +14,7 @@ use crate::support::{
     sales::output,
     sign_up, sign_up_as, token,
 };
+use api_types::Bought;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     Address, Lovelace, TxRef,
@@ -27,7 +28,7 @@ use market::{
     DeliveryMode,
     account::{self, Account},
     catalogue::{self, ListingTerms},
-    checkout::{Bought, BuyError, Checkout, Order, Paid, PayError, Presented, Redelivered, Unavailable},
+    checkout::{BuyError, Checkout, Order, Paid, PayError, Presented, Redelivered, Unavailable},
     contents::InDatabase,
 };
 use serde_json::json;

@@ -51,31 +51,33 @@ pub struct SalesPage {
 const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
     strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch'))";
 
-impl Paid {
-    /// SQL of which listings these are, all of it columns of indexes; and what stands at its `?1`.
-    const fn condition(&self, with_escrow: bool) -> (&'static str, Option<&Address>) {
-        match self {
-            Self::Any if with_escrow => ("hidden_at_ms IS NULL AND ?1 IS NULL", None),
-            Self::Any => ("hidden_at_ms IS NULL AND ?1 IS NULL AND instant = 1", None),
-            Self::To(address) => ("hidden_at_ms IS NULL AND seller_address = ?1 AND instant = 1", Some(address)),
-            Self::IntoEscrow => ("hidden_at_ms IS NULL AND ?1 IS NULL AND protected = 1", None),
-        }
-    }
-
+/// How listings are chosen.
+struct Chosen<'a> {
+    /// SQL of which these are, all of it columns of indexes.
+    condition: &'static str,
+    /// What stands at its `?1`.
+    seller: Option<&'a Address>,
     /// Where it is counted how many these are of each [`BLOCK`]; a seller's are few.
-    const fn counted(&self, with_escrow: bool) -> Option<&'static str> {
-        match self {
-            Self::Any if with_escrow => Some("visible_listings"),
-            Self::Any => Some("instant"),
-            Self::IntoEscrow => Some("protected"),
-            Self::To(_) => None,
-        }
-    }
+    counted: Option<&'static str>,
+}
 
+impl Paid {
+    const fn chosen(&self, with_escrow: bool) -> Chosen<'_> {
+        let (condition, seller, counted) = match self {
+            Self::Any if with_escrow => ("hidden_at_ms IS NULL AND ?1 IS NULL", None, Some("visible_listings")),
+            Self::Any => ("hidden_at_ms IS NULL AND ?1 IS NULL AND instant = 1", None, Some("instant")),
+            Self::To(seller) => ("hidden_at_ms IS NULL AND seller_address = ?1 AND instant = 1", Some(seller), None),
+            Self::IntoEscrow => ("hidden_at_ms IS NULL AND ?1 IS NULL AND protected = 1", None, Some("protected")),
+        };
+        Chosen { condition, seller, counted }
+    }
+}
+
+impl Chosen<'_> {
     /// SQL of these listings' numbers, newest first, `?2` of them after `?3`; and of how many there are in all.
-    fn selection(&self, with_escrow: bool) -> (String, String) {
-        let (condition, _) = self.condition(with_escrow);
-        let Some(own) = self.counted(with_escrow) else {
+    fn selection(&self) -> (String, String) {
+        let condition = self.condition;
+        let Some(own) = self.counted else {
             let shown = format!("FROM listings INDEXED BY listings_by_seller WHERE {condition}");
             let picked = format!("SELECT seq AS which {shown} ORDER BY seq DESC LIMIT ?2 OFFSET ?3");
             return (picked, format!("SELECT CAST(count(*) AS TEXT) {shown}"));
@@ -95,8 +97,8 @@ pub async fn for_sale(
     with_escrow: bool,
     (limit, offset): (u32, u32),
 ) -> Result<SalesPage, DatabaseError> {
-    let (_, seller) = paid.condition(with_escrow);
-    let (picked, total) = paid.selection(with_escrow);
+    let chosen = paid.chosen(with_escrow);
+    let (seller, (picked, total)) = (chosen.seller, chosen.selection());
     let page = format!(
         "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
     );
@@ -158,7 +160,7 @@ pub async fn search(
         )
     });
     let having = having.collect::<Vec<_>>().join(", ");
-    let (condition, seller) = paid.condition(with_escrow);
+    let Chosen { condition, seller, .. } = paid.chosen(with_escrow);
     let sql = format!(
         include_str!("search.sql"),
         weight = WORD_WEIGHT,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api_types::Bought;
 use cardano::{
     ContentHash, TxHash,
     chain::{Chain, Tip, Utxo},
@@ -59,18 +60,8 @@ pub struct Order<'a> {
     pub nonce: [u8; 32],
 }
 
-/// A purchase and what it bought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bought {
-    /// The purchase as JSON.
-    pub purchase: String,
-    pub content: String,
-    /// Whether it was bought before, so that nothing was paid now.
-    pub already_owned: bool,
-}
-
 enum AttemptOutcome {
-    Paid(Bought),
+    Paid(Box<Bought>),
     /// Another payment of the wallet was quicker.
     Retry,
     /// An equal purchase was quicker, or is known by now.
@@ -188,7 +179,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     async fn bought_before(&self, order: &Order<'_>, purchase: &TxHash) -> Result<Bought, BuyError> {
         let gone = || DatabaseError(format!("the purchase {purchase} is gone"));
         let owned = self.redeliver(order.terms, &order.account.keys()).await?.ok_or_else(gone)?;
-        let purchase = purchase::one(self.database, &owned.purchase).await?.ok_or_else(gone)?;
+        let purchase = self.database.run(purchase::read(&owned.purchase)).await?.first_json()?.ok_or_else(gone)?;
         Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
@@ -213,7 +204,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let mut waited: Millis = 0;
         for attempt in 0..MAX_TRIES {
             match self.attempt(&known, attempt).await? {
-                AttemptOutcome::Paid(bought) => return Ok(Some(bought)),
+                AttemptOutcome::Paid(bought) => return Ok(Some(*bought)),
                 AttemptOutcome::AlreadyBought => return Ok(None),
                 AttemptOutcome::Retry => {}
             }
@@ -268,7 +259,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Claim::Blocked(_) => return Ok(AttemptOutcome::AlreadyBought),
         };
         let outcome = checkout.settle(&mut entry, terms, Start::Submit(Some(known)), Trust::Payer).await?;
-        Ok(AttemptOutcome::Paid(checkout.finish(order, &entry.tx, outcome).await?))
+        Ok(AttemptOutcome::Paid(Box::new(checkout.finish(order, &entry.tx, outcome).await?)))
     }
 
     fn build(&self, utxos: &[Utxo], attempt: u32) -> Result<BuiltTx, BuyError> {
