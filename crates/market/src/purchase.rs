@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 pub use api_types::{PurchaseStatus as Status, Verification};
-use cardano::{Address, KeyHash, Lovelace, TxHash, chain::Inclusion};
-use escrow::Datum;
+use cardano::{Address, KeyHash, TxHash, chain::Inclusion};
+use escrow::plan::Escrow;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
@@ -21,33 +21,21 @@ pub(crate) fn insert(tx: &TxHash, block: &Inclusion, status: Status) -> Statemen
     statement!(include_str!("insert_purchase.sql"), tx, status.name(), block.time_ms,)
 }
 
-/// The escrow that a lock made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewEscrow {
-    /// Which output of the lock's transaction it is.
-    pub index: u16,
-    /// Its address, bech32.
-    pub address: String,
-    pub datum: Datum,
-    /// What it holds.
-    pub locked: Lovelace,
-}
-
 /// The statement that records the escrow of a lock that is in a block, to be watched: it is due at once. Its first step follows
 /// by trigger.
-pub(crate) fn record_escrow(tx: &TxHash, escrow: &NewEscrow) -> Statement {
-    let deadlines = &escrow.datum.deadlines;
+pub(crate) fn record_escrow(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> Statement {
+    let deadlines = &datum.deadlines;
     statement!(
         "INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
            submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) \
          SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, 0 FROM purchases WHERE id = ?1 \
          ON CONFLICT DO NOTHING",
         tx,
-        escrow.address.as_str(),
-        format!("{tx}#{}", escrow.index),
-        hex::encode(escrow.datum.to_cbor()),
-        escrow.locked,
-        hex::encode(&escrow.datum.input_hash),
+        utxo.address.as_str(),
+        utxo.reference,
+        hex::encode(datum.to_cbor()),
+        utxo.value.lovelace,
+        hex::encode(&datum.input_hash),
         deadlines.pay_by,
         deadlines.submit_result,
         deadlines.unlock,

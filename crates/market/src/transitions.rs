@@ -3,11 +3,11 @@
 //! (`d1-migrations/0005_purchases.sql`).
 
 use cardano::{chain::Inclusion, tx::TransactionUtxos};
-use escrow::{Datum, PlutusAddress};
+use escrow::{Datum, PlutusAddress, plan::Escrow};
 use outbox::{Decision, Entry, Kind};
 use sql::{DatabaseError, Statement};
 
-use crate::purchase::{NewEscrow, Status, insert, record_escrow};
+use crate::purchase::{Status, insert, record_escrow};
 
 /// The statements of what follows from a decision about an entry: the market's [`outbox::Hook`].
 ///
@@ -32,10 +32,10 @@ fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, Database
 }
 
 /// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.
-fn escrow_in(utxos: TransactionUtxos) -> Option<NewEscrow> {
-    utxos.made.into_iter().find_map(|output| {
-        output.address.parse::<PlutusAddress>().ok()?.payment_script()?;
-        let datum = Datum::from_cbor(&output.inline_datum?).ok()?;
-        Some(NewEscrow { index: output.reference.index, address: output.address, datum, locked: output.value.lovelace })
+fn escrow_in(utxos: TransactionUtxos) -> Option<Escrow> {
+    utxos.made.into_iter().find_map(|utxo| {
+        utxo.address.parse::<PlutusAddress>().ok()?.payment_script()?;
+        let datum = Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()?;
+        Some(Escrow { utxo, datum })
     })
 }

@@ -8,7 +8,7 @@ use market::{
     chain_state::Lead,
     contents::InDatabase,
     status::{self, StoredStatus, TickOutcome},
-    watch::{ArbiterClient, Dispute, Keys, ServiceWallet, Watch},
+    watch::{ArbiterClient, Keys, ServiceWallet, Watch},
 };
 
 use sql::Database;
@@ -28,7 +28,7 @@ impl Keys for Holding {
 }
 
 impl ArbiterClient for Holding {
-    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
         Err("status 401".into())
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use api_types::arbiter::{DisputedListing, ResolveRequest, ResolveResult};
+use api_types::arbiter::{ResolveRequest, ResolveResult};
 use edge::{
     Usage,
     http::{self, CallError},
 };
-use market::watch::{ArbiterClient, Dispute};
+use market::watch::ArbiterClient;
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
 
@@ -41,7 +41,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    async fn ask(&self, dispute: &Dispute<'_>) -> Result<String, AskError> {
+    async fn ask(&self, dispute: &ResolveRequest) -> Result<String, AskError> {
         let arbiter = self.env.service("ARBITER")?;
         let request = request(dispute, self.token.ok_or(AskError::NoToken)?)?;
         if !self.usage.call() {
@@ -58,17 +58,13 @@ impl ArbiterClient for Bound<'_> {
         edge::now_ms() < self.until
     }
 
-    async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String> {
+    async fn resolve(&self, dispute: &ResolveRequest) -> Result<String, String> {
         self.ask(dispute).await.map_err(|error| error.to_string())
     }
 }
 
-fn request(dispute: &Dispute<'_>, token: &str) -> worker::Result<Request> {
-    let body = json!(ResolveRequest {
-        escrow: dispute.escrow,
-        listing: DisputedListing { id: dispute.listing_id.to_owned(), content_hash: dispute.content_hash },
-        output: dispute.output.to_owned(),
-    });
+fn request(dispute: &ResolveRequest, token: &str) -> worker::Result<Request> {
+    let body = json!(dispute);
     let headers = Headers::new();
     headers.set("content-type", "application/json")?;
     headers.set("authorization", &format!("Bearer {token}"))?;

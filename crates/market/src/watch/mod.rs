@@ -26,9 +26,8 @@ mod stored;
 mod sync;
 mod tick;
 
-use cardano::{
-    ContentHash, TxRef, chain::Chain, evaluation::Evaluate, history::History, keys::SigningKey, slots::Millis,
-};
+use api_types::arbiter::ResolveRequest;
+use cardano::{chain::Chain, evaluation::Evaluate, history::History, keys::SigningKey, slots::Millis};
 use escrow::Deployment;
 use serde::Serialize;
 
@@ -83,18 +82,6 @@ impl Report {
     }
 }
 
-/// A dispute to be settled.
-#[derive(Clone, Copy, Debug)]
-pub struct Dispute<'a> {
-    /// The disputed escrow.
-    pub escrow: TxRef,
-    /// What was sold.
-    pub listing_id: &'a str,
-    pub content_hash: ContentHash,
-    /// What was delivered.
-    pub output: &'a str,
-}
-
 /// The port to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
@@ -107,7 +94,7 @@ pub trait ArbiterClient {
     ///
     /// # Errors
     /// In words for the log.
-    async fn resolve(&self, dispute: &Dispute<'_>) -> Result<String, String>;
+    async fn resolve(&self, dispute: &ResolveRequest) -> Result<String, String>;
 }
 
 /// Whose keys the watcher holds.

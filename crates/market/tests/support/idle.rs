@@ -1,7 +1,7 @@
 //! A watcher without keys and without an arbiter: it reads and does nothing.
 
 use cardano::keys::SigningKey;
-use market::watch::{ArbiterClient, Dispute, Keys, ServiceWallet};
+use market::watch::{ArbiterClient, Keys, ServiceWallet};
 
 /// Takes no action.
 pub struct Idle;
@@ -16,7 +16,7 @@ impl Keys for Idle {
 }
 
 impl ArbiterClient for Idle {
-    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
         Err("no arbiter is asked".into())
     }
 }

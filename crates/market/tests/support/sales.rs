@@ -23,7 +23,7 @@ use market::{
     contents::InDatabase,
     listing::DeliveryMode,
     result_poster::{PostError, ResultPoster, Seller},
-    watch::{ArbiterClient, Dispute, Keys, Report, ServiceWallet, Watch},
+    watch::{ArbiterClient, Keys, Report, ServiceWallet, Watch},
 };
 use outbox::{Decision, Entry, Provenance};
 use sql::{Database, sqlite::Sqlite, statement};
@@ -52,7 +52,7 @@ impl Keys for Platform {
 }
 
 impl ArbiterClient for Platform {
-    async fn resolve(&self, _: &Dispute<'_>) -> Result<String, String> {
+    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
         Err("no arbiter is there".into())
     }
 }

@@ -1,5 +1,6 @@
 //! Asking the arbiter to settle a dispute.
 
+use api_types::arbiter::{DisputedListing, ResolveRequest};
 use cardano::{chain::ChainError, slots::Millis};
 use escrow::evidence::EVIDENCE_GRACE_MS;
 use sql::Database;
@@ -9,7 +10,7 @@ use crate::{
     escrow_steps::Spending,
     port_error::PortError,
     watch::{
-        ArbiterClient, Dispute, Keys, Ledger,
+        ArbiterClient, Keys, Ledger,
         decide::NextStep,
         due::{self, Due},
         plan::Judged,
@@ -43,8 +44,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             self.ports.database.run(due::retry_later(due, self.view.clock)).await?;
             return Ok(vec![]);
         };
-        let dispute =
-            Dispute { escrow: due.utxo, listing_id: &due.listing_id, content_hash: due.content_hash, output: &output };
+        let listing = DisputedListing { id: due.listing_id.clone(), content_hash: due.content_hash };
+        let dispute = ResolveRequest { escrow: due.utxo, listing, output };
         let later = match self.ports.arbiter.resolve(&dispute).await {
             Ok(answer) => {
                 self.report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
