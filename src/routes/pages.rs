@@ -10,7 +10,7 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, purchase, purchase_request, receipt, sales,
+    chain_state, purchase, purchase_request, receipt,
 };
 use pages::{
     POLICY, accept,
@@ -218,7 +218,7 @@ async fn account(app: &App) -> Result<Response, ApiError> {
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
     let more = vec![
         catalogue::titles(&bought),
-        sales::of_seller(&me.owner),
+        purchase::sales(&me.owner),
         take_off::taken_off(&me.owner),
         purchase_request::waiting(&me.owner, app.now_ms),
     ];

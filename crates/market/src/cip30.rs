@@ -92,6 +92,14 @@ impl Cip30Wallet {
         })
     }
 
+    /// It with the largest of its outputs alone, as many as a draft may need, and with the keys of all.
+    pub(crate) fn only_largest(self) -> Self {
+        let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
+        let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));
+        let keys = self.keys().into_iter().map(Address::enterprise);
+        Self { change: self.change, utxos, collateral, addresses: keys.collect() }
+    }
+
     /// The keys that it says it has.
     #[must_use]
     pub fn keys(&self) -> BTreeSet<KeyHash> {

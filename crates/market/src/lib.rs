@@ -31,7 +31,6 @@ pub mod purchase_request;
 pub mod receipt;
 pub mod release;
 pub mod result_poster;
-pub mod sales;
 pub mod schema;
 pub mod state;
 pub mod status;

@@ -86,6 +86,12 @@ pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash])
     Ok(format!("[{}]", rows.join(",")))
 }
 
+/// The statement that reads what an address sold, newest first: `{id, title, status, soldAt, amountLovelace, payout?}` each,
+/// with what the seller gets and the transaction that paid it, `{txHash, at}`; times in POSIX ms.
+pub fn sales(address: &str) -> Statement {
+    statement!(format!(include_str!("sales.sql"), most = MAX_LISTED), address)
+}
+
 /// Purchases of one page of a buyer's.
 const BUYERS_PAGE: usize = 20;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use api_types::ActionSummary;
 use cardano::{
-    Address, ContentHash, KeyHash, Lovelace, TxHash,
-    chain::{Chain, ChainError, Tip, Utxo},
+    Address, ContentHash, Lovelace, TxHash,
+    chain::{Chain, ChainError, Tip},
     evaluation::Evaluate,
     fees,
     params::ProtocolParameters,
@@ -22,7 +22,7 @@ use sql::{Database, DatabaseError};
 
 use super::{Actions, CurrentEscrow, LockedPurchase, NoEscrow, address_of, words};
 use crate::{
-    cip30::{Cip30Wallet, change_words, largest_few, quantities, span, total_of},
+    cip30::{Cip30Wallet, change_words, quantities, span, total_of},
     contents::Contents,
     port_error::from_by_way_of,
     purchase::Status,
@@ -103,32 +103,12 @@ struct Permitted {
 
 impl Permitted {
     /// That the wallet is the party's.
-    fn is_for(&self, wallet: &Payer) -> Result<(), ActionError> {
+    fn is_for(&self, wallet: &Cip30Wallet) -> Result<(), ActionError> {
         let Self { rule, address, .. } = self;
-        if wallet.keys.contains(address.payment_key()) {
+        if wallet.keys().contains(address.payment_key()) {
             return Ok(());
         }
         Err(ActionError::NotYours { action: rule.action, party: words::party(rule.by), address: *address })
-    }
-}
-
-/// What a draft may need of a wallet: the largest of its outputs.
-struct Payer {
-    keys: BTreeSet<KeyHash>,
-    change: Address,
-    utxos: Vec<Utxo>,
-    collateral: Vec<Utxo>,
-}
-
-impl Payer {
-    fn of(wallet: &Cip30Wallet) -> Self {
-        let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
-        Self {
-            keys: wallet.keys(),
-            change: wallet.change,
-            utxos: few(&wallet.utxos),
-            collateral: few(&wallet.collateral),
-        }
     }
 }
 
@@ -148,7 +128,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let permitted = self.permitted(purchase, action).await?;
         let tip = self.chain.recent_tip().await.map_err(ActionError::from)?;
         let parameters = self.chain.protocol_parameters().await.map_err(ActionError::from)?;
-        let wallet = Payer::of(&wallet().await?);
+        let wallet = wallet().await?.only_largest();
         Ok(self.drafted(&permitted, action, &wallet, (tip, &parameters)).await?)
     }
 
@@ -156,7 +136,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         &self,
         permitted: &Permitted,
         action: Action,
-        wallet: &Payer,
+        wallet: &Cip30Wallet,
         (tip, parameters): (Tip, &ProtocolParameters),
     ) -> Result<ActionDraft, ActionError> {
         permitted.is_for(wallet)?;
@@ -168,7 +148,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
             PlanError::Refused(ContractRefusal::TooLate(until)) => ActionError::TooLate { action, until },
             error => ActionError::Plan(error),
         })?;
-        plan.wallet_keys.clone_from(&wallet.keys);
+        plan.wallet_keys = wallet.keys();
         plan.collateral.clone_from(&wallet.collateral);
         let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
         let tx = planner.draft_of(self.chain, plan, &pays).await.map_err(|error| refusal(error, wallet.change))?;
@@ -216,7 +196,7 @@ fn refusal(error: DraftError, wallet: Address) -> ActionError {
 fn told(
     tx: UnsignedTx,
     permitted: &Permitted,
-    wallet: &Payer,
+    wallet: &Cip30Wallet,
     parameters: &ProtocolParameters,
     now: Millis,
 ) -> Result<ActionDraft, ActionError> {
