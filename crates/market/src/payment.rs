@@ -1,6 +1,5 @@
 //! Payments that were claimed, and the statements that read them.
 
-use api_types::Purchase;
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY_JSON, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
 use serde::Deserialize;
@@ -103,7 +102,7 @@ pub(crate) fn settled(tx: &TxHash) -> Statement {
     let records = select_records();
     statement!(
         "SELECT json_object('record', json(({records} p.tx_id = ?1)), \
-           'purchase', json((SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1)))",
+           'purchase', '' || (SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1))",
         tx
     )
 }
@@ -112,8 +111,8 @@ pub(crate) fn settled(tx: &TxHash) -> Statement {
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Settled {
     pub record: Option<PaymentRecord>,
-    /// The purchase that it made.
-    pub purchase: Option<Purchase>,
+    /// The purchase that it made, as the text of a JSON object: who does not need it is not kept by it.
+    pub purchase: Option<String>,
 }
 
 /// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].

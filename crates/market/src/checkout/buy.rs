@@ -194,7 +194,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let gone = || DatabaseError(format!("the payment {tx} is gone"));
         ensure_releasable(&outcome.settled.record.ok_or_else(gone)?, self.clock)?;
         let content = self.bought(&order.terms.content_hash, tx, outcome.content).await?;
-        Ok(Bought { purchase: outcome.settled.purchase.ok_or_else(gone)?, content, already_owned: false })
+        let purchase = serde_json::from_str(&outcome.settled.purchase.ok_or_else(gone)?)
+            .map_err(|error| DatabaseError(format!("the purchase {tx} cannot be read: {error}")))?;
+        Ok(Bought { purchase, content, already_owned: false })
     }
 }
 
