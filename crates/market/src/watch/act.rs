@@ -21,9 +21,9 @@ use sql::{Database, Statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
+    context::{MAX_UNSERVED, Tick},
     due::{self, Owed},
     plan::{Judged, Task},
-    tick::{MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,

@@ -17,10 +17,10 @@ use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
+    context::{MAX_UNSERVED, Tick},
     reconcile::found_in,
     restore::unknown_escrows,
     stored::{self, UnreadTransaction},
-    tick::{MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,

@@ -6,8 +6,8 @@ use sql::Database;
 
 use super::{
     ArbiterClient, Keys, Ledger,
+    context::{MAX_UNSERVED, Tick, View},
     due::{self, Due},
-    tick::{MAX_UNSERVED, Tick, View},
 };
 use crate::{
     contents::Contents,

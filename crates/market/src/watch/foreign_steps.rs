@@ -10,7 +10,7 @@ use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
-    tick::{CALLS_KEPT, Tick},
+    context::{CALLS_KEPT, Tick},
 };
 use crate::contents::Contents;
 

@@ -14,6 +14,7 @@
 mod act;
 mod alarms;
 mod backfill;
+mod context;
 pub mod decide;
 mod due;
 mod follow;

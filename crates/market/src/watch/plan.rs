@@ -9,9 +9,9 @@ use sql::{Database, DatabaseError, Statement, exactly};
 
 use super::{
     ArbiterClient, Keys, Ledger,
+    context::{Tick, View},
     decide::{EscrowFacts, NextStep, decide},
     due::{self, Due, Owed},
-    tick::{Tick, View},
 };
 use crate::{contents::Contents, port_error::PortError};
 

@@ -7,9 +7,9 @@ use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
+    context::{CALLS_KEPT, MAX_UNSERVED, Tick},
     foreign_steps::RecheckedStep,
     stored::SeenBlock,
-    tick::{CALLS_KEPT, MAX_UNSERVED, Tick},
 };
 use crate::{
     contents::Contents,

@@ -23,7 +23,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
-use super::{ArbiterClient, Keys, Ledger, tick::Tick};
+use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
     account::{self, Account},
     catalogue::{self, ListingTerms},

@@ -9,12 +9,13 @@ use outbox::recheck;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use super::{
-    ArbiterClient, Keys, Ledger, due,
+    ArbiterClient, Keys, Ledger,
+    context::Tick,
+    due,
     foreign_steps::{self, RecheckedStep},
     housekeeping,
     reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
-    tick::Tick,
 };
 use crate::{chain_state, contents::Contents, port_error::PortError};
 

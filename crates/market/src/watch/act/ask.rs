@@ -11,10 +11,10 @@ use crate::{
     port_error::PortError,
     watch::{
         ArbiterClient, Keys, Ledger,
+        context::Tick,
         decide::NextStep,
         due::{self, Due},
         plan::Judged,
-        tick::Tick,
     },
 };
 

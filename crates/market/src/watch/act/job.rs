@@ -20,7 +20,7 @@ use crate::{
     platform::PlatformWallet,
     port_error::PortError,
     result_poster::purpose,
-    watch::{ArbiterClient, Keys, Ledger, decide::NextStep, due, plan::Judged, tick::Tick},
+    watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
 };
 
 /// How soon a result is tried again for which the wallet had too little that was free.
