@@ -11,7 +11,6 @@ use crate::{
 
 /// A live session. The holder of its token is its account's owner.
 pub struct Session {
-    /// Whose session it is.
     pub account: Account,
     /// What shows it.
     pub token: Token,

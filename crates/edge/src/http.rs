@@ -82,9 +82,7 @@ async fn read(mut stream: ByteStream, limit: usize, mut take: impl FnMut(usize) 
 /// An answer from outside.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// HTTP status.
     pub status: u16,
-    /// The whole body.
     pub body: Vec<u8>,
     /// `Retry-After` in seconds, if it was given so.
     pub retry_after: Option<u64>,
@@ -130,7 +128,6 @@ pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usi
 /// What an answer begins with.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// HTTP status.
     pub status: u16,
     /// `Retry-After` in seconds, if it was given so.
     pub retry_after: Option<u64>,

@@ -23,7 +23,6 @@ pub const NOT_SET: &str = "is not set";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {problem}")]
 pub struct SettingError {
-    /// The variable's or secret's name.
     pub name: Cow<'static, str>,
     /// What is wrong with it.
     pub problem: &'static str,

@@ -19,7 +19,6 @@ const FOR_SALE_TTL_MS: u32 = 60 * 1_000;
 /// An HTTP answer: a status, and a JSON body where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcAnswer {
-    /// HTTP status.
     pub status: u16,
     /// JSON; `None` for 202.
     pub body: Option<String>,

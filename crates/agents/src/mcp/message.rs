@@ -25,9 +25,7 @@ pub enum Message {
 pub struct RpcRequest {
     /// A string or a whole number, returned as it came.
     pub id: Value,
-    /// What is wanted.
     pub method: String,
-    /// With what.
     pub params: Map<String, Value>,
 }
 
@@ -70,11 +68,8 @@ pub enum RpcCode {
 /// A refusal in JSON-RPC's form, and the HTTP status that goes with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// HTTP status.
     pub status: u16,
-    /// For programs.
     pub code: RpcCode,
-    /// For people.
     pub message: String,
     /// More, where the protocol wants it.
     pub data: Option<Value>,

@@ -63,7 +63,6 @@ pub trait OpenShop: Shelf {
 /// What came of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ordered {
-    /// What was ordered.
     pub listing: Rc<ListingTerms>,
     /// Whether it is paid.
     pub outcome: OrderOutcome,
@@ -102,7 +101,6 @@ pub enum Unlocked {
     },
     /// Paid and delivered.
     Delivered {
-        /// What was bought.
         content: String,
         /// What the listing promised.
         listed_hash: ContentHash,

@@ -108,9 +108,7 @@ impl Approver {
 /// An answer that counts, if it is the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// What was asked.
     pub request: ConsentRequest,
-    /// Who approved.
     pub approver: Approver,
     /// What the agent may do: at most what was asked.
     pub scope: Scope,

@@ -58,7 +58,6 @@ pub struct RequestExpired;
 /// Why there is no consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizeRefusal {
-    /// What to show.
     pub error: OAuthError,
     /// Where a link may lead back to, with the error in its query: only to a redirect URI that the client registered.
     pub back: Option<String>,

@@ -10,7 +10,6 @@ const WAIT_S: u64 = 10;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{description}")]
 pub struct OAuthError {
-    /// For programs.
     pub code: ErrorCode,
     /// For people. Never repeats what was sent.
     pub description: String,

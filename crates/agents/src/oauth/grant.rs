@@ -20,9 +20,7 @@ const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 A
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Caller {
-    /// The grant.
     pub grant: String,
-    /// Which client.
     pub client_id: String,
     /// What it may do.
     pub scope: Scope,
