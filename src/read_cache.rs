@@ -64,7 +64,7 @@ pub struct KeptPage {
 }
 
 /// What is kept by its name, each with its characters, and how many characters that is together.
-struct Answers<T> {
+pub struct Answers<T> {
     by_name: HashMap<String, (usize, T)>,
     chars: usize,
 }
@@ -76,13 +76,13 @@ impl<T> Default for Answers<T> {
 }
 
 impl<T: Clone> Answers<T> {
-    fn get(&self, name: &str) -> Option<T> {
-        self.by_name.get(name).map(|(_, page)| page.clone())
+    pub fn get(&self, name: &str) -> Option<T> {
+        self.by_name.get(name).map(|(_, it)| it.clone())
     }
 
-    /// Keeps a page of so many characters. What has a name that is longer than any question is not kept: it is not asked
+    /// Keeps what has so many characters. What has a name that is longer than any question is not kept: it is not asked
     /// for again.
-    fn keep(&mut self, name: &str, chars: usize, page: &T) {
+    pub fn keep(&mut self, name: &str, chars: usize, it: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
         }
@@ -93,7 +93,7 @@ impl<T: Clone> Answers<T> {
         if self.chars > MAX_CHARS || self.by_name.len() >= MAX_KEPT {
             *self = Self { chars, ..Self::default() };
         }
-        self.by_name.insert(name.to_owned(), (chars, page.clone()));
+        self.by_name.insert(name.to_owned(), (chars, it.clone()));
     }
 }
 
@@ -102,7 +102,7 @@ thread_local! {
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
     /// The newest listings, in the state that was last asked for.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
-    static TERMS: RefCell<HashMap<String, (i64, Rc<ListingTerms>)>> = RefCell::default();
+    static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
 /// The state, where it was read less than a second ago and nothing was written here since.
@@ -257,7 +257,7 @@ fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
 /// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a
 /// local ledger, time may have been moved since it was last asked.
 pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
-    let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()).cloned());
+    let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()));
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
         && version == state.version
         && (lead == Lead::Bounded || !terms.modes.contains(&DeliveryMode::Protected))
@@ -268,12 +268,7 @@ pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<L
     let database = VersionedDatabase::new(app);
     let Some(terms) = database.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);
-    TERMS.with_borrow_mut(|kept| {
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
-        }
-        kept.insert(id.as_str().to_owned(), (state.version, terms.clone()));
-    });
+    TERMS.with_borrow_mut(|kept| kept.keep(id.as_str(), terms.title.len(), &(state.version, terms.clone())));
     Ok(Some((terms, state)))
 }
 

@@ -7,7 +7,7 @@
 //! Outcome::UnknownListing     404
 //! ```
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 use cardano::keys::SignEd25519 as _;
 use edge::{
@@ -28,15 +28,16 @@ use crate::{
     app::App,
     error::ApiError,
     paywall::{self, Outcome, Paywall},
+    read_cache::Answers,
     routes::listings,
 };
 
-/// Headers of terms that an isolate keeps, of some two kilobytes each.
-const MAX_TEMPLATES: usize = 1_000;
+/// Characters of a header's template, about.
+const TEMPLATE_CHARS: usize = 2 << 10;
 
 thread_local! {
     /// What is the same in each unpaid answer, by the address of the paywall.
-    static TEMPLATES: RefCell<HashMap<String, Rc<TermsTemplate>>> = RefCell::default();
+    static TEMPLATES: RefCell<Answers<Rc<TermsTemplate>>> = RefCell::default();
 }
 
 /// What an unpaid request is told of a listing each time, but for its secret and its quote. Prices never change.
@@ -114,7 +115,7 @@ impl Paywall<'_> {
     /// The terms for who brings no payment: what is the same each time is kept, and only secret and quote are made anew.
     async fn terms_from_template(&self, url: String) -> Result<String, ApiError> {
         let secret = paywall::secret()?;
-        let kept = TEMPLATES.with_borrow(|kept| kept.get(&url).cloned());
+        let kept = TEMPLATES.with_borrow(|kept| kept.get(&url));
         let kept = match kept {
             Some(kept) => kept,
             None => self.keep_template(url).await?,
@@ -146,12 +147,7 @@ impl Paywall<'_> {
         let marks: Vec<_> = [&*placeholder].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
         let header = HeaderTemplate::new(&required, &marks).map_err(Fault::in_making("terms"))?;
         let template = Rc::new(TermsTemplate { header, quotes });
-        TEMPLATES.with_borrow_mut(|kept| {
-            if kept.len() >= MAX_TEMPLATES {
-                kept.clear();
-            }
-            kept.insert(url, template.clone());
-        });
+        TEMPLATES.with_borrow_mut(|kept| kept.keep(&url, TEMPLATE_CHARS, &template));
         Ok(template)
     }
 }

@@ -212,8 +212,8 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
             writing.count(),
             writing.account(wallet),
             writing.grant(&id),
-            writing.is_granted(),
-            writing.wallet(),
+            statement!("SELECT 'granted' FROM oauth_grants WHERE request = ?1", approval.request.id.as_str()),
+            statement!("SELECT json_quote(wallet_address) FROM accounts WHERE owner = ?1", writing.owner.as_str()),
         ];
         let [_, _, _, granted, known, account] = exactly(self.db.batch(statements).await?)?;
         if granted.first().is_none() {
@@ -353,14 +353,5 @@ impl Writing<'_> {
                 client_auth(request.has_keys).into(),
             ],
         )
-    }
-
-    /// Returns a row where the request is approved by now.
-    fn is_granted(&self) -> Statement {
-        statement!("SELECT 'granted' FROM oauth_grants WHERE request = ?1", self.approval.request.id.as_str())
-    }
-
-    fn wallet(&self) -> Statement {
-        statement!("SELECT json_quote(wallet_address) FROM accounts WHERE owner = ?1", self.owner.as_str())
     }
 }
