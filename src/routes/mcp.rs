@@ -12,7 +12,7 @@ use agents::{
         revision::Headers,
         tools::{OwnerTools, Tool},
     },
-    oauth::grant::Caller,
+    oauth::{Authority, grant::Caller},
 };
 use cardano::json;
 use edge::{
@@ -47,11 +47,11 @@ pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
     let token = match bearer {
         Bearer::Token(token) => token,
-        Bearer::Absent => return Err(unauthorized(authority.challenge(false)).into()),
-        Bearer::Malformed => return Err(unauthorized(authority.challenge(true)).into()),
+        Bearer::Absent => return Err(unauthorized(&authority, None).into()),
+        Bearer::Malformed => return Err(unauthorized(&authority, Some("invalid_token")).into()),
     };
     let caller = server.caller(&token).await?;
-    let caller = caller.ok_or_else(|| unauthorized(authority.challenge(true)))?;
+    let caller = caller.ok_or_else(|| unauthorized(&authority, Some("invalid_token")))?;
     app.line.note("wallet", &caller.account.wallet_address.to_string());
     respond(app, Some(caller)).await
 }
@@ -77,7 +77,9 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
         let text = "the owner allowed this agent to read only; nothing was paid: to buy, ask for the scope mcp, and have the owner connect the agent again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);
         let answer = write(RpcAnswer { status: 403, body: Some(refusal.body(Some(&call.id))) });
-        return Ok(answer.with_header("www-authenticate", app.authority()?.insufficient_scope()));
+        return Ok(
+            answer.with_header("www-authenticate", app.authority()?.www_authenticate(Some("insufficient_scope")))
+        );
     }
     let header = |name| app.request.headers().get(name);
     let headers = Headers {
@@ -153,7 +155,7 @@ fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
     Err(ErrorAnswer::forbidden(text).into())
 }
 
-fn unauthorized(challenge: String) -> ErrorAnswer {
+fn unauthorized(authority: &Authority, error: Option<&str>) -> ErrorAnswer {
     let text = "sign in first: see the resource metadata in WWW-Authenticate";
-    ErrorAnswer::unauthorized(text).with_header("www-authenticate", challenge)
+    ErrorAnswer::unauthorized(text).with_header("www-authenticate", authority.www_authenticate(error))
 }

@@ -23,15 +23,11 @@ pub fn client(request: &Request) -> Result<String> {
 /// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's; `None` for
 /// that of the machine itself, where all clients of a local stack are.
 fn network(address: &str) -> Option<String> {
-    match address.trim().parse().ok().filter(|address: &IpAddr| !address.is_loopback())? {
+    const HOST: u128 = u64::MAX as u128;
+    match address.trim().parse::<IpAddr>().ok()?.to_canonical() {
+        address if address.is_loopback() => None,
         IpAddr::V4(address) => Some(address.to_string()),
-        IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(address) => Some(address.to_string()),
-            None => {
-                const HOST: u128 = u64::MAX as u128;
-                Some(format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !HOST)))
-            }
-        },
+        IpAddr::V6(address) => Some(format!("{}/64", Ipv6Addr::from_bits(address.to_bits() & !HOST))),
     }
 }
 

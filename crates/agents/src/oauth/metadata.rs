@@ -44,22 +44,13 @@ impl Authority {
         })
     }
 
-    /// `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1): with `error` where a token was sent.
+    /// `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1): `invalid_token` where one was sent,
+    /// `insufficient_scope` with a 403, and no error where no token was sent.
     #[must_use]
-    pub fn challenge(&self, token_sent: bool) -> String {
-        let error = if token_sent { "error=\"invalid_token\", " } else { "" };
-        let scope = Scope::All.as_str();
-        format!("Bearer {error}resource_metadata=\"{}\", scope=\"{scope}\"", self.resource_metadata_url())
-    }
-
-    /// `WWW-Authenticate` of a 403.
-    #[must_use]
-    pub fn insufficient_scope(&self) -> String {
-        let (url, scope) = (self.resource_metadata_url(), Scope::All.as_str());
-        format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{url}\", scope=\"{scope}\"")
-    }
-
-    fn resource_metadata_url(&self) -> String {
-        format!("{}/.well-known/oauth-protected-resource/mcp", self.issuer())
+    pub fn www_authenticate(&self, error: Option<&str>) -> String {
+        let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();
+        let (issuer, scope) = (self.issuer(), Scope::All.as_str());
+        let metadata = format!("{issuer}/.well-known/oauth-protected-resource/mcp");
+        format!("Bearer {error}resource_metadata=\"{metadata}\", scope=\"{scope}\"")
     }
 }

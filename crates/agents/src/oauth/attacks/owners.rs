@@ -68,7 +68,7 @@ fn documents_redirects_and_challenges_name_the_same_issuer_and_resource() {
     assert_eq!(resource["authorization_servers"], json!([BASE]));
     assert_eq!(resource["resource"], format!("{BASE}/mcp"));
     assert_eq!(server["code_challenge_methods_supported"], json!(["S256"]));
-    let challenge = world.authority.challenge(false);
+    let challenge = world.authority.www_authenticate(None);
     assert_eq!(
         challenge,
         format!("Bearer resource_metadata=\"{BASE}/.well-known/oauth-protected-resource/mcp\", scope=\"mcp\"")
