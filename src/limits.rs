@@ -90,39 +90,31 @@ async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool,
     Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
-/// Memory that an answer takes while it is made, in the database's words, in ours and in the runtime's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weight {
-    /// More than [`WIDE`] listings or sales, of up to 2 MB.
-    Long,
-    /// Up to as many, half a megabyte at their longest.
-    Short,
-    /// A draft: what a wallet says that it holds is read by then, and some of it kept while a provider runs the contract.
-    Draft,
-}
-
 /// Listings that are read at once for a short answer.
 const WIDE: u32 = 50;
 
+/// Bytes that an answer takes while it is made, in the database's words, in ours and in the runtime's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight(usize);
+
 impl Weight {
+    /// More than [`WIDE`] listings or sales, of up to 2 MB.
+    pub const LONG: Self = Self(8 << 20);
+    /// Up to as many, half a megabyte at their longest.
+    pub const SHORT: Self = Self(3 << 20);
+    /// A draft: what a wallet says that it holds is read by then, and some of it kept while a provider runs the contract.
+    pub const DRAFT: Self = Self(4 << 20);
+
     /// Of so many listings at most.
     pub const fn of_listings(most: u32) -> Self {
-        if most > WIDE { Self::Long } else { Self::Short }
-    }
-
-    const fn bytes(self) -> usize {
-        match self {
-            Self::Long => 8 << 20,
-            Self::Short => 3 << 20,
-            Self::Draft => 4 << 20,
-        }
+        if most > WIDE { Self::LONG } else { Self::SHORT }
     }
 
     /// Waits for room for it; refused where there is none for ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
         let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
         let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, text);
-        Ok(Permit::hold(&client(request)?, self.bytes()).await.ok_or(crowded)?)
+        Ok(Permit::hold(&client(request)?, self.0).await.ok_or(crowded)?)
     }
 }
 

@@ -227,7 +227,7 @@ pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
         return Ok(kept);
     }
     app.limit_client(Counted::READ).await?;
-    let _permit = Weight::Long.hold(&app.request).await?;
+    let _permit = Weight::LONG.hold(&app.request).await?;
     // Another may have read them while this one waited: all of them, where many changed.
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);

@@ -38,7 +38,7 @@ pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
         let listings = discovery::addresses(&*database).await?;
         Ok(Page { json: urls(&origin, &listings), next: None })
     };
-    let page = read_cache::list(app, Weight::Long, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = read_cache::list(app, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
 }
 

@@ -22,7 +22,7 @@ pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     let after = after(&mut pairs)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
     let read = async |database: Rc<VersionedDatabase>| catalogue::creator(&*database, &address, after).await;
-    let page = read_cache::list(app, Weight::Long, &name, read).await?;
+    let page = read_cache::list(app, Weight::LONG, &name, read).await?;
     Ok(respond::linked(Response::kept_json(&page.json), &app.request, page.next.as_deref())?)
 }
 

@@ -157,7 +157,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     let mut permit = None;
     let read = async || {
         // Until the provider has run the contract.
-        permit = Some(Weight::Draft.hold(&app.request).await?);
+        permit = Some(Weight::DRAFT.hold(&app.request).await?);
         acting_wallet(&body.says()?)
     };
     let draft = actions.draft(&id, action, read).await?;

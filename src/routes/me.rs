@@ -50,7 +50,7 @@ pub async fn read(
         balance = Ok(balance?);
     }
     // Last: it may be the longest of all answers.
-    let permit = Weight::Long.hold(&app.request).await?;
+    let permit = Weight::LONG.hold(&app.request).await?;
     let view = account::view(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok((view, balance, permit))
 }

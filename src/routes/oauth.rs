@@ -184,7 +184,7 @@ pub async fn agents(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
     let session = required_token(app)?;
     // Two hundred of two kilobytes each.
-    let _permit = app.limit_search(Weight::Long).await?;
+    let _permit = app.limit_search(Weight::LONG).await?;
     let list = grant::list(&app.database(), &session, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok(answer::private_json(list))
 }

@@ -170,7 +170,7 @@ async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
 async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
     let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
-    let _permit = app.limit_search(Weight::Short).await?;
+    let _permit = app.limit_search(Weight::SHORT).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;

@@ -47,7 +47,7 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
         return Err(ErrorAnswer::bad_request(format_args!("buyer: at most {MAX_BUYERS}")).into());
     }
     let buyers: Vec<_> = buyers.iter().map(|address| *address.payment_key()).collect();
-    let _permit = app.limit_search(Weight::Long).await?;
+    let _permit = app.limit_search(Weight::LONG).await?;
     Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
