@@ -71,7 +71,9 @@ pub(super) fn optional(
     if json.len() > most.saturating_mul(SPELLING).saturating_add(2) {
         return Err(broken(too_long.into()));
     }
-    let Decoded(text) = serde_json::from_str(json).map_err(|error| broken(format!("must be a string ({error})")))?;
+    // Half a surrogate pair is found only here.
+    let malformed = |error| InvalidField { field: "body", rule: format!("must be a JSON object ({error} of {field})") };
+    let Decoded(text) = serde_json::from_str(json).map_err(malformed)?;
     if text.len() > most { Err(broken(too_long.into())) } else { Ok(Some(text.into_owned())) }
 }
 
