@@ -42,7 +42,9 @@ export async function play(drive: Drive, random: Random): Promise<void> {
     await drive.handsDone();
     await drive.world.ledger.advance(100);
   }
-  await drive.until(38);
+  // Wrong results are disputed within minutes, with much else to do. A dispute that a provider forgot is sent again after a
+  // minute, which is too long here.
+  await drive.until(38, { forgetful: false });
   await drive.settle("every wrong result is disputed", CALM_TICKS, () => unanswered(drive, unserved));
   await drive.until(60);
 

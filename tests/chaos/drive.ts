@@ -2,6 +2,7 @@
 // decides. What it may not do is to take a party's last chance: no promise could be kept then.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
+import { rowsOf } from "../helpers/database.ts";
 import { json, post, send } from "../helpers/http.ts";
 import type { Random } from "../helpers/random.ts";
 import type { World } from "../helpers/world.ts";
@@ -49,6 +50,8 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
   readonly escrow: string;
   #begin = 0;
   #kills = 4;
+  /** Whether a rollback may have removed locks that are to be sent again. */
+  #dropped = false;
 
   constructor(world: World, people: People, escrow: string, random: Random) {
     super(world, random, figures());
@@ -180,12 +183,37 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     for (let tries = 0; tries < 8 && (await this.hands()); tries++) await this.world.ledger.block();
   }
 
-  /** One round of everything. */
-  async round(): Promise<void> {
+  /** Whether a lock is in no block, and neither refused nor expired: the watcher is to send it again. */
+  async #awaitsLocks(): Promise<boolean> {
+    if (!this.#dropped) return false;
+    const ended = rowsOf<{ tx_id: string }>(
+      this.world.state,
+      "payments",
+      "SELECT tx_id FROM outbox WHERE kind = 'lock' AND state IN ('refused', 'expired')",
+    );
+    const over = new Set(ended.map(({ tx_id }) => tx_id));
+    const open = this.bought.map(({ id = "" }) => id).filter((id) => !over.has(id));
+    const stories = await Promise.all(open.map((id) => this.story(id)));
+    this.#dropped = stories.includes(undefined);
+    return this.#dropped;
+  }
+
+  /** Ticks without faults while locks are to be sent again: their time is short. */
+  async #sendAgain(): Promise<void> {
+    while (await this.#awaitsLocks()) {
+      await this.healthyTick();
+      await this.world.ledger.block();
+      await this.world.ledger.advance(20);
+    }
+  }
+
+  /** One round of everything. Without `forgetful` no submission is dropped. */
+  async round({ forgetful = true } = {}): Promise<void> {
     const random = this.random;
+    await this.#sendAgain();
     if (random.chance(0.5)) await this.hands();
     const surprise = await this.#surprise();
-    const faults = random.chance(0.6) ? await this.faults.some() : [];
+    const faults = random.chance(0.6) ? await this.faults.some({ forgetful }) : [];
     const count = random.pick([1, 1, 1, 1, 2, 3]);
     const fate = random.pick(["whole", "whole", "whole", "left", this.#kills > 0 ? "killed" : "left"]);
     this.note(`round at ${(await this.minutes()).toFixed(1)} min: ${count} ticks, ${fate}, faults [${faults}]`);
@@ -261,6 +289,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
   async #rollBack(blocks: number, keep: boolean): Promise<void> {
     this.figures["blocks rolled back"] += blocks;
     if (keep) this.figures["rollbacks that kept transactions"] += 1;
+    this.#dropped ||= !keep;
     this.note(`  rollback by ${blocks}, ${keep ? "kept" : "dropped"}`);
     // What replaces a chain is longer; now and then a provider shows it only in parts.
     await this.replaceBlocks(blocks, this.random.chance(0.8) ? blocks + this.random.below(2) : 0, keep);
@@ -281,8 +310,8 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
   }
 
   /** Rounds until this minute. */
-  async until(minute: number): Promise<void> {
-    while ((await this.minutes()) < minute) await this.round();
+  async until(minute: number, faults: { forgetful?: boolean } = {}): Promise<void> {
+    while ((await this.minutes()) < minute) await this.round(faults);
   }
 
   /** Ticks without faults, with a block and a little time after each, until this holds. */
