@@ -1,5 +1,5 @@
--- Every transaction that we hand to the network, written down before we do (crate `outbox`). The arbiter has the same
--- tables in its own database.
+-- Every transaction that the service hands to the network, recorded before it is submitted. The service and the arbiter
+-- each have these tables in their own database.
 
 CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
@@ -39,33 +39,36 @@ CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 
--- Outputs that an entry spends or puts up: no other entry may use them.
+-- Outputs that entries spend or put up as collateral: no new entry may use one. A projection of `outbox`, written by the
+-- two triggers below alone. An output seldom has two rows: its first entry ended or was included, which freed the output,
+-- another entry reserved it, and then a rollback or a late block brought the first one back.
 CREATE TABLE reservations (
-  tx_in TEXT PRIMARY KEY,                        -- txHash#index, or payer:txHash#index of a payer's own: one entry for
-                                                 -- each
+  tx_in TEXT NOT NULL,                           -- txHash#index; payer:txHash#index for an input of an outside payer
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
-  collateral INTEGER NOT NULL CHECK (collateral IN (0, 1)), -- 1: only put up, and whole again once it is in a block
-  spent_at_ms INTEGER                            -- time of the block that has the entry; NULL while none has it
+  spent_at_ms INTEGER,                           -- time of the block that includes the entry; NULL while none does
+  PRIMARY KEY (tx_in, tx_id)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX reservations_by_tx ON reservations (tx_id);
 CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
 
--- Reservations follow their entry. They are made as it is claimed: one that cannot be made undoes the claim. Entries that a
--- restore inserts after their end make none. What an entry only put up is whole again once a block has it. What it spent stays
--- reserved until every provider must know that block, or a rollback removes it.
+-- A new entry reserves its outputs; `write_down.sql` inserts it only if none of them is reserved. Reservations of entries
+-- whose block is two hours old are removed, because by then every provider shows that their outputs are spent.
 CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.state IN ('claimed', 'submitted') BEGIN
-  INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
+  DELETE FROM reservations WHERE (tx_in, tx_id) IN (SELECT tx_in, tx_id FROM reservations
+    WHERE spent_at_ms < new.created_at_ms - 7200000 ORDER BY spent_at_ms LIMIT 64);
+  INSERT INTO reservations (tx_in, tx_id) SELECT key, new.tx_id FROM json_each(new.reserves);
 END;
-CREATE TRIGGER reservations_claimed_again AFTER UPDATE OF state ON outbox
-WHEN old.state = 'refused' AND new.state = 'claimed' BEGIN
-  INSERT INTO reservations (tx_in, tx_id, collateral) SELECT key, new.tx_id, value FROM json_each(new.reserves);
-END;
-CREATE TRIGGER reservations_dated AFTER UPDATE OF block_time_ms ON outbox
-WHEN old.block_time_ms IS NOT new.block_time_ms BEGIN
-  DELETE FROM reservations WHERE tx_id = new.tx_id AND collateral = 1;
-  UPDATE reservations SET spent_at_ms = new.block_time_ms WHERE tx_id = new.tx_id;
-END;
-CREATE TRIGGER reservations_failed AFTER UPDATE OF state ON outbox WHEN new.state IN ('refused', 'expired') BEGIN
-  DELETE FROM reservations WHERE tx_id = new.tx_id;
+
+-- Reservations follow the entry's state, whatever it was before: an open entry reserves all that it names, an included one
+-- what it spends (its collateral is free again), a refused or expired one nothing.
+CREATE TRIGGER reservations_changed AFTER UPDATE OF state, block_time_ms ON outbox
+WHEN (old.state IN ('refused', 'expired'), old.block_time_ms) IS NOT (new.state IN ('refused', 'expired'), new.block_time_ms)
+BEGIN
+  DELETE FROM reservations WHERE tx_id = new.tx_id AND (new.state IN ('refused', 'expired')
+    OR new.state = 'included' AND tx_in IN (SELECT key FROM json_each(new.reserves) WHERE value = 1));
+  INSERT INTO reservations (tx_in, tx_id, spent_at_ms)
+  SELECT key, new.tx_id, new.block_time_ms FROM json_each(new.reserves)
+  WHERE new.state IN ('claimed', 'submitted') OR new.state = 'included' AND value = 0
+  ON CONFLICT DO UPDATE SET spent_at_ms = excluded.spent_at_ms;
 END;

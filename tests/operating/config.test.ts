@@ -134,8 +134,6 @@ describe("what is deployed", { timeout: 300_000 }, () => {
         );
       }
     }
-    const outbox = (folder: string) => readFileSync(join(root, folder, "0001_outbox.sql"), "utf8");
-    assert.equal(outbox("arbiter/d1-migrations"), outbox("d1-migrations"), "one outbox, two databases");
   });
 
   it("gets exactly the secrets that docs/operations.md names", () => {

@@ -6,7 +6,7 @@ use sql::{DatabaseError, Statement, statement};
 
 use crate::Award;
 
-/// The migrations of the arbiter's database, in order: what tests on SQLite run on.
+/// Migrations of the arbiter's database, in order.
 pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-migrations/0002_disputes.sql")];
 
 /// A walk back to a lock.
@@ -71,4 +71,12 @@ pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<St
 /// Reads the award on an escrow.
 pub(crate) fn award(escrow: &TxRef) -> Statement {
     statement!("SELECT award FROM awards WHERE escrow = ?1", escrow)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn its_first_migration_is_the_outboxs_schema() {
+        assert_eq!(include_str!("../../../arbiter/d1-migrations/0001_outbox.sql"), outbox::SCHEMA);
+    }
 }

@@ -87,8 +87,8 @@ struct OpenEscrow {
     /// Who is to be paid how much when it is collected.
     creator: String,
     share: Lovelace,
-    /// The outbox entry that spends it.
-    spender: Option<TxHash>,
+    /// Outbox entries that spend it.
+    spenders: Vec<TxHash>,
 }
 
 /// An [`OpenEscrow`] as it is stored.
@@ -101,7 +101,7 @@ struct OpenEscrowRow {
     locked: Lovelace,
     creator: String,
     share: Lovelace,
-    spender: Option<TxHash>,
+    spenders: Vec<TxHash>,
 }
 
 /// Steps to be written.
@@ -208,8 +208,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
             let (mut payouts, mut statements) = (Payouts::of(&found.utxos.made), vec![]);
             for watched in spent {
                 steps.recorded.steps = steps.recorded.steps.saturating_add(1);
-                let superseded = watched.spender.filter(|tx| *tx != found.utxos.id);
-                steps.superseded.extend(superseded.map(|tx| (tx, found.utxos.id)));
+                let superseded = watched.spenders.iter().filter(|tx| **tx != found.utxos.id);
+                steps.superseded.extend(superseded.map(|tx| (*tx, found.utxos.id)));
                 let (statement, next) = self.step_from(watched, found, &mut payouts, &mut steps.recorded);
                 statements.push(statement);
                 // One that continues replaces itself.
@@ -233,7 +233,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         let old = watched.escrow.utxo.reference;
         match watched.escrow.spent_into(&found.utxos.made) {
             Spent::Continues(next) => {
-                let next = OpenEscrow { escrow: *next, spender: None, ..watched };
+                let next = OpenEscrow { escrow: *next, spenders: vec![], ..watched };
                 (self.step(&next, found, &old, (Status::from(next.escrow.datum.state), false)), Some(next))
             }
             Spent::Ended(ending) => {
@@ -332,13 +332,13 @@ fn open_escrows(outputs: &[String]) -> Statement {
 impl OpenEscrowRow {
     /// The escrow, if its datum can be read.
     fn escrow(self) -> Option<OpenEscrow> {
-        let Self { purchase, utxo: reference, address, datum, locked: lovelace, creator, share, spender } = self;
+        let Self { purchase, utxo: reference, address, datum, locked: lovelace, creator, share, spenders } = self;
         let cbor = hex::decode(datum).ok()?;
         let datum = Datum::from_cbor(&cbor).ok()?;
         let value = Value { lovelace, ..Value::default() };
         let utxo =
             Utxo { reference, address, value, inline_datum: Some(cbor), datum_hash: None, reference_script: None };
-        Some(OpenEscrow { purchase, escrow: Escrow { utxo, datum }, creator, share, spender })
+        Some(OpenEscrow { purchase, escrow: Escrow { utxo, datum }, creator, share, spenders })
     }
 }
 

@@ -10,3 +10,11 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("../../../d1-migrations/0006_chain.sql"),
     include_str!("../../../d1-migrations/0007_agents.sql"),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn its_first_migration_is_the_outboxs_schema() {
+        assert_eq!(include_str!("../../../d1-migrations/0001_outbox.sql"), outbox::SCHEMA);
+    }
+}

@@ -141,7 +141,7 @@ fn a_row_that_cannot_be_deleted_delays_no_sale() {
         "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, \
            created_at_ms) VALUES (printf('%064d', 7), 'payment', 'left', '', 'expired', 1, 1, 'foreign', 0, 0)",
     );
-    run(&sales, "INSERT INTO reservations VALUES ('payer:left', printf('%064d', 7), 0, NULL)");
+    run(&sales, "INSERT INTO reservations VALUES ('payer:left', printf('%064d', 7), NULL)");
     let reports = sales.ticks(3);
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
     assert!(reports.iter().all(|report| report.notes.iter().any(|note| note.contains("FOREIGN KEY"))), "{reports:#?}");

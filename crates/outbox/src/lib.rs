@@ -41,10 +41,10 @@ pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutc
 pub use earlier::Earlier;
 pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
 pub use statements::{
-    KEEP_RESERVED_MS, MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain,
-    mark_never_included, open, open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,
+    MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included, open,
+    open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 
-/// The tables of an outbox, as migrations apply them: tests on SQLite run on it.
-pub const SCHEMA: &str = include_str!("../../../d1-migrations/0001_outbox.sql");
+/// The tables of an outbox and the triggers that derive its reservations: the first migration of each database that has one.
+pub const SCHEMA: &str = include_str!("schema.sql");

@@ -11,9 +11,6 @@ use crate::{
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
-/// How long after its block a transaction's inputs stay reserved: longer than any provider's view is late.
-pub const KEEP_RESERVED_MS: Millis = 2 * 60 * 60 * 1_000;
-
 /// Inputs of a payer's own transaction that are reserved. They are enough that each claim stands on money of its own,
 /// and few enough that a claim costs a bounded number of rows.
 const MAX_RESERVED: usize = 32;
@@ -28,8 +25,8 @@ const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Open entries of one wallet and kind that are read at once.
 const MAX_OPEN: u32 = 3;
 
-/// The names under which outputs are reserved, as JSON, each with 1 where it is only put up. A payer's have a prefix: a
-/// stranger's transaction must not reserve an output of the service.
+/// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names of an
+/// outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the service.
 fn reserves(draft: &Draft) -> String {
     let put_up = draft.collateral.iter().map(|output| (output.to_string(), 1));
     // What it spends as well counts as spent.

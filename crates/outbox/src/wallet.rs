@@ -115,7 +115,7 @@ impl WalletSnapshot {
                 continue;
             }
             let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
-            // One that was refused and is nevertheless in a block has no reservations any more.
+            // An entry that was read from the chain after a restore has no reservations.
             read.reserved.extend(&tx.inputs);
             read.change.extend(outputs_to(wallet, &tx).filter(|utxo| !read.reserved.contains(&utxo.reference)));
             keep_most_valuable(&mut read.change);

@@ -1,7 +1,7 @@
 //! What is no longer needed goes, some of it in each tick.
 
 use cardano::{chain::Tip, slots::Millis};
-use outbox::{KEEP_RESERVED_MS, MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
+use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
 use sql::{Statement, statement};
 
 use crate::limits::DAY_MS;
@@ -53,7 +53,6 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         ),
         remove_older("sessions", "token_hash", "expires_at_ms", now),
         remove_oldest("challenge_claims", "digest", "expires_at_ms", now, MAX_CLAIMS),
-        remove_older("reservations", "tx_in", "spent_at_ms", now.saturating_sub(KEEP_RESERVED_MS)),
         remove_older("chain_unread", "tx_id", "listed_at_ms", now.saturating_sub(DAY_MS)),
         remove_older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         remove_older("granted_days", "rowid", "day", now / DAY_MS),

@@ -245,6 +245,8 @@ pub fn without_echoes(header: &str) -> String {
 /// blocks, own steps their blocks, and reservations their entries. Figures equal a recount. Empty where all is equal.
 pub fn out_of_step(db: &Sqlite) -> String {
     const SQL: &str = "
+      WITH reservable AS (SELECT key AS tx_in, tx_id, block_time_ms AS spent_at_ms FROM outbox, json_each(reserves)
+        WHERE state IN ('claimed', 'submitted') OR state = 'included' AND value = 0)
       SELECT 'escrow ' || e.purchase_id AS what FROM escrows e LEFT JOIN newest_steps n ON n.purchase_id = e.purchase_id
       WHERE (e.utxo, e.datum, e.locked_lovelace, e.result_hash, e.creator_due)
         IS NOT (n.utxo, n.datum, n.locked_lovelace, n.result_hash, n.creator_due)
@@ -256,8 +258,9 @@ pub fn out_of_step(db: &Sqlite) -> String {
       WHERE (o.state = 'included') <> EXISTS (SELECT 1 FROM purchases WHERE id = tx_id)
       UNION ALL SELECT 'own step ' || tx_id FROM escrow_steps s JOIN outbox o USING (tx_id)
       WHERE o.state = 'included' AND (s.height, s.at_ms) IS NOT (o.block_height, o.block_time_ms)
-      UNION ALL SELECT 'reservation ' || tx_in FROM reservations r JOIN outbox o USING (tx_id)
-      WHERE o.state IN ('refused', 'expired') OR (r.spent_at_ms IS NULL) <> (o.state <> 'included')
+      UNION ALL SELECT 'reservation ' || tx_in FROM (SELECT * FROM reservations EXCEPT SELECT * FROM reservable)
+      UNION ALL SELECT 'no reservation ' || tx_in FROM (
+        SELECT * FROM reservable WHERE spent_at_ms IS NULL EXCEPT SELECT * FROM reservations)
       UNION ALL SELECT 'seller ' || address FROM sellers s WHERE (sales, withdrawn, refunded) IS NOT (
         SELECT count(*) FILTER (WHERE status <> 'refunded'), count(*) FILTER (WHERE status = 'withdrawn'),
           count(*) FILTER (WHERE status = 'refunded') FROM purchases WHERE seller_address = s.address)

@@ -1,0 +1,74 @@
+-- Every transaction that the service hands to the network, recorded before it is submitted. The service and the arbiter
+-- each have these tables in their own database.
+
+CREATE TABLE outbox (
+  tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
+  kind TEXT NOT NULL CHECK (kind IN
+    ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'split',
+      'award')),
+  purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
+  wallet TEXT,                                   -- the service's wallet that built it; NULL for a payer's own
+  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
+                                                 -- kept once it is refused or expired
+  state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
+  reserves TEXT NOT NULL DEFAULT '{}',           -- JSON: names of the outputs to reserve, each with 1 where it is only put up
+  acts_on TEXT NOT NULL DEFAULT '[]',            -- JSON: ids of the purchases that it acts on
+  valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
+  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node: the
+                                                 -- ledger's refusal is final at the only one
+  provenance TEXT NOT NULL CHECK (provenance IN ('ours', 'foreign', 'unknown')), -- who handed it to the network first
+  attempted_at_ms INTEGER NOT NULL,
+  created_at_ms INTEGER NOT NULL,
+  reason TEXT,                                   -- why it was refused
+  block_hash TEXT,
+  block_height INTEGER,
+  block_slot INTEGER,
+  block_time_ms INTEGER,
+  never_included INTEGER NOT NULL DEFAULT 0 CHECK (never_included IN (0, 1)), -- a refused or expired payment that was in no block when
+                                                   -- it was asked for long after its end: it is looked for no more
+  recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
+  CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
+    AND (block_hash IS NULL) = (block_slot IS NULL) AND (block_hash IS NULL) = (block_time_ms IS NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX outbox_by_purpose ON outbox (purpose);
+CREATE INDEX outbox_open ON outbox (kind, valid_until_slot) WHERE state IN ('claimed', 'submitted');
+CREATE INDEX outbox_over ON outbox (kind, valid_until_slot) WHERE state IN ('refused', 'expired');
+CREATE INDEX outbox_by_wallet ON outbox (wallet, created_at_ms) WHERE wallet IS NOT NULL;
+CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND state <> 'included';
+CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
+CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
+
+-- Outputs that entries spend or put up as collateral: no new entry may use one. A projection of `outbox`, written by the
+-- two triggers below alone. An output seldom has two rows: its first entry ended or was included, which freed the output,
+-- another entry reserved it, and then a rollback or a late block brought the first one back.
+CREATE TABLE reservations (
+  tx_in TEXT NOT NULL,                           -- txHash#index; payer:txHash#index for an input of an outside payer
+  tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
+  spent_at_ms INTEGER,                           -- time of the block that includes the entry; NULL while none does
+  PRIMARY KEY (tx_in, tx_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX reservations_by_tx ON reservations (tx_id);
+CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
+
+-- A new entry reserves its outputs; `write_down.sql` inserts it only if none of them is reserved. Reservations of entries
+-- whose block is two hours old are removed, because by then every provider shows that their outputs are spent.
+CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.state IN ('claimed', 'submitted') BEGIN
+  DELETE FROM reservations WHERE (tx_in, tx_id) IN (SELECT tx_in, tx_id FROM reservations
+    WHERE spent_at_ms < new.created_at_ms - 7200000 ORDER BY spent_at_ms LIMIT 64);
+  INSERT INTO reservations (tx_in, tx_id) SELECT key, new.tx_id FROM json_each(new.reserves);
+END;
+
+-- Reservations follow the entry's state, whatever it was before: an open entry reserves all that it names, an included one
+-- what it spends (its collateral is free again), a refused or expired one nothing.
+CREATE TRIGGER reservations_changed AFTER UPDATE OF state, block_time_ms ON outbox
+WHEN (old.state IN ('refused', 'expired'), old.block_time_ms) IS NOT (new.state IN ('refused', 'expired'), new.block_time_ms)
+BEGIN
+  DELETE FROM reservations WHERE tx_id = new.tx_id AND (new.state IN ('refused', 'expired')
+    OR new.state = 'included' AND tx_in IN (SELECT key FROM json_each(new.reserves) WHERE value = 1));
+  INSERT INTO reservations (tx_in, tx_id, spent_at_ms)
+  SELECT key, new.tx_id, new.block_time_ms FROM json_each(new.reserves)
+  WHERE new.state IN ('claimed', 'submitted') OR new.state = 'included' AND value = 0
+  ON CONFLICT DO UPDATE SET spent_at_ms = excluded.spent_at_ms;
+END;
