@@ -16,7 +16,7 @@ export type Options = { readonly port: number; readonly state: string; readonly 
 
 export class UsageError extends Error {}
 
-/** What was asked for; `undefined` for the help. */
+/** Parses the options. Returns `undefined` for the help. */
 export function optionsOf(args: readonly string[], env: NodeJS.ProcessEnv): Options | undefined {
   const { values } = parsed(args);
   if (values.help) return undefined;

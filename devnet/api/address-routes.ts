@@ -32,7 +32,7 @@ export function addressRoutes(app: FastifyInstance, { ledger, faults }: Context)
     return account;
   };
 
-  /** Unspent outputs, or what they were some blocks ago where a fault wants an old view. */
+  /** Returns unspent outputs, or those of some blocks ago if a fault asks for a stale view. */
   const unspentOf = (account: Account, request: FastifyRequest): Iterable<Entry> => {
     const behind = Math.max(0, ...faults.of(request).map(({ staleBlocks }) => staleBlocks));
     if (behind === 0) return account.unspent();
@@ -116,7 +116,7 @@ function boundary(text: string | undefined): Boundary | undefined {
 const compare = (bound: Boundary, height: number, position: number): number =>
   bound.height - height || (bound.position === undefined ? 0 : bound.position - position);
 
-/** A page of something that is dear to copy whole. */
+/** Copies one page of a sequence that is expensive to copy as a whole. */
 function pageOfIterable<T>(all: Iterable<T>, page: Page): T[] {
   if (page.descending || Array.isArray(all)) return slice([...all], page);
   let skip = (page.page - 1) * page.count;

@@ -3,7 +3,7 @@ import { ApiError } from "./errors.ts";
 
 export type Fields = { readonly [name: string]: unknown };
 
-/** An absent body is an empty object: every field has a default or complains by itself. */
+/** Reads an object. An absent body counts as `{}`, because every field has a default or its own error. */
 export function object(body: unknown): Fields {
   if (body === undefined || body === null) return {};
   if (typeof body !== "object" || Array.isArray(body)) throw new ApiError(400, "the body must be a JSON object");

@@ -42,7 +42,7 @@ function erasShape(now: number) {
     const slot = SHELLEY_START.slot + (epoch - epochOf(SHELLEY_START.slot).epoch) * EPOCH_SLOTS;
     return { time: secondsAt(slot) - GENESIS.system_start, slot, epoch };
   };
-  // No end is decided of the last: it is told up to the next epoch.
+  // The last era has no known end; it is reported up to the next epoch.
   const bounds = [{ time: 0, slot: 0, epoch: 0 }, ...ERAS.map(beginning), beginning(now + 1)];
   return bounds.slice(1).map((end, i) => ({ start: bounds[i], end, parameters: i === 0 ? BYRON : SINCE_SHELLEY }));
 }
@@ -129,7 +129,7 @@ export function chainRoutes(app: FastifyInstance, { ledger }: Context): void {
   });
 }
 
-/** Blocks are in the order of their slots, so an epoch's are next to each other. */
+/** Returns the blocks of an epoch, which are adjacent because blocks are ordered by slot. */
 function blocksOfEpoch(blocks: readonly Block[], number: number): Block[] {
   const last = blocks.findLastIndex(({ slot }) => epochOf(slot).epoch === number);
   let first = last;

@@ -1,4 +1,4 @@
-/** /control: what only a local ledger can do. */
+/** /control: operations that only a local ledger can offer. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { FastifyInstance } from "fastify";
@@ -15,16 +15,16 @@ import type { Context } from "./context.ts";
 import { ApiError } from "./errors.ts";
 import { faultOf } from "./fault-body.ts";
 
-/** Outputs that one faucet call makes at most. */
+/** Maximum number of outputs per faucet call. */
 const MAX_GIFTS = 20_000;
-/** Faucet transactions in one block: as many full ones as its size allows. */
+/** Number of faucet transactions in one block. */
 const TRANSACTIONS_PER_BLOCK = 5;
 const MAX_BLOCKS = 10_000;
-/** Hex of some ten thousand payments. */
+/** Maximum size of a load, in bytes: the hex of about ten thousand payments. */
 const MAX_LOAD_BYTES = 64 << 20;
 /** Ten years. */
 const MAX_ADVANCE_SECONDS = 10 * 365 * 86_400;
-/** How often a faucet that is ahead of the clock looks again, in ms. */
+/** Interval at which a faucet that is ahead of the clock checks again, in ms. */
 const CLOCK_POLL_MS = 50;
 
 const tipShape = ({ height, hash, slot, records }: Block) => ({
@@ -68,7 +68,7 @@ export function controlRoutes(app: FastifyInstance, { ledger, faults, blockTime 
       count: integer(body, "count", 1, 1, MAX_GIFTS),
     };
     const inBlock = boolean(body, "inBlock", true);
-    // One after the other: each spends what the one before left.
+    // Sequential, because each gift spends the change of the one before.
     const given = faucetQueue.then(() => (inBlock ? giveInBlocks(ledger, gift) : giveToMempool(ledger, gift)));
     faucetQueue = given.catch(() => undefined);
     return given;
@@ -118,7 +118,7 @@ function answer(outputs: { txHash: string; index: number }[]): Given {
   return { ...first, outputs };
 }
 
-/** Splits a gift into transactions of bearable size; tokens take more bytes. */
+/** Splits a gift into transactions that respect the size limit; tokens take more bytes. */
 function parts(gift: Gift): Gift[] {
   const most = gift.tokens.size === 0 ? MAX_OUTPUTS : Math.max(1, Math.floor(MAX_OUTPUTS / (2 + gift.tokens.size)));
   const full = Array.from({ length: Math.floor(gift.count / most) }, () => ({ ...gift, count: most }));
@@ -140,7 +140,7 @@ function refusedAs400<T>(work: () => T): T {
   }
 }
 
-/** Whether gifts that a rollback took out of their blocks wait for others: a new one would spend the same purse. */
+/** Returns whether gifts that were rolled back are waiting in the mempool. A new gift would spend the same output. */
 function giftsWait({ pool }: Ledger): boolean {
   return pool.inOrder().some(({ tx }) => tx.body.outputs.some(({ address }) => address.text === FAUCET.direct.text));
 }
@@ -177,7 +177,7 @@ async function giveToMempool(ledger: Ledger, gift: Gift): Promise<Given> {
   return answer(outputs);
 }
 
-/** The purse after what waits in the mempool. */
+/** Returns the faucet's outputs after the transactions in the mempool. */
 function pendingPurse(ledger: Ledger): Purse {
   const last = ledger.pool
     .inOrder()

@@ -1,9 +1,9 @@
-/** The body that asks for a fault. */
+/** Parses the body that creates a fault. */
 import { boolean, type Fields, integer, optionalText } from "./body.ts";
 import { ApiError } from "./errors.ts";
 import type { Fault } from "./faults.ts";
 
-/** A minute: longer than any client waits. */
+/** Maximum latency in ms, longer than any client waits. */
 const MAX_LATENCY_MS = 60_000;
 const MAX_STALE_BLOCKS = 2160;
 

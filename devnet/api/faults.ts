@@ -1,27 +1,27 @@
-/** Faults on demand: what a failing provider does, per endpoint and for a number of requests. */
+/** Injected faults of the provider, per endpoint and for a number of requests. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 export type Fault = {
   readonly id: number;
-  /** Path under /api/v0, `*` for any one segment or part of one, `**` for anything. */
+  /** Path under /api/v0: `*` matches one segment or part of one, `**` anything. */
   readonly endpoint: string;
   readonly method: string | undefined;
   /** Milliseconds before the answer. */
   readonly latencyMs: number;
-  /** Answer this status instead; 429 is Blockfrost's rate limit. */
+  /** Status to answer instead; 429 is Blockfrost's rate limit. */
   readonly status: number | undefined;
   readonly message: string | undefined;
-  /** Break the connection instead of answering. */
+  /** Breaks the connection instead of answering. */
   readonly reset: boolean;
-  /** Answer a submission with its hash and forget it. */
+  /** Answers a submission with its hash and forgets it. */
   readonly dropSubmit: boolean;
-  /** Address views are this many blocks old. */
+  /** Age of the address views, in blocks. */
   readonly staleBlocks: number;
-  /** Every amount of lovelace in an answer is told as this. */
+  /** Amount reported in place of every amount of lovelace. */
   readonly lovelace: string | undefined;
-  /** Whether `status` and `reset` come before the request does its work or after it. */
+  /** Whether `status` and `reset` take effect before or after the request is processed. */
   readonly when: "before" | "after";
-  /** Requests that it still concerns; `undefined` for all. */
+  /** Number of further requests that are affected; `undefined` for all. */
   remaining: number | undefined;
 };
 
@@ -39,7 +39,7 @@ export class Faults {
     this.faults.push(added);
     return added;
   }
-  /** Removes one, or all; answers how many there were. */
+  /** Removes one fault, or all, and returns how many were removed. */
   clear(id?: number): number {
     const before = this.faults.length;
     const kept = id === undefined ? [] : this.faults.filter((fault) => fault.id !== id);
@@ -47,7 +47,7 @@ export class Faults {
     return before - kept.length;
   }
 
-  /** Picks the faults that concern a request, and uses them up by one. */
+  /** Selects the faults for a request and decrements their counters. */
   choose(request: FastifyRequest, path: string): Fault[] {
     const chosen = this.faults.filter(
       ({ endpoint, method }) => (method === undefined || method === request.method) && patternOf(endpoint).test(path),

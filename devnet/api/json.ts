@@ -1,8 +1,8 @@
-/** The chain's data as JSON: metadata the loose way that Blockfrost has it, Plutus data with its detailed schema. */
+/** The chain's data as JSON: metadata in Blockfrost's loose form, Plutus data with its detailed schema. */
 import { concat, decode, type Item, raw } from "../cardano/cbor.ts";
 import { hex } from "../cardano/hash.ts";
 
-/** Integers beyond what JSON readers hold exactly become texts. */
+/** Integers that JSON parsers cannot represent exactly become strings. */
 const number = (value: bigint): number | string =>
   value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER)
     ? Number(value)

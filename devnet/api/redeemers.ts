@@ -5,7 +5,7 @@ import { refOf } from "../cardano/transaction.ts";
 import type { Chain } from "../ledger/chain.ts";
 import { executionFee } from "../ledger/rules/money.ts";
 
-/** Blockfrost's names, where they are not the ledger's. */
+/** Blockfrost's names, if they differ from the ledger's. */
 const PURPOSES: { readonly [purpose: string]: string } = { certificate: "cert", withdrawal: "reward" };
 const POLICY_HEX = 56;
 
@@ -24,7 +24,10 @@ export const redeemersShape = (chain: Chain, tx: Transaction) =>
     };
   });
 
-/** A redeemer names what it is for by its position in the ledger's order. Votes and proposals are not looked up. */
+/**
+ * Finds the script of a redeemer, which refers to its subject by the position in the ledger's order. Votes and
+ * proposals are not supported.
+ */
 function scriptOf(chain: Chain, { body }: Transaction, { purpose, index }: Redeemer): string | undefined {
   switch (purpose) {
     case "spend": {

@@ -1,4 +1,4 @@
-/** /scripts: scripts and datums that transactions on the chain have shown. */
+/** /scripts: scripts and datums that appeared in transactions on the chain. */
 import type { FastifyInstance } from "fastify";
 
 import { hex } from "../cardano/hash.ts";

@@ -15,7 +15,10 @@ import { scriptRoutes } from "./script-routes.ts";
 import { submitRoutes } from "./submit-routes.ts";
 import { txRoutes } from "./tx-routes.ts";
 
-/** A block's worth of hex, generously: evaluation requests carry transactions and outputs as text. */
+/**
+ * Maximum size of a body, in bytes: generous for a block's worth of hex, because evaluation requests carry transactions
+ * and outputs as text.
+ */
 const BODY_LIMIT = 1024 * 1024;
 const BASE = "/api/v0";
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -24,7 +27,7 @@ export async function serverOf(context: Context): Promise<FastifyInstance> {
   const app = fastify({
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: true,
-    // Clients join base and path carelessly.
+    // Clients often produce duplicate or trailing slashes.
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, maxParamLength: 256 },
   });
 
@@ -61,7 +64,7 @@ export async function serverOf(context: Context): Promise<FastifyInstance> {
       faultHooks(api, context);
       api.get("/", () => ({ url: "devnet", version: "0" }));
       api.get("/health", () => ({ is_healthy: true }));
-      // As Blockfrost tells a project how much it asked: one row for each day (UTC).
+      // Blockfrost's usage report of a project: one row per day (UTC).
       const calls = new Map<number, number>();
       const day = () => Math.floor(Date.now() / DAY_MS) * (DAY_MS / 1000);
       api.addHook("onRequest", async () => void calls.set(day(), (calls.get(day()) ?? 0) + 1));
@@ -95,8 +98,8 @@ export async function serverOf(context: Context): Promise<FastifyInstance> {
 }
 
 /**
- * Whether an address is of this machine, as its own programs name it; so is none at all. Pages of other sites, under their
- * own name or under one that they let lead here, are not.
+ * Returns whether an origin or host belongs to this machine; an absent one does. Pages of other sites do not, even if
+ * their name resolves to this machine.
  */
 function isLocal(origin: string | undefined): boolean {
   return origin === undefined || ["localhost", "127.0.0.1", "[::1]"].includes(URL.parse(origin)?.hostname ?? "");

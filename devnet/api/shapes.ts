@@ -9,7 +9,7 @@ import { amounts, sum } from "../cardano/value.ts";
 import type { Block, Chain, Entry, TxRecord } from "../ledger/chain.ts";
 import { deposits } from "../ledger/rules/money.ts";
 
-/** A pool and a key of the right form for a chain that has neither. */
+/** A pool and a key of valid form, because the chain has neither. */
 const name = new TextEncoder().encode("devnet");
 const SLOT_LEADER = poolText(blake2b224(name));
 const BLOCK_VRF = vrfText(blake2b256(name));
@@ -39,7 +39,7 @@ export function blockShape(chain: Chain, block: Block) {
   };
 }
 
-/** What the ledger took: the collateral where scripts failed. */
+/** Returns what the ledger took: the fee, or the collateral if scripts failed. */
 export function feeOf({ tx, spent, created }: TxRecord): bigint {
   if (tx.valid) return tx.body.fee;
   const lovelace = (entries: readonly Entry[]) => sum(entries.map(({ output }) => output.value)).lovelace;
@@ -62,7 +62,7 @@ export const utxoShape = ({ txHash, index, output, block }: Entry) => ({
   ...datumAndScript(output),
 });
 
-/** What a transaction's bytes say, wherever it is. */
+/** Counts the parts of a transaction. */
 export function txCounts(tx: Transaction) {
   const { body } = tx;
   const kinds = (...wanted: number[]) => body.certificates.filter(({ kind }) => wanted.includes(kind)).length;
@@ -127,7 +127,7 @@ export function txUtxosShape(chain: Chain, { tx }: TxRecord) {
     output_index: index,
     ...datumAndScript(output),
     collateral,
-    // A collateral output is real only where the scripts failed, an ordinary one only where they did not.
+    // A collateral output exists only if the scripts failed, a regular one only if they succeeded.
     consumed_by_tx: chain.entries.get(refOf({ txHash: tx.hash, index }))?.spentBy?.tx.hash ?? null,
   });
   const outputs = body.outputs.map((output, index) => shape(output, index, false));

@@ -18,7 +18,7 @@ export function submitRoutes(app: FastifyInstance, { ledger, faults }: Context):
     if (!result.accepted) throw new ApiError(400, result.message);
     if (faults.of(request).some(({ dropSubmit }) => dropSubmit))
       ledger.forget(result.record, "a fault dropped the submission");
-    // A bare text would go out as plain text; the documentation has a JSON string.
+    // Fastify would send a string as plain text; the documentation has a JSON string.
     reply.type("application/json; charset=utf-8");
     return JSON.stringify(result.record.tx.hash);
   });
@@ -56,7 +56,7 @@ function bytesOf(request: FastifyRequest): Uint8Array {
   throw new ApiError(400, "body must be bytes");
 }
 
-/** A transaction comes as base16 or base64 text; the bytes themselves are taken too. */
+/** Decodes a transaction from base16 or base64 text, or takes the bytes themselves. */
 function textOrBytes(body: Uint8Array): Uint8Array {
   const text = Buffer.from(body).toString("latin1").trim();
   return unhex(text) ?? (/^[A-Za-z0-9+/]+={0,2}$/.test(text) ? new Uint8Array(Buffer.from(text, "base64")) : body);

@@ -1,4 +1,4 @@
-/** Cardano addresses (CIP-19): what the ledger and the index need to know of their bytes. */
+/** Cardano addresses (CIP-19), as far as the ledger and the index need them. */
 import { blake2b } from "@noble/hashes/blake2.js";
 import { base58, bech32 } from "@scure/base";
 
@@ -29,7 +29,7 @@ const credential = (script: boolean, hash: Uint8Array): Credential => ({
 
 const encode = (prefix: string, bytes: Uint8Array): string => bech32.encode(prefix, bech32.toWords(bytes), false);
 
-/** Understands address bytes; `undefined` where they are none. Reward addresses included (type 14 and 15). */
+/** Decodes an address, including reward addresses (types 14 and 15). Returns `undefined` for anything else. */
 export function parseAddress(bytes: Uint8Array): Address | undefined {
   const header = bytes[0];
   if (header === undefined) return undefined;
@@ -45,7 +45,7 @@ export function parseAddress(bytes: Uint8Array): Address | undefined {
     payment,
     stake,
   });
-  // The head of a list of two, in one byte or with the length in the next.
+  // The header of an array of two, in one byte or with the length in the next.
   if (type === 8 || type === 9) {
     const network = byronNetwork(bytes);
     if (network === undefined) return undefined;
@@ -77,10 +77,10 @@ function byronNetwork(bytes: Uint8Array): number | undefined {
   }
 }
 
-/** What a text names: an address, or a bare credential in CIP-5's `addr_vkh` and `script` forms. */
+/** The meaning of a text: an address, or a bare credential in CIP-5's `addr_vkh` and `script` forms. */
 export type Named = { readonly address: Address } | { readonly credential: Credential };
 
-/** Understands the text forms that Blockfrost takes; `undefined` where it is none of them. */
+/** Parses the text forms that Blockfrost accepts. Returns `undefined` for anything else. */
 export function parseText(text: string): Named | undefined {
   try {
     if (!text.includes("1") || !/^(addr|stake|script)/.test(text)) {

@@ -4,7 +4,7 @@
  * those spans and also reads the chunked byte strings that Plutus data uses.
  */
 
-/** Nesting that we follow; Plutus data is the deepest thing on the chain and stays far below. */
+/** Maximum nesting depth. Plutus data is the deepest structure on the chain and stays far below. */
 const MAX_DEPTH = 512;
 
 export type Item = { readonly source: Uint8Array; readonly start: number; readonly end: number } & (
@@ -130,7 +130,7 @@ class Reader {
       return;
     }
     const count = this.argument(info);
-    // Each element takes a byte at least: a longer count is a lie that must not be looped over.
+    // Each element takes at least a byte, so a larger count is a lie that must not be looped over.
     if (count > BigInt(this.source.length - this.at)) throw new CborError("the bytes end too early");
     for (let i = 0n; i < count; i++) one();
   }

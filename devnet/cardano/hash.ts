@@ -7,7 +7,7 @@ export const blake2b224 = (bytes: Uint8Array): Uint8Array => blake2b(bytes, { dk
 export const hex = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 
-/** Bytes of a hex text; `undefined` where it is not hex of whole bytes. */
+/** Decodes hex. Returns `undefined` unless the text is hex of whole bytes. */
 export function unhex(text: string): Uint8Array | undefined {
   return /^(?:[0-9a-fA-F]{2})*$/.test(text) ? new Uint8Array(Buffer.from(text, "hex")) : undefined;
 }

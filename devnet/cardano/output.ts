@@ -102,7 +102,7 @@ function addressOf(item: Item | undefined): Address {
   return address;
 }
 
-/** Decodes an output; throws `CborError` where it is none. */
+/** Decodes an output. Throws `CborError` if the item is not one. */
 export function outputOf(item: Item): Output {
   return item.kind === "array" ? legacy(item) : postAlonzo(expect(item, "map", "output"));
 }

@@ -18,7 +18,7 @@ import {
 } from "./drafts.ts";
 import { alice, bob, build, type Draft, type Json, ledger, outputBytes, type Running, SUCCEEDS } from "./support.ts";
 
-/** What the API serves, tried from both sides: the exact value passes and the next one does not. */
+/** Tests each parameter that the API serves from both sides: the exact value passes and the next one does not. */
 let devnet: Running;
 let held: Fixture;
 let served: Json;
@@ -171,7 +171,7 @@ test("the validity interval is from its first slot on and before its last", asyn
   await devnet.control("/advance", { seconds: 500 });
   const until = (end: number) => cborOf(payment(coin(), { body: new Map([[3, write.int(end)]]) }));
   const from = (start: number) => cborOf(payment(coin(), { body: new Map([[8, write.int(start)]]) }));
-  // The wall clock may enter the next slot between two lines; then it is tried again.
+  // The wall clock may enter the next slot between two lines; retry then.
   for (;;) {
     const slot = Math.max(devnet.ledger.clock.slot(), devnet.ledger.tip.slot + 1);
     const verdicts = [];

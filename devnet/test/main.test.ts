@@ -98,7 +98,7 @@ test("a kill at any moment loses no answered submission", async () => {
   const { cbor, hash } = build({ ...payment(coin), change: bob, signers: [bob] });
   assert.equal((await first.submit(cbor)).status, 200);
   assert.equal(await first.stop("SIGKILL"), null);
-  // What a write cut short would leave behind.
+  // The remains of a truncated write.
   appendFileSync(join(state, "journal.jsonl"), '{"type":"block","ha');
 
   const second = await run();

@@ -4,9 +4,9 @@ import { after, before, test } from "node:test";
 import { type Fixture, fixture, payment, scriptSpend } from "./drafts.ts";
 import { build, ledger, type Running, SUCCEEDS } from "./support.ts";
 
-/** Changed bytes of valid transactions: whatever they are now, the ledger says so with a status of its own. */
+/** Mutates bytes of valid transactions. Whatever they become, the ledger must answer with a regular status. */
 const ROUNDS = 400;
-/** Numerical Recipes' generator, so that a failure comes again. */
+/** Numerical Recipes' generator, so that failures are reproducible. */
 let seed = 20_240_901;
 const random = (below: number): number => {
   seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;

@@ -35,9 +35,9 @@ export type Case = {
   /** The rule's name in the ledger, expected in the refusal. */
   readonly rule: string;
   readonly bad: (fixture: Fixture, coin: Input, other: Input) => Uint8Array;
-  /** The transaction without its fault: accepted. Left out where the plain payment is that. */
+  /** The transaction without its fault, which is accepted; the plain payment if absent. */
   readonly good?: (fixture: Fixture, coin: Input, other: Input) => Uint8Array;
-  /** Whether the Emulator alone refuses it; where not, only the devnet's own rules do. */
+  /** Whether the Emulator alone rejects it, or only the devnet's own rules do. */
   readonly emulator: boolean;
 };
 

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => devnet.stop());
 
-/** Both halves of a case run on the same state: what is accepted is undone before the next. */
+/** Both halves of a case run on the same state: an accepted transaction is undone before the next. */
 async function undone(cbor: Uint8Array) {
   const answer = await devnet.submit(cbor);
   if (answer.status === 200) {

@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => devnet.stop());
 
-/** The least time that an answer takes, in ms: a busy machine makes some of them late. */
+/** Returns the shortest time of several answers, in ms, because a busy machine delays some. */
 async function soonest(path: string): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let n = 0; n < 20; n++) {

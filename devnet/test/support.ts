@@ -1,4 +1,4 @@
-/** What the devnet's tests share: a ledger of their own, wallets, and transactions built field by field. */
+/** Shared by the devnet's tests: a ledger, wallets, and transactions built field by field. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,11 +22,11 @@ export type Running = Devnet & {
   readonly get: (path: string, headers?: { [name: string]: string }) => Promise<Answer>;
   readonly control: (path: string, body?: unknown, method?: string) => Promise<Json>;
   readonly submit: (cbor: Uint8Array) => Promise<Answer>;
-  /** Gives coins in a block at once; answers the outputs. */
+  /** Puts coins into a block at once and returns the outputs. */
   readonly fund: (wallet: Wallet | string, lovelace: bigint, more?: object) => Promise<Input[]>;
 };
 
-/** A ledger on a free port with a folder of its own, which goes when it stops. */
+/** Starts a ledger on a free port with its own folder, which is deleted when it stops. */
 export async function ledger({ blockTime = 0 } = {}): Promise<Running> {
   const state = mkdtempSync(join(tmpdir(), "devnet-"));
   const devnet = await start({ port: 0, state, blockTime });
@@ -90,14 +90,14 @@ export type Draft = {
   readonly signers: readonly Wallet[];
   /** Added to the fee that the size asks for; negative for too little. */
   readonly feeOffset?: bigint;
-  /** Added to the change; what is not conserved then. */
+  /** Added to the change, which breaks the conservation of value. */
   readonly changeOffset?: bigint;
   /** Further members of the body and of the witness set, by key. */
   readonly body?: ReadonlyMap<number, Uint8Array>;
   readonly witnesses?: ReadonlyMap<number, Uint8Array>;
   readonly auxiliary?: Uint8Array;
   readonly valid?: boolean;
-  /** Lovelace beyond what the size costs: scripts. */
+  /** Lovelace for scripts, in addition to the fee for the size. */
   readonly executionFee?: bigint;
 };
 

@@ -1,7 +1,7 @@
 /**
- * What we ask of Blockfrost against its own description: its examples, recorded here, are what our parsers are tried with
- * (crates/cardano/tests/blockfrost.rs). That the devnet answers in the same shapes is shown in `api.test.ts`.
- * `RECORD=1 node --test devnet/test/vendor.test.ts` records them anew.
+ * Compares our use of Blockfrost with its own description. The description's examples, recorded here, are inputs of our
+ * parsers' tests (crates/cardano/tests/blockfrost.rs). `api.test.ts` checks that the devnet answers in the same shapes.
+ * `RECORD=1 node --test devnet/test/vendor.test.ts` records the examples again.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,12 +11,14 @@ import { test } from "node:test";
 import { askedEndpoints, exampleOf, SOURCE, schemaOf } from "./vendor.ts";
 
 const RECORDED = join(import.meta.dirname, "../../crates/cardano/tests/blockfrost.json");
-/** Answered with a text, or with what another project describes (Ogmios), or read by the status alone; the parsers' own tests
- * have these. */
+/**
+ * Endpoints that answer with a string, whose answers another project describes (Ogmios), or of which only the status is
+ * used. The parsers' own tests cover them.
+ */
 const NO_EXAMPLE = ["/metrics", "/tx/submit", "/utils/txs/evaluate", "/utils/txs/evaluate/utxos"];
-/** What we need of an answer although the description has it as something that may lack. */
+/** Fields that we need although the description makes them optional. */
 const NEEDED: { readonly [endpoint: string]: readonly string[] } = { "/epochs/latest/parameters": ["cost_models_raw"] };
-/** What the description's example leaves out: the end of each list, and a number. */
+/** Values that the description's examples abbreviate: the ends of lists, and a number. */
 const ELIDED = { cost_models_raw: { PlutusV3: [100788, 420, 1] }, min_fee_ref_script_cost_per_byte: 15 };
 
 test("the recorded examples equal those of the vendor's description", () => {

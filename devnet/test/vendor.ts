@@ -1,4 +1,4 @@
-/** Blockfrost's own OpenAPI description (the package `@blockfrost/openapi`, MIT), and what it gives as examples. */
+/** Blockfrost's own OpenAPI description (the package `@blockfrost/openapi`, MIT) and its examples. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -8,7 +8,7 @@ import type { Json } from "./support.ts";
 export const SOURCE = `Examples of @blockfrost/openapi ${version}, MIT License, Copyright (c) 2021 blockfrost.io`;
 
 const ADAPTERS = ["crates/edge/src/chain.rs", "crates/provider/src/lib.rs"];
-/** What the adapters call otherwise than the description does. */
+/** Paths that the adapters write differently than the description. */
 const NAMES: { readonly [path: string]: string } = {
   "/blocks/{height}": "/blocks/{hash_or_number}",
   "/mempool/{tx}": "/mempool/{hash}",
@@ -17,7 +17,7 @@ const NAMES: { readonly [path: string]: string } = {
   "/txs/{tx}/utxos": "/txs/{hash}/utxos",
 };
 
-/** The endpoints that our adapters ask, by the description's names: read out of the adapters' texts. */
+/** Finds the endpoints that our adapters use, by the description's names, in the adapters' source text. */
 export function askedEndpoints(): string[] {
   const paths = ADAPTERS.flatMap((file) => {
     const source = readFileSync(join(import.meta.dirname, "../..", file), "utf8").replaceAll(/^\s*\/\/.*$/gm, "");
@@ -33,7 +33,9 @@ export function schemaOf(endpoint: string): Json {
   return schema;
 }
 
-/** The description's example; with `least`, only what must be there. What may be null and has no example is null. */
+/**
+ * Builds the description's example; with `least`, only its required parts. Nullable values without an example are null.
+ */
 export function exampleOf(schema: Json, least = false): Json {
   if (schema.example !== undefined) return least ? leastOf(schema, schema.example) : schema.example;
   const kinds: Json[] = schema.oneOf ?? schema.anyOf ?? [];

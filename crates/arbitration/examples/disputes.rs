@@ -1,8 +1,9 @@
-//! Puts escrows on a local ledger and takes them as far as asked, one JSON object per line in and one per line out.
+//! Locks escrows on a local ledger and takes them to a given state, one JSON object per line in and one per line out.
 //!
-//! In: `{"listingId", "contentHash", "posted", "price", "collateral", "until"}`, `until` being a state. Out:
-//! `{"ref", "lock", "locked", "buyer", "seller", "opens"}`. Keys come from the environment, BUYER_SECRET and
-//! SELLER_SECRET; both addresses must hold enough. `tests/arbiter` has the arbiter settle them.
+//! Input: `{"listingId", "contentHash", "posted", "price", "collateral", "until"}`, with a state in `until`. Output:
+//! `{"ref", "lock", "locked", "buyer", "seller", "opens"}`. The keys are read from the environment variables
+//! BUYER_SECRET and SELLER_SECRET; both addresses must hold enough. `tests/arbiter` then has the arbiter settle the
+//! disputes.
 
 use std::{
     collections::BTreeSet,
@@ -32,16 +33,16 @@ use serde_json::json;
 use x402_cardano::escrow::listing_input_hash;
 use xtask::secret;
 
-/// Slots that a lock may wait for a block.
+/// Number of slots until the lock expires.
 const PATIENCE: u64 = 600;
-/// Seconds that a transaction is waited for.
+/// Timeout for the inclusion of a transaction, in seconds.
 const WAIT: u64 = 60;
 
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
     provider: Provider,
-    /// The deployment record.
+    /// Path of the deployment record.
     record: PathBuf,
 }
 
@@ -54,7 +55,7 @@ struct DisputeScenario {
     price: Lovelace,
     collateral: Lovelace,
     until: State,
-    /// Forged: locked as if it were in this state, without any step.
+    /// `true` to lock the escrow in this state at once, without any step (a forgery).
     #[serde(default)]
     forged: bool,
 }
@@ -98,7 +99,7 @@ impl Stage {
             State::ResultSubmitted => &[result],
             State::RefundRequested => &[Step::SetRefundRequested],
             State::Disputed => &[result, Step::SetRefundRequested],
-            // The dispute lifted the seller's cooldown; a buyer who gives in has to wait for his own.
+            // The dispute reset the seller's cooldown. A buyer who gives in would have to wait for their own.
             State::RefundAuthorized => &[result, Step::SetRefundRequested, Step::AuthorizeRefund],
             State::WithdrawAuthorized => return Err("not played here".into()),
         };
@@ -149,7 +150,7 @@ impl Stage {
         self.first_output(&tx)
     }
 
-    /// One step, with the most units that a transaction may use: only the fee is higher for it.
+    /// Takes one step. It declares a transaction's maximum execution units, which only raises the fee.
     fn step(&self, escrow: &Escrow, step: &Step) -> Failable<Escrow> {
         let slots = SlotConfig::PREPROD;
         let planner = Planner { deployment: &self.deployment, parameters: &self.parameters, slots: &slots };

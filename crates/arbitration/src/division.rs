@@ -1,4 +1,5 @@
-//! Who gets what of a disputed escrow, to the last lovelace and token: the sender of the transaction keeps nothing.
+//! Divides a disputed escrow between the parties, to the last lovelace and token, so that nothing is left for the
+//! sender of the transaction.
 
 use escrow::{
     AssetValue,
@@ -7,11 +8,11 @@ use escrow::{
     plan::Escrow,
 };
 
-/// Hex digits of a policy id.
+/// Number of hex digits of a policy id.
 const POLICY_HEX: usize = 56;
 
-/// What is signed for this winner. Tokens that anyone put into the escrow go to the winner. `None` where less is
-/// locked than the buyer's collateral.
+/// Returns the award for a winner and the amounts in lovelace. Tokens in the escrow, which anyone could have put there,
+/// go to the winner. Returns `None` if less is locked than the buyer's collateral.
 #[must_use]
 pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
     let split = Split::of(winner, &escrow.datum, escrow.utxo.value.lovelace)?;
@@ -20,7 +21,7 @@ pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Spl
         Winner::Buyer => &mut intent.buyer_value,
         Winner::Seller => &mut intent.seller_value,
     };
-    // A unit is policy and name in hex: the order is that of the policies, and within one that of its names.
+    // Units are sorted and consist of policy and name in hex, so equal policies are adjacent.
     for (unit, quantity) in &escrow.utxo.value.assets {
         let (policy, name) = unit.split_at_checked(POLICY_HEX)?;
         add(value, hex::decode(policy).ok()?, hex::decode(name).ok()?, *quantity);

@@ -1,4 +1,4 @@
-//! Why a request has no answer.
+//! Errors of the arbiter.
 
 use cardano::{chain::ChainError, cip8::Cip8Error, tx::build::BuildError};
 use escrow::{
@@ -8,52 +8,52 @@ use escrow::{
 use outbox::OutboxError;
 use sql::DatabaseError;
 
-/// Why a dispute could not be resolved now.
+/// Reason why a dispute was not resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     /// The chain has no such output, at least in the provider's view.
     #[error("ref names no output that is on the chain")]
     Unknown,
-    /// It is no escrow of this arbiter's contract.
+    /// The output is not an escrow of this arbiter's contract.
     #[error("ref names no escrow of this arbiter: {0}")]
     NotAnEscrow(#[from] InvalidDatum),
-    /// It goes back to nothing that a purchase could have locked: it was made to look like a dispute.
+    /// The escrow does not descend from a lock that a purchase could have made: it was forged to look like a dispute.
     #[error("ref names an escrow that no purchase locked")]
     NeverLocked,
-    /// What it holds cannot be paid out as decided.
+    /// The escrow does not hold enough to pay the award.
     #[error("the escrow holds less than the buyer's collateral: it cannot be divided")]
     Unpayable,
-    /// The way back to the lock is long; the next request goes on where this one stopped.
+    /// The path back to the lock is long. The next request continues where this one stopped.
     #[error("still tracing the escrow back to its lock: ask again")]
     StillTracing,
-    /// The provider does not know a transaction that it named.
+    /// The provider does not know a transaction that it referred to itself.
     #[error("the chain provider lags: ask again")]
     Lagging,
-    /// Another award takes what this one would spend.
+    /// Another award is spending the same wallet outputs.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
-    /// It is written down, and it is not known whether a node took it.
+    /// The award was recorded, but it is unknown whether a node accepted it.
     #[error("no node has answered for the award yet: ask again")]
     Unanswered,
-    /// The award was refused.
+    /// A node or the ledger rejected the award's transaction.
     #[error("the award was refused: {0}")]
     Refused(String),
-    /// The wallet cannot pay for it.
+    /// The wallet cannot pay the fee.
     #[error("the arbiter's wallet cannot pay the fee: {0}")]
     Wallet(BuildError),
-    /// The key cannot sign.
+    /// The arbiter's key cannot sign.
     #[error("the arbiter's key cannot sign: {0}")]
     Signature(#[from] Cip8Error),
-    /// The chain cannot be asked.
+    /// The chain cannot be read.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The database cannot be asked.
+    /// The database is unavailable.
     #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
 impl ResolveError {
-    /// Whether the request itself is at fault: asking again will not help.
+    /// Returns `true` if the request is at fault, so that a retry cannot succeed.
     #[must_use]
     pub const fn is_requests_fault(&self) -> bool {
         matches!(self, Self::Unknown | Self::NotAnEscrow(_) | Self::NeverLocked | Self::Unpayable)

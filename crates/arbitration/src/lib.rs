@@ -1,15 +1,16 @@
-//! How the arbiter settles a dispute, from a request to one payout.
+//! Settles disputes: from a request, which may come from anyone, to exactly one payout.
 //!
 //! ```text
 //! request ──> the output on the chain ──walk back──> its lock         (walk.rs)
-//!               │ evidence, kept if it is what the seller posted       (weigh.rs)
+//!               │ evidence, stored if it matches the seller's result   (weigh.rs)
 //!               v
 //!   no verdict <── verdict ──made permanent──> award ──> signed, until the window opens
-//!                                                └──> split signed, written to the outbox, submitted   (payout.rs)
+//!                                                └──> split signed, recorded in the outbox, submitted   (payout.rs)
 //! ```
 //!
-//! The chain is read each time. What is stored only makes sure that an output is decided once, and that one transaction
-//! at a time stands for its payout. All of them spend the same output, so the ledger itself pays once.
+//! Each request reads the chain. The database only guarantees that an escrow is decided once, and that at most one
+//! payout transaction for it is live at a time. All payouts of an escrow spend the same output, so the ledger itself
+//! pays only once.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -40,40 +41,40 @@ pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, parse};
 use resolution::Award;
 pub use statements::SCHEMA;
 
-/// The arbiter at work on one request.
+/// The arbiter, for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arbiter<'a, D, C, Z> {
-    /// Its own database.
+    /// The arbiter's own database.
     pub database: &'a D,
     pub chain: &'a C,
-    /// The port that waits: tests pass time, workers sleep.
+    /// Waits between polls. Workers sleep; tests advance a clock.
     pub sleep: &'a Z,
-    /// The contract.
+    /// Deployed contract.
     pub deployment: &'a Deployment,
-    /// Its key: signs awards, and pays their fees.
+    /// The arbiter's key, which signs awards and pays their fees.
     pub key: &'a SigningKey,
-    /// How slots map to time.
+    /// Conversion between slots and time.
     pub slots: &'a SlotConfig,
-    /// The wall clock, POSIX ms.
+    /// Wall clock in POSIX milliseconds.
     pub now: Millis,
 }
 
-/// The disputed output and the time, as the chain has them.
+/// The disputed output with the time on the chain.
 struct DisputedEscrow {
     escrow: Escrow,
     spent_by: Option<TxHash>,
     tip: Tip,
-    /// The escrow's clock: the later of the wall clock and the newest block's time, POSIX ms.
+    /// The later of the wall clock and the newest block's time, in POSIX milliseconds.
     now: Millis,
 }
 
-/// What an award is for, in the outbox.
+/// Returns the purpose of an award's outbox entry.
 fn purpose(escrow: &TxRef) -> String {
     format!("award:{escrow}")
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides, and pays where the time for it has come.
+    /// Decides a dispute, and pays it once the arbiters' window is open.
     ///
     /// # Errors
     /// See [`ResolveError`]. The same request may be sent again after any of them.
@@ -82,7 +83,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
         let made = outputs.into_iter().find(|output| output.utxo.reference == own && !output.collateral);
         let made = made.ok_or(ResolveError::Unknown)?;
-        // What is signed is about what its maker's bytes say, whatever the provider says that it holds.
+        // The signature must cover what the output really holds, so it is read from the transaction's bytes rather than
+        // from the provider's summary.
         let output = self.utxos_of(&own.tx).await?.made.into_iter().find(|output| output.reference == own);
         let escrow = Escrow::read(output.ok_or(ResolveError::Unknown)?, self.deployment)?;
         let reads = vec![statements::walk(&own), statements::award(&own), live_for(&purpose(&own))];
@@ -104,7 +106,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         self.carry_out(&disputed, award, None).await
     }
 
-    /// Fixes an award permanently; where another request was faster, its award.
+    /// Stores an award permanently. If another request stored one first, returns that award.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
         let batch = vec![statements::fix_award(own, award, self.now)?, statements::award(own)];
         let [_, fixed] = exactly(self.database.batch(batch).await?)?;
@@ -112,7 +114,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// Why there is nothing to decide about an escrow.
+/// Returns why there is nothing to decide about an escrow, or `None`.
 fn nothing_to_decide(disputed: &DisputedEscrow) -> Option<String> {
     if let Some(by) = disputed.spent_by {
         return Some(format!("the escrow was spent by {by}: ask about what it is now, if it goes on"));

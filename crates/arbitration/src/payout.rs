@@ -1,4 +1,4 @@
-//! Carrying an award out: one transaction at a time, which lives in the outbox.
+//! Pays an award, with one transaction at a time, recorded in the outbox.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,15 @@ use sql::{Database, exactly};
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Waits for another request that submits the award: together as long as a submission may take.
+/// Waits for another request that is submitting the same award, in milliseconds: in total as long as a submission may
+/// take.
 const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Waits before an award is built again, because another took its inputs first or has just spent them.
+/// Waits before an award is built again, in milliseconds, because another one reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
-/// Which request has written an award down.
+/// The request that recorded an award's transaction.
 enum WrittenBy {
-    /// This one, which is to submit it.
+    /// This request, which must submit it.
     This(Entry, WalletSnapshot),
     Another(Entry),
 }
@@ -40,7 +41,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Outbox { database: self.database, chain: self.chain, hook: &|_, _| Ok(vec![]) }
     }
 
-    /// Pays as awarded, or says when.
+    /// Pays the award, or returns the time from which that is possible.
     pub(crate) async fn carry_out(
         &self,
         disputed: &DisputedEscrow,
@@ -62,8 +63,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Ok(award.paid(self.pay(disputed, &award).await?))
     }
 
-    /// How an escrow with an award ended. A dispute ends as signed in no other way; or the parties moved it on before
-    /// the window.
+    /// Returns the outcome of an escrow that is already spent. In the arbiters' window a dispute can only end as
+    /// signed; before it, the parties may have moved the escrow on.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {
@@ -78,9 +79,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         })
     }
 
-    /// Goes on with an award that stands: waits for a request that may be submitting it, then does what the chain asks
-    /// for.
-    /// `None` where it has ended without effect.
+    /// Drives an existing payout: waits for a request that may be submitting it, then polls the chain. Returns `None`
+    /// if the payout was given up.
     async fn drive(
         &self,
         disputed: &DisputedEscrow,
@@ -101,11 +101,11 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         taken(&entry)
     }
 
-    /// Writes an award down and submits it, or goes on with the one that another request has written.
+    /// Records a payout and submits it, or drives the one that another request has recorded.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         let address = self.key.enterprise_address();
         let mut now = self.now;
-        // Only this place frees outputs that earlier awards reserved.
+        // Outputs reserved by earlier awards are released only here.
         let earlier = Entry::all(&self.database.run(open(&address, Kind::Award)).await?)?;
         self.outbox().close(earlier, &disputed.tip, now).await?;
         let parameters = self.chain.protocol_parameters().await?;
@@ -129,7 +129,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
     }
 
-    /// Builds an award and writes it down, unless another request was faster.
+    /// Builds a payout and records it, unless another request has done so.
     async fn write(
         &self,
         disputed: &DisputedEscrow,
@@ -146,7 +146,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
         let wallet = WalletSnapshot::read(&address, &known)?;
         let built = match self.build(disputed, award, parameters, &wallet).await {
-            // Change of what is being submitted right now will be spendable in a moment.
+            // The change of a submission in progress will be spendable soon.
             Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),
             built => built?,
         };
@@ -159,7 +159,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
     }
 
-    /// The transaction: signed for exactly this output and this split.
+    /// Builds the transaction, which is signed for exactly this output and this split.
     async fn build(
         &self,
         disputed: &DisputedEscrow,
@@ -180,7 +180,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// The transaction, if a node took it; `None` where it has ended without effect.
+/// Returns the transaction if a node accepted it, or `None` if it was given up.
 fn taken(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
     match entry.state {
         EntryState::Submitted | EntryState::Included => Ok(Some(entry.tx)),

@@ -1,16 +1,16 @@
-//! What is asked, parsed strictly: the first thing that is wrong is named.
+//! Parses requests strictly. Errors name the first wrong field.
 
 use api_types::arbiter::{DisputedListing, ResolveRequest};
 use cardano::{ContentHash, TxRef};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Bytes of an output: as much as a listing's content may have.
+/// Maximum size of an output, in bytes: that of a listing's content.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// Characters of a listing's id: several times as many as any has.
+/// Maximum number of characters of a listing id, several times as many as any has.
 const MAX_LISTING_ID: usize = 128;
 
-/// What is wrong with a request.
+/// The error of a malformed request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct MalformedRequest {
@@ -23,7 +23,7 @@ pub struct MalformedRequest {
 enum Member<T> {
     #[default]
     Missing,
-    /// Of another type, or not of the form that the type asks for.
+    /// The value has the wrong type or form.
     Other,
     Given(T),
 }
@@ -64,10 +64,10 @@ struct ListingNamed {
     content_hash: Member<ContentHash>,
 }
 
-/// Reads a body.
+/// Parses a request's body.
 ///
 /// # Errors
-/// Names the field.
+/// [`MalformedRequest`], which names the field.
 pub fn parse(body: &[u8]) -> Result<ResolveRequest, MalformedRequest> {
     const REFERENCE: &str = "must be a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index";
     let wrong = |field, problem| MalformedRequest { field, problem };

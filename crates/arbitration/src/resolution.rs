@@ -1,4 +1,4 @@
-//! What was decided, and how it is answered.
+//! Awards, and the answers to requests.
 
 use api_types::arbiter::{Finding, ResolveResult};
 use cardano::{TxHash, slots::Millis};
@@ -9,11 +9,11 @@ use escrow::{
 use serde::{Deserialize, Serialize};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// A decision, as it is kept: never changed.
+/// A stored decision, which never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Award {
-    /// Who wins.
+    /// Winning party.
     pub(crate) winner: Winner,
     reason: Reason,
     evidence_deadline: Millis,
@@ -21,7 +21,7 @@ pub(crate) struct Award {
     payout: Split,
 }
 
-/// A verdict as it is answered.
+/// Converts a verdict to its form in the API.
 fn finding(Verdict { winner, reason, evidence_deadline, checks }: Verdict) -> Finding {
     Finding { winner, reason: reason.text().into(), evidence_deadline: date_time(evidence_deadline), checks }
 }
@@ -45,20 +45,21 @@ impl Award {
         ResolveResult::Signed { verdict: finding(self.verdict()), payout: self.payout, opens_at: date_time(opens) }
     }
 
-    /// The parties took the escrow further before it could be paid.
+    /// The answer if the parties moved the escrow on before the award could be paid.
     pub(crate) fn superseded(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
         undecided(self.verdict(), Some(why))
     }
 }
 
-/// What was found; and why nothing is to be decided, where that is so.
+/// The answer without a decision: with the findings, and the reason if there is nothing to decide.
 pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
     let found = finding(Verdict { winner: None, ..verdict });
     ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }
 }
 
-/// RFC 3339 in UTC with milliseconds; times beyond the year 9999, which only a forged escrow can have, stay digits.
+/// Formats a time as RFC 3339 in UTC with milliseconds. Times after the year 9999, which only a forged escrow can
+/// contain, are formatted as digits.
 fn date_time(ms: Millis) -> String {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms).saturating_mul(1_000_000)).ok();
     time.and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_else(|| ms.to_string())

@@ -1,4 +1,4 @@
-//! What the arbiter remembers besides its outbox, in SQL: walks back to locks, evidence, awards.
+//! SQL statements for the arbiter's own tables: walks back to locks, evidence and awards.
 
 use cardano::{ContentHash, TxHash, TxRef, slots::Millis};
 use serde::Deserialize;
@@ -9,18 +9,18 @@ use crate::Award;
 /// Migrations of the arbiter's database, in order.
 pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-migrations/0002_disputes.sql")];
 
-/// A walk back to a lock.
+/// Progress of a walk back to a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Walk {
-    /// The earliest output that was reached.
+    /// Earliest output reached so far.
     pub(crate) reached: TxRef,
-    /// How many of the transactions that its own spent from were found not to be on the way, in the order of their ids.
+    /// Number of its transaction's sources, sorted by id, that were found not to be the escrow's predecessor.
     pub(crate) tried: u32,
-    /// The lock, once it is found.
+    /// Id of the lock; `None` until it is found.
     pub(crate) lock: Option<TxHash>,
 }
 
-/// Reads how far the walk from an escrow is.
+/// Reads the progress of the walk from an escrow.
 pub(crate) fn walk(escrow: &TxRef) -> Statement {
     statement!(
         "SELECT json_object('reached', reached, 'tried', tried, 'lock', lock_tx) FROM walks WHERE escrow = ?1",
@@ -28,7 +28,7 @@ pub(crate) fn walk(escrow: &TxRef) -> Statement {
     )
 }
 
-/// Notes how far the walk from an escrow is.
+/// Stores the progress of the walk from an escrow.
 pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Statement {
     statement!(
         "INSERT INTO walks (escrow, reached, tried, lock_tx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (escrow) DO UPDATE SET \
@@ -40,7 +40,7 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Statement {
     )
 }
 
-/// Keeps the hash of an output that is the result of this lock, unless one is kept.
+/// Stores the hash of an output that matches this lock's result, unless one is stored.
 pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Statement {
     statement!(
         "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
@@ -52,7 +52,7 @@ pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, 
     )
 }
 
-/// Reads the hash of the output that is kept for this result of this lock.
+/// Reads the hash of the output stored for this result of this lock.
 pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Statement {
     statement!(
         "SELECT json_quote(output_hash) FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2",
@@ -61,14 +61,14 @@ pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Statement {
     )
 }
 
-/// Fixes an award permanently, unless one is fixed.
+/// Stores an award permanently, unless one is stored.
 pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Statement, DatabaseError> {
     let json = serde_json::to_string(award).map_err(|error| DatabaseError(format!("an award: {error}")))?;
     let sql = "INSERT INTO awards (escrow, award, decided_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
     Ok(statement!(sql, escrow, json, now))
 }
 
-/// Reads the award on an escrow.
+/// Reads the award for an escrow.
 pub(crate) fn award(escrow: &TxRef) -> Statement {
     statement!("SELECT award FROM awards WHERE escrow = ?1", escrow)
 }

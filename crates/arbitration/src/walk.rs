@@ -1,16 +1,16 @@
-//! Back to the lock: the transaction that made the escrow in the state in which a purchase locks it.
+//! Walks an escrow back to its lock: the transaction that created it in the state in which a purchase locks it.
 //!
 //! ```text
 //! lock ──> FundsLocked ──> ResultSubmitted ──> Disputed
-//!           fresh: made by anyone     <── walked back, each step one that the contract allows
+//!           created by anyone     <── walked back, each step one that the contract allows
 //! ```
 //!
-//! The contract does not run when an output is made, so an output that says `Disputed` shows nothing. One that goes back
-//! by the contract's steps to a fresh `FundsLocked` was disputed by its buyer. No step leads to `FundsLocked`, so the
-//! first one met is the lock.
+//! The contract does not run when an output is created, so anyone can create an output that claims to be `Disputed`. An
+//! escrow that descends from a fresh `FundsLocked` by the contract's steps, however, was disputed by its buyer. No step
+//! leads to `FundsLocked`, so the first such output on the way back is the lock.
 //!
-//! Transactions on the way are anyone's. They are read from their bytes, which the ledger bounds. One that spends
-//! outputs of many others besides the escrow only takes more requests.
+//! Strangers can write the transactions on the way. They are decoded from their bytes, whose size the ledger limits. A
+//! transaction that also spends outputs of many others only costs more requests.
 
 use std::collections::BTreeSet;
 
@@ -29,18 +29,19 @@ use crate::{
     statements::{Walk, note_walk},
 };
 
-/// Transactions before the first that one request reads: each is a call to the provider, and others are needed for the
-/// payout. The next request goes on where this one stopped.
+/// Maximum number of predecessor transactions that one request reads. Each is a call to the provider, and the payout
+/// needs calls too. The next request continues where this one stopped.
 const MAX_READS: u32 = 16;
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// The lock of an escrow.
+    /// Returns the id of an escrow's lock.
     pub(crate) async fn lock_of(&self, own: &TxRef, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
         if let Some(lock) = noted.and_then(|walk| walk.lock) {
             return Ok(lock);
         }
         if noted.is_none() {
-            // A transaction whose scripts failed made none of the outputs that it names; earlier ones were spent since.
+            // A transaction whose scripts failed created none of its outputs. Earlier outputs need no check, because
+            // they were spent later.
             let included = self.chain.inclusion_of(&own.tx).await?.ok_or(ResolveError::Lagging)?;
             if !included.valid {
                 return Err(ResolveError::Unknown);
@@ -77,22 +78,23 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Err(ResolveError::StillTracing)
     }
 
-    /// What a transaction in a block did.
+    /// Reads the effects of an included transaction.
     pub(crate) async fn utxos_of(&self, tx: &TxHash) -> Result<TransactionUtxos, ResolveError> {
         let cbor = self.chain.transaction(tx).await?.ok_or(ResolveError::Lagging)?;
         TransactionUtxos::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()).into())
     }
 }
 
-/// The transaction that locked this, if it looks as a lock does.
+/// Returns the transaction if its escrow looks like a new lock.
 fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     let datum = &first.datum;
     let fresh = !datum.has_result() && datum.seller_cooldown == 0 && datum.buyer_cooldown == 0;
     if fresh { Ok(first.utxo.reference.tx) } else { Err(ResolveError::NeverLocked) }
 }
 
-/// The escrow that continues as `current`: made by the earlier transaction, and released by a script to the later. Only one
-/// can be: the contract takes no two inputs at its address with the same reference signature (`inputs_are_distinct`).
+/// Finds the predecessor of `current`: an escrow created by `earlier` and spent with a script by `later`. There is at
+/// most one, because the contract rejects two inputs at its address with the same reference signature
+/// (`inputs_are_distinct`).
 fn before(
     current: &Escrow,
     later: &TransactionUtxos,
@@ -104,7 +106,7 @@ fn before(
     escrows.find(|escrow| may_become(&escrow.datum, &current.datum))
 }
 
-/// Whether some action makes `new` of `old`. How long the new cooldown is the contract has seen to.
+/// Returns `true` if some action turns `old` into `new`. The contract has checked the length of the new cooldown.
 fn may_become(old: &Datum, new: &Datum) -> bool {
     let mut rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, old));
     rules.any(|rule| rule.continues(old, new, 0, 0))

@@ -1,4 +1,4 @@
-//! The verdict on a request's evidence, or on better evidence that came before.
+//! Decides on the evidence in a request, or on better evidence that was stored before.
 
 use cardano::{ContentHash, TxHash, chain::Chain, evaluation::Evaluate};
 use escrow::evidence::{Checks, Evidence, Verdict, decide};
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides on what was sent. The hash of an output that is what the seller posted is kept permanently; where another is sent
-    /// later, the kept one counts.
+    /// Decides on the request's output. The hash of an output that matches the seller's result is stored permanently.
+    /// If a later request sends another output, the stored one counts.
     pub(crate) async fn weigh(
         &self,
         disputed: &DisputedEscrow,

@@ -1,4 +1,4 @@
-//! Paying as awarded, whatever happens on the way: once.
+//! An award is paid exactly once, whatever fails on the way.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -61,7 +61,7 @@ fn an_award_that_was_refused_yet_forwarded_is_not_paid_twice() {
     world.open_window();
     world.ledger.plan.borrow_mut().push_back(Submit::RefuseAfterPassingOn);
     assert_eq!(block(world.resolve(&request)), Err(ResolveError::Refused("no".into())));
-    // Before a block has it nothing else can be paid, and nothing is lost by trying.
+    // Nothing else can be paid before a block includes it, and trying costs nothing.
     assert!(matches!(block(world.resolve(&request)), Err(ResolveError::Refused(_))));
     world.ledger.mine();
     let award = world.paid(&request);
@@ -117,7 +117,7 @@ fn an_award_that_a_node_lost_is_submitted_again() {
     assert_eq!(world.paid(&request), award);
     world.ledger.mine();
     assert_eq!(world.paid(&request), award);
-    // The block is taken back, and no node has kept the transaction.
+    // The block is rolled back, and no node has kept the transaction.
     world.ledger.lose_newest();
     assert_eq!(world.paid(&request), award);
     world.ledger.mine();
@@ -145,7 +145,7 @@ fn a_wallet_whose_only_output_is_reserved_is_busy_until_its_transaction_ends() {
     assert_eq!(block(world.resolve(&first)), Err(ResolveError::Unanswered));
     assert_eq!(block(world.resolve(&second)), Err(ResolveError::Busy));
     world.ledger.advance(5 * MINUTE);
-    // The first was in no block in time, so the coin is free.
+    // The first was not included in time, so its input is free again.
     let award = world.paid(&second);
     world.ledger.mine();
     assert_eq!(world.ledger.spenders(&second.escrow), [award]);

@@ -1,24 +1,24 @@
-//! Parameters of a Plutus program in its binary form, "flat" (Plutus Core specification, appendix C). Each parameter is one
-//! application around the program, four bits before it. The program's bits are copied behind these term by term, because byte
-//! strings among them begin at whole bytes.
+//! Applies parameters to a Plutus program in its binary form, "flat" (Plutus Core specification, appendix C). Each
+//! parameter is an application around the program, with four bits in front of it. The program must then be copied term
+//! by term at a new bit offset, because byte strings in it are aligned to whole bytes.
 
-/// The bits are no program.
+/// The bits are not a valid program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 type Result<T> = core::result::Result<T, Malformed>;
 
-/// Tags of terms, four bits each: an application, a constant.
+/// Four-bit tags of terms: application and constant.
 const APPLY: u8 = 3;
 const CONSTANT: u8 = 4;
-/// The list of one type, "data": one more (1), its tag, no more (0).
+/// The type list of a constant of type "data": one more (1), its tag, no more (0).
 const DATA: u8 = 0b11_0000;
-/// The most tags that the type of a constant has here: a list of pairs of integers has six.
+/// Maximum number of tags in a constant's type. A list of pairs of integers has six.
 const MAX_TYPE: usize = 64;
-/// The most bytes in one piece of a byte string.
+/// Maximum number of bytes in one chunk of a byte string.
 const PIECE: usize = 255;
 
-/// The program applied to these arguments in their order, each the CBOR of one Plutus value.
+/// Applies a program to arguments, each given as the CBOR of a Plutus value.
 pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
     let mut copy = Copy { input: Input { bytes: program, bit: 0 }, output: Output::default() };
     copy.version()?;
@@ -45,10 +45,10 @@ pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
     Ok(output.bytes)
 }
 
-/// Bits that are left to read, the highest of each byte first.
+/// Bits to read, most significant first.
 struct Input<'a> {
     bytes: &'a [u8],
-    /// How many of the first byte's were read, fewer than eight.
+    /// Number of bits already read from the first byte, below eight.
     bit: u8,
 }
 
@@ -64,18 +64,18 @@ impl Input<'_> {
         Ok(bit)
     }
 
-    /// What fills the last byte before whole bytes, or one of its own: zeros and a one.
+    /// Skips the filler before a byte boundary: zeros and a one.
     fn skip_filler(&mut self) -> Result<()> {
         while !self.bit()? {}
         if self.bit == 0 { Ok(()) } else { Err(Malformed) }
     }
 }
 
-/// Bits written, the highest of each byte first.
+/// Written bits, most significant first.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
-    /// How many of the last byte's are free, fewer than eight.
+    /// Number of free bits in the last byte, below eight.
     free: u8,
 }
 
@@ -90,7 +90,7 @@ impl Output {
         }
     }
 
-    /// The lowest so many bits.
+    /// Writes the lowest `count` bits.
     fn bits(&mut self, count: u8, bits: u8) {
         for place in (0..count).rev() {
             self.bit(bits.wrapping_shr(place.into()) & 1 != 0);
@@ -105,16 +105,16 @@ impl Output {
     }
 }
 
-/// Reads a program and writes it elsewhere among the bits.
+/// Copies a program to another bit offset.
 struct Copy<'a> {
     input: Input<'a>,
     output: Output,
 }
 
-/// What of a term is still to be copied.
+/// The parts of a term that remain to be copied.
 enum Left {
     Term,
-    /// A list of terms: a one before each, a zero in the end.
+    /// A list of terms: a one before each, a zero at the end.
     Terms,
 }
 
@@ -129,7 +129,8 @@ impl Copy<'_> {
         (0..count).try_fold(0_u8, |bits, _| Ok(bits.wrapping_shl(1) | u8::from(self.bit()?)))
     }
 
-    /// Seven bits at a time, and before them whether more follow. Signed numbers are written alike.
+    /// Copies an integer: groups of seven bits, each preceded by a bit that says whether more follow. Signed integers
+    /// have the same form.
     fn number(&mut self) -> Result<()> {
         loop {
             let more = self.bit()?;
@@ -154,7 +155,7 @@ impl Copy<'_> {
                     }
                 }
                 Left::Term => match self.bits(4)? {
-                    // A variable by the number of binders between.
+                    // A variable, by its number of binders.
                     0 => self.number()?,
                     // Delay, lambda, force.
                     1 | 2 | 5 => left.push(Left::Term),
@@ -164,7 +165,7 @@ impl Copy<'_> {
                     6 => {}
                     // A builtin function.
                     7 => drop(self.bits(7)?),
-                    // A constructor and its fields; a choice between branches.
+                    // A constructor with its fields, and below it a case with its branches.
                     8 => {
                         self.number()?;
                         left.push(Left::Terms);
@@ -188,17 +189,17 @@ impl Copy<'_> {
         if self.value(&tags)?.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
-    /// A value of the type that these tags begin with; the tags after it.
+    /// Copies a value whose type these tags begin with, and returns the remaining tags.
     fn value<'t>(&mut self, tags: &'t [u8]) -> Result<&'t [u8]> {
         match tags {
             [0, rest @ ..] => self.number().map(|()| rest),
-            // Bytes, text, data.
+            // Bytes, string, data.
             [1 | 2 | 8, rest @ ..] => self.byte_string().map(|()| rest),
-            // The unit.
+            // Unit.
             [3, rest @ ..] => Ok(rest),
-            // A truth value.
+            // Boolean.
             [4, rest @ ..] => self.bit().map(|_| rest),
-            // A list (5) of something (7), and a pair (6) of two things.
+            // A list (5) applied (7) to a type, and a pair (6) applied to two.
             [7, 5, element @ ..] => {
                 while self.bit()? {
                     self.value(element)?;
@@ -213,7 +214,7 @@ impl Copy<'_> {
         }
     }
 
-    /// Pieces at whole bytes, each behind its length; the last has none.
+    /// Copies a byte string: aligned chunks, each preceded by its length; the last chunk is empty.
     fn byte_string(&mut self) -> Result<()> {
         self.input.skip_filler()?;
         self.output.filler();
@@ -230,7 +231,7 @@ impl Copy<'_> {
     }
 }
 
-/// The tags after the type that these begin with.
+/// Returns the tags after the type at the beginning.
 fn after(tags: &[u8]) -> Result<&[u8]> {
     match tags {
         [0..=4 | 8, rest @ ..] => Ok(rest),
@@ -251,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// Terms of every kind, among them constants of every type at every place among the bits.
+    /// Terms of every kind, with constants of every type at every bit offset.
     const TERMS: [&str; 12] = [
         "(lam a (delay (force a)))",
         "(error)",
@@ -272,7 +273,7 @@ mod tests {
         Program::<DeBruijn>::try_from(program).unwrap().to_flat().unwrap()
     }
 
-    /// By the Plutus evaluator's own crate.
+    /// Applies the arguments with the Plutus evaluator's own crate.
     fn applied_there(program: &[u8], arguments: &[Vec<u8>]) -> Vec<u8> {
         let code = minicbor::to_vec(ByteVec::from(program.to_vec())).unwrap();
         let mut list = vec![0x80 | u8::try_from(arguments.len()).unwrap()];
@@ -327,7 +328,8 @@ mod tests {
 
     #[test]
     fn terms_and_types_that_do_not_exist_are_refused() {
-        // The version 1.1.0, then: the tag 10; a constant of the type 9; one of no type; a list of nothing.
+        // Version 1.1.0, followed by: the tag 10; a constant of type 9; one without a type; a list without an element
+        // type.
         for term in [[0xa1, 0, 0], [0x4c, 0x90, 1], [0x41, 0, 0], [0x4b, 0xd4, 1]] {
             assert_eq!(apply(&[&[1, 1, 0][..], &term].concat(), &[]), Err(Malformed), "{term:?}");
         }
@@ -335,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_type_of_endless_lists_is_refused() {
-        // A constant whose type goes on: 1 0111 1 0101, list after list.
+        // A constant with an endless type: 1 0111 1 0101, list after list.
         let lists = [0b0100_1011, 0b1101_0110, 0b1111_0101, 0b1011_1101, 0b0110_1111, 0b0101_1011];
         assert_eq!(apply(&[&[1, 1, 0][..], &lists, &[0xff; 4_000]].concat(), &[]), Err(Malformed));
     }

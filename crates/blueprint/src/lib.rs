@@ -1,5 +1,4 @@
-//! Scripts from CIP-57 blueprints: find the escrow validator, check that it has the escrow's interface, apply
-//! the parameters.
+//! Reads scripts from CIP-57 blueprints: finds the escrow validator, checks its interface, and applies the parameters.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a person's own machine")]
 
@@ -12,64 +11,64 @@ use serde::Deserialize;
 
 mod flat;
 
-/// The validator that the service deals with.
+/// Title of the escrow validator.
 const VALIDATOR: &str = "vested_pay.vested_pay.spend";
 /// Parameter types of [`VALIDATOR`], in order, as CIP-57 data types.
 const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
-/// Fields of the datum's one constructor.
+/// Number of fields of the datum's only constructor.
 const DATUM_FIELDS: usize = 19;
-/// Constructors of the redeemer.
+/// Number of constructors of the redeemer.
 const ACTIONS: usize = 7;
-/// The tag that the ledger puts before a Plutus V3 script when it hashes it (CIP-35 of the ledger specification).
+/// Byte that precedes a Plutus V3 script when the ledger hashes it (CIP-35 of the ledger specification).
 const PLUTUS_V3: u8 = 3;
 
-/// A blueprint's escrow validator before its parameters are applied.
+/// The escrow validator of a blueprint, without parameters.
 #[derive(Clone, Debug)]
 pub struct Blueprint {
     code: Vec<u8>,
     sha256: ContentHash,
 }
 
-/// A script as the ledger takes it.
+/// A script with its parameters applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// The script's bytes: flat, in one CBOR byte string. A witness set or a reference script carries these bytes
-    /// as a byte string again.
+    /// Script bytes: flat encoding in a CBOR byte string. A witness set or a reference script wraps them in another
+    /// byte string.
     pub cbor: Vec<u8>,
-    /// The hash that names the script.
+    /// Script hash.
     pub hash: ScriptHash,
 }
 
-/// Why a file is not a blueprint of the escrow.
+/// Reason why a file is not a blueprint of the escrow.
 #[derive(Debug, thiserror::Error)]
 pub enum BlueprintError {
     /// The file cannot be read.
     #[error("cannot read the blueprint {path}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// The reason.
+        /// Reason.
         source: std::io::Error,
     },
     /// The file is not a CIP-57 document.
     #[error("not a CIP-57 blueprint: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The scripts are for another language.
+    /// The scripts are for another version of Plutus.
     #[error("the blueprint is for Plutus {0}, the escrow needs v3")]
     WrongPlutusVersion(String),
     /// The validator is missing.
     #[error("the blueprint has no validator titled {VALIDATOR}")]
     NoValidator,
-    /// The validator takes something else.
+    /// The validator's parameters have other types.
     #[error("{VALIDATOR} must take three parameters (integer, list of bytes, integer), this one takes {0:?}")]
     WrongParameters(Vec<String>),
-    /// The validator speaks of something else.
+    /// The validator's datum or redeemer has another shape.
     #[error("{VALIDATOR} must have a datum of {DATUM_FIELDS} fields and {ACTIONS} actions: this is another contract")]
     WrongInterface,
     /// `compiledCode` is not hex.
     #[error("the validator's compiledCode is not hexadecimal")]
     CodeNotHex,
-    /// The code and its hash disagree: one of them was edited.
+    /// The code does not match the hash, so one of them was edited.
     #[error("the validator's hash is {stated} in the blueprint, but its code hashes to {actual}")]
     HashMismatch {
         /// What the blueprint says.
@@ -77,10 +76,10 @@ pub enum BlueprintError {
         /// What its code gives.
         actual: ScriptHash,
     },
-    /// The code is no Plutus program.
+    /// The code is not a Plutus program.
     #[error("the validator's compiledCode is not a Plutus program")]
     NotAProgram,
-    /// A parameter or the script cannot be written.
+    /// A parameter or the script cannot be encoded.
     #[error("not written as CBOR: {0}")]
     NotWritten(#[from] minicbor::encode::Error<Infallible>),
 }
@@ -118,20 +117,20 @@ struct Argument {
 }
 
 impl Blueprint {
-    /// The escrow validator of the blueprint in this file.
+    /// Reads the escrow validator from a blueprint file.
     ///
     /// # Errors
-    /// Each way in which the file is not a blueprint with the escrow's interface.
+    /// See [`BlueprintError`].
     pub fn load(path: &Path) -> Result<Self, BlueprintError> {
         let text = fs::read_to_string(path)
             .map_err(|source| BlueprintError::Unreadable { path: path.display().to_string(), source })?;
         Self::parse(&text)
     }
 
-    /// The escrow validator of this blueprint.
+    /// Reads the escrow validator from a blueprint.
     ///
     /// # Errors
-    /// As [`Blueprint::load`].
+    /// See [`BlueprintError`].
     pub fn parse(json: &str) -> Result<Self, BlueprintError> {
         let Document { preamble, validators, definitions } = serde_json::from_str(json)?;
         let sha256 = ContentHash::of(&serde_jcs::to_vec(&serde_json::from_str::<serde_json::Value>(json)?)?);
@@ -158,10 +157,10 @@ impl Blueprint {
         Ok(Self { code, sha256 })
     }
 
-    /// The script with these parameters, which are not judged here: see [`Parameters::check`].
+    /// Applies parameters to the script. They are not checked here: see [`Parameters::check`].
     ///
     /// # Errors
-    /// When the blueprint's code is no Plutus program.
+    /// [`BlueprintError::NotAProgram`] if the blueprint's code is not a Plutus program.
     pub fn apply(&self, parameters: &Parameters) -> Result<Script, BlueprintError> {
         let program: ByteVec = minicbor::decode(&self.code).map_err(|_| BlueprintError::NotAProgram)?;
         let arguments = parameters.to_data().iter().map(minicbor::to_vec).collect::<Result<Vec<_>, _>>()?;
@@ -171,7 +170,8 @@ impl Blueprint {
         Ok(Script { cbor, hash })
     }
 
-    /// SHA-256 of the whole blueprint as canonical JSON (RFC 8785): the same however the file is laid out.
+    /// Returns the SHA-256 of the whole blueprint as canonical JSON (RFC 8785), which does not depend on the file's
+    /// formatting.
     #[must_use]
     pub const fn sha256(&self) -> ContentHash {
         self.sha256
@@ -179,7 +179,8 @@ impl Blueprint {
 }
 
 impl Script {
-    /// Where escrows of the script lie: without a stake credential. Its text is the preprod address in bech32.
+    /// Returns the address of the script's escrows, without a stake credential. Its text is the preprod address in
+    /// bech32.
     #[must_use]
     pub const fn address(&self) -> PlutusAddress {
         PlutusAddress::script(self.hash)
@@ -188,7 +189,7 @@ impl Script {
 
 type Definitions = serde_json::Map<String, serde_json::Value>;
 
-/// The schema itself, or the definition that it refers to.
+/// Follows a schema's `$ref` to its definition.
 fn resolve<'a>(schema: &'a serde_json::Value, definitions: &'a Definitions) -> &'a serde_json::Value {
     schema
         .get("$ref")
@@ -202,7 +203,7 @@ fn data_type(schema: &serde_json::Value, definitions: &Definitions) -> String {
     resolve(schema, definitions).get("dataType").and_then(|name| name.as_str()).unwrap_or("unknown").to_owned()
 }
 
-/// How many fields each constructor has.
+/// Returns the number of fields of each constructor.
 fn constructors(schema: &serde_json::Value, definitions: &Definitions) -> Vec<usize> {
     let alternatives = resolve(schema, definitions).get("anyOf").and_then(|any| any.as_array());
     let fields =

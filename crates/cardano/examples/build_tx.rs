@@ -1,7 +1,8 @@
-//! Builds and signs transactions from scenarios, one JSON object per line in and one per line out.
+//! Builds and signs transactions from scenarios: one JSON object per line in, one per line out.
 //!
-//! Out: `{"tx": {"cbor": hex, "tx_id", "fee", "inputs", "collateral", "outputs", "change"}}`, for a sweep with `sent`
-//! and `left`, or `{"error": text, "kind": name, "missing": lovelace}`. `tests/chain` gives the results to the ledger.
+//! Output: `{"tx": {"cbor": hex, "tx_id", "fee", "inputs", "collateral", "outputs", "change"}}`, for a sweep also
+//! `sent` and `left`; or `{"error": text, "kind": name, "missing": lovelace}`. `tests/chain` submits the results to the
+//! ledger.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +34,7 @@ struct TxScenario {
     reserved: BTreeSet<TxRef>,
     valid_from: Option<u64>,
     valid_until: u64,
-    /// Sweeps to this address instead of paying.
+    /// Address to sweep the wallet to, instead of paying.
     sweep_to: Option<String>,
     #[serde(default)]
     reserve: Lovelace,

@@ -1,4 +1,4 @@
-//! CIP-8 for other programs, one JSON object a line: how the tests hold this crate against live wallet libraries.
+//! CIP-8 for other programs, one JSON object per line. The tests use it to compare this crate with wallet libraries.
 //!
 //! ```text
 //! {"seed": "<32 bytes hex>", "address": "addr_test1...", "payload": "<hex>"}      -> {"key": ..., "signature": ...}

@@ -1,11 +1,11 @@
-//! Shelley addresses (CIP-19): the one codec between text, bytes and credentials.
+//! Shelley addresses (CIP-19), in text, bytes and credentials.
 //!
 //! ```text
 //! bech32 <──network──> bytes <──network──> PaymentAddress ──a key, not a script──> Address
 //! ```
 //!
-//! An address is its credentials; the network is in its text and bytes alone. Without a network named, those are of a test
-//! network, and an address of mainnet is refused.
+//! An address in memory is its credentials. The network appears only in its text and bytes. Functions without a network
+//! parameter use a test network and reject mainnet addresses.
 
 use std::{fmt, str::FromStr};
 
@@ -16,68 +16,68 @@ use crate::{
     network::Network,
 };
 
-/// The id in addresses where no network is named: of preprod, preview, and every other test network.
+/// Network id in addresses of preprod, preview and every other test network.
 pub const NETWORK_ID: u8 = Network::Preprod.id();
-/// The longest text that can be an address: hex of a base address, with room for bech32's prefix.
+/// Maximum length of an address in text, in characters: hex of a base address, with room for a bech32 prefix.
 const MAX_ADDRESS_TEXT: usize = 128;
-/// CIP-19, header type 8: the head of a list of two.
+/// CIP-19 header type 8: the first byte of a CBOR array of two items, as Byron addresses begin.
 const BYRON: u8 = 8;
-/// [`BYRON`] with its length written in two bytes, which the ledger takes.
+/// [`BYRON`] with the array's length in a second byte, which the ledger also accepts.
 const BYRON_WIDE: u8 = 9;
 
-/// Who spends from an address, or who delegates its stake.
+/// The key or script that controls an address's payments, or its stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Credential {
-    /// A key: its holder signs.
+    /// A key, whose holder signs.
     Key(KeyHash),
-    /// A script: there is no signature for it.
+    /// A script, which cannot sign.
     Script(ScriptHash),
 }
 
-/// A Shelley payment address, base or enterprise, with keys or scripts as credentials (CIP-19, header types 0 to 3, 6 and
-/// 7). Pointer, Byron and stake addresses are not of this type.
+/// A Shelley base or enterprise address, whose credentials are keys or scripts (CIP-19, header types 0 to 3, 6 and 7).
+/// Pointer, Byron and stake addresses are not supported.
 ///
-/// Text: bech32 `addr_test1...`; of mainnet, `addr1...`, where [`parse_on`](Self::parse_on) and
-/// [`text_on`](Self::text_on) name it.
+/// In text, bech32 `addr_test1...`. [`parse_on`](Self::parse_on) and [`text_on`](Self::text_on) take a network and also
+/// support mainnet's `addr1...`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentAddress {
-    /// Who spends from it.
+    /// Credential that controls payments.
     pub payment: Credential,
-    /// Who delegates its stake.
+    /// Credential that controls the stake; `None` for an enterprise address.
     pub stake: Option<Credential>,
 }
 
-/// A [`PaymentAddress`] of a person: its payment credential is a key.
+/// A [`PaymentAddress`] whose payment credential is a key.
 ///
-/// Text: bech32 `addr_test1...`; [`Address::parse_cip30`] also takes the hex form of wallets.
+/// In text, bech32 `addr_test1...`. [`Address::parse_cip30`] also accepts the hex form that wallets use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     payment: KeyHash,
     stake: Option<Credential>,
 }
 
-/// Why a text is not an address of this type. The message says what to do.
+/// Reason why a text or bytes are not an address of the expected type. The message tells the user what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Neither bech32 nor hex, or of the wrong length.
+    /// The text is neither bech32 nor hex, or has the wrong length.
     #[error("not a Cardano address: expected bech32 starting with addr_test1")]
     Malformed,
-    /// An address of mainnet, where one of a test network is asked for.
+    /// The address belongs to mainnet; a test network's was expected.
     #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
     WrongNetwork,
-    /// An address of a test network, where one of mainnet is asked for.
+    /// The address belongs to a test network; mainnet's was expected.
     #[error("not a mainnet address: this address is for a test network; switch the wallet to mainnet")]
     TestNetwork,
     /// The payment credential is a script, which cannot sign.
     #[error("not an address with a payment key: script addresses cannot sign")]
     Script,
-    /// Stake, pointer or Byron address.
+    /// The address is a stake, pointer or Byron address.
     #[error("not a payment address with a key: use a base or enterprise address (addr_test1...)")]
     Unsupported,
 }
 
 impl Credential {
-    /// The hash, of whichever it is.
+    /// Returns the hash of the key or script.
     #[must_use]
     pub const fn hash(&self) -> &[u8; 28] {
         match self {
@@ -86,7 +86,7 @@ impl Credential {
         }
     }
 
-    /// Whether it is a script.
+    /// Returns `true` for a script.
     #[must_use]
     pub const fn is_script(&self) -> bool {
         matches!(self, Self::Script(_))
@@ -99,13 +99,13 @@ impl Credential {
 }
 
 impl PaymentAddress {
-    /// The address of a script, without a stake credential.
+    /// Creates the address of a script, without a stake credential.
     #[must_use]
     pub const fn script(hash: ScriptHash) -> Self {
         Self { payment: Credential::Script(hash), stake: None }
     }
 
-    /// The key that spends from it, if a key does.
+    /// Returns the hash of the payment key, or `None` for a script.
     #[must_use]
     pub const fn payment_key(&self) -> Option<&KeyHash> {
         match &self.payment {
@@ -114,7 +114,7 @@ impl PaymentAddress {
         }
     }
 
-    /// The script that spends from it, if a script does.
+    /// Returns the hash of the payment script, or `None` for a key.
     #[must_use]
     pub const fn payment_script(&self) -> Option<&ScriptHash> {
         match &self.payment {
@@ -123,19 +123,20 @@ impl PaymentAddress {
         }
     }
 
-    /// The address of a person, where the payment credential is a key.
+    /// Converts to an [`Address`], or returns `None` if the payment credential is a script.
     #[must_use]
     pub fn key_address(&self) -> Option<Address> {
         Address::try_from(*self).ok()
     }
 
-    /// The raw bytes on a test network: a header, the hash of the payment credential, that of the stake credential.
+    /// Encodes the address as bytes of a test network: a header, the payment credential's hash, the stake credential's
+    /// hash.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bytes_on(Network::Preprod)
     }
 
-    /// The raw bytes on this network.
+    /// Encodes the address as bytes of this network.
     #[must_use]
     pub fn bytes_on(&self, network: Network) -> Vec<u8> {
         const ENTERPRISE: u8 = 6;
@@ -147,24 +148,24 @@ impl PaymentAddress {
         bytes
     }
 
-    /// The text on this network: bech32.
+    /// Encodes the address as bech32 text of this network.
     #[must_use]
     pub fn text_on(&self, network: Network) -> String {
         bech32_of(network, &self.bytes_on(network)).unwrap_or_default()
     }
 
-    /// The address on a test network with these raw bytes.
+    /// Decodes an address of a test network from bytes.
     ///
     /// # Errors
-    /// Each way in which the bytes are not such an address; never [`AddressError::Script`].
+    /// Any [`AddressError`] but [`AddressError::Script`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, AddressError> {
         Self::from_bytes_on(Network::Preprod, bytes)
     }
 
-    /// The address on this network with these raw bytes.
+    /// Decodes an address of this network from bytes.
     ///
     /// # Errors
-    /// As [`PaymentAddress::from_bytes`].
+    /// See [`PaymentAddress::from_bytes`].
     pub fn from_bytes_on(network: Network, bytes: &[u8]) -> Result<Self, AddressError> {
         let (&header, rest) = bytes.split_first().ok_or(AddressError::Malformed)?;
         let kind = header >> 4;
@@ -185,10 +186,10 @@ impl PaymentAddress {
         Ok(Self { payment: Credential::read(kind & 1 != 0, payment)?, stake })
     }
 
-    /// The address on this network with this text.
+    /// Parses an address of this network from bech32.
     ///
     /// # Errors
-    /// As [`PaymentAddress::from_bytes`].
+    /// See [`PaymentAddress::from_bytes`].
     pub fn parse_on(network: Network, text: &str) -> Result<Self, AddressError> {
         if text.len() > MAX_ADDRESS_TEXT {
             return Err(AddressError::Malformed);
@@ -206,48 +207,48 @@ impl PaymentAddress {
 }
 
 impl Address {
-    /// An enterprise address: a payment key and no stake credential.
+    /// Creates an enterprise address, which has no stake credential.
     #[must_use]
     pub const fn enterprise(payment: KeyHash) -> Self {
         Self { payment, stake: None }
     }
 
-    /// A base address.
+    /// Creates a base address.
     #[must_use]
     pub const fn base(payment: KeyHash, stake: Credential) -> Self {
         Self { payment, stake: Some(stake) }
     }
 
-    /// The hash of the key that spends from the address.
+    /// Returns the hash of the payment key.
     #[must_use]
     pub const fn payment_key(&self) -> &KeyHash {
         &self.payment
     }
 
-    /// The stake credential, if the address has one.
+    /// Returns the stake credential, or `None` for an enterprise address.
     #[must_use]
     pub const fn stake(&self) -> Option<&Credential> {
         self.stake.as_ref()
     }
 
-    /// The address from its raw bytes (CIP-19).
+    /// Decodes an address of a test network from bytes (CIP-19).
     ///
     /// # Errors
-    /// Each way in which the bytes are not a preprod key address.
+    /// [`AddressError`] if the bytes are not a test network's address with a payment key.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, AddressError> {
         PaymentAddress::from_bytes(bytes)?.try_into()
     }
 
-    /// The raw bytes (CIP-19): a header, the payment key hash, the stake hash.
+    /// Encodes the address as bytes of a test network (CIP-19).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         PaymentAddress::from(*self).to_bytes()
     }
 
-    /// An address as wallets hand it over (CIP-30): hex of the raw bytes, or bech32.
+    /// Parses an address from a wallet (CIP-30): bytes in hex, or bech32.
     ///
     /// # Errors
-    /// As [`Address::from_bytes`].
+    /// See [`Address::from_bytes`].
     pub fn parse_cip30(text: &str) -> Result<Self, AddressError> {
         if text.len() > MAX_ADDRESS_TEXT {
             return Err(AddressError::Malformed);
@@ -259,13 +260,15 @@ impl Address {
     }
 }
 
-/// The bytes of any address in the chain's own text form: bech32, or base58 for one of Byron's. It is hexadecimal for
-/// what has neither form: every output can be told. Bytes longer than any wallet's address are such. Base58 takes time
-/// by the square of the length, and the ledger bounds the bytes in unknown attributes of Byron's
-/// (`bootstrapAddressAttrsSize`), not their number.
+/// Returns the usual text form of any address on the chain: bech32, or base58 for Byron addresses.
+///
+/// Bytes of no known form, or longer than any real address, are returned as hex, so that every output has a text. The
+/// length limit also bounds the cost of base58, which is quadratic in the length: the ledger does not limit the number
+/// of unknown attributes in a Byron address.
 #[must_use]
 pub fn text_of(address: &[u8]) -> String {
-    /// Bytes of an address that is written the usual way: those of a base address, and of Byron ones what is ever seen, amply.
+    /// Maximum length of an address that is not returned as hex, in bytes. Base addresses have 57; Byron addresses in
+    /// use are much shorter than this too.
     const MAX_ADDRESS: usize = 256;
     let header = address.first().filter(|_| address.len() <= MAX_ADDRESS);
     let usual = match header.map(|header| (header >> 4, header & 0x0f)) {
@@ -277,7 +280,7 @@ pub fn text_of(address: &[u8]) -> String {
     usual.unwrap_or_else(|| hex::encode(address))
 }
 
-/// Of any bytes: `None` for more than bech32 takes, which no address has.
+/// Encodes any bytes as bech32. Returns `None` if they are too long for bech32, which no address is.
 fn bech32_of(network: Network, address: &[u8]) -> Option<String> {
     bech32::encode::<Bech32>(Hrp::parse_unchecked(network.address_prefix()), address).ok()
 }

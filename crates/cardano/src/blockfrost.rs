@@ -1,8 +1,10 @@
-//! Blockfrost's answers as this crate's types: pure parsing, so that it is tested natively and fuzzed without a network.
+//! Parses Blockfrost's answers into this crate's types. The parsing is pure, so it can be tested and fuzzed without a
+//! network.
 //!
 //! Source: Blockfrost's OpenAPI description of the Cardano API (`/blocks/latest`, `/epochs/latest/parameters`,
-//! `/txs/{hash}`, `/cbor` and `/utxos` of it, `/addresses/{address}`, `/transactions` and `/utxos` of it). Every number
-//! that matters is checked; an answer of another shape is refused whole, because a provider can lie or lag.
+//! `/txs/{hash}` with its `/cbor` and `/utxos`, `/addresses/{address}` with its `/transactions` and `/utxos`). Every
+//! number that matters is checked, and an answer with an unexpected shape is rejected as a whole, because a provider
+//! can lie or lag.
 
 mod outputs;
 mod parameters;
@@ -29,7 +31,7 @@ use crate::{
     tx::transaction_id,
 };
 
-/// Transactions on one page that are read at most; Blockfrost gives 100.
+/// Maximum number of transactions read from one page. Blockfrost sends 100.
 const MAX_LISTED: usize = 1_000;
 
 type ChainResult<T> = Result<T, ChainError>;
@@ -54,10 +56,10 @@ struct BlockJson {
     time: u64,
 }
 
-/// `/blocks/latest`.
+/// Parses `/blocks/latest`.
 ///
 /// # Errors
-/// Not of the documented shape.
+/// [`ChainError::Malformed`] if the answer does not have the documented shape.
 pub fn tip(body: &[u8]) -> ChainResult<Tip> {
     let block: BlockJson = json(body, "block")?;
     Ok(Tip { hash: block.hash, height: block.height, slot: block.slot, time_ms: seconds_to_ms(block.time)? })
@@ -68,10 +70,10 @@ struct Genesis {
     network_magic: u64,
 }
 
-/// The network of `/genesis`: 764824073 for mainnet, 1 for preprod.
+/// Parses the network magic in `/genesis`: 764824073 for mainnet, 1 for preprod.
 ///
 /// # Errors
-/// It is not told.
+/// [`ChainError::Malformed`] if it is missing.
 pub fn network_magic(body: &[u8]) -> ChainResult<u64> {
     json(body, "genesis").map(|Genesis { network_magic }| network_magic)
 }
@@ -81,10 +83,10 @@ struct InEpoch {
     epoch: u64,
 }
 
-/// The epoch of `/blocks/latest` or `/epochs/latest/parameters`.
+/// Parses the epoch in `/blocks/latest` or `/epochs/latest/parameters`.
 ///
 /// # Errors
-/// It is not told.
+/// [`ChainError::Malformed`] if it is missing.
 pub fn epoch(body: &[u8]) -> ChainResult<u64> {
     json(body, "epoch").map(|InEpoch { epoch }| epoch)
 }
@@ -99,10 +101,10 @@ struct Transaction {
     valid_contract: bool,
 }
 
-/// `/txs/{hash}`.
+/// Parses `/txs/{hash}`, the answer about the transaction `asked`.
 ///
 /// # Errors
-/// Not of the documented shape, or of another transaction than asked for.
+/// [`ChainError::Malformed`] if the answer does not have the documented shape or is about another transaction.
 pub fn inclusion(body: &[u8], asked: &TxHash) -> ChainResult<Inclusion> {
     let tx: Transaction = json(body, "transaction")?;
     if tx.hash != *asked {
@@ -125,10 +127,12 @@ struct Listed {
     block_time: u64,
 }
 
-/// `/addresses/{address}/transactions`: one page, put into the chain's order: providers differ within a block.
+/// Parses one page of `/addresses/{address}/transactions` and sorts it into chain order, because providers differ in
+/// the order within a block.
 ///
 /// # Errors
-/// Not of the documented shape, or two transactions at one place.
+/// [`ChainError::Malformed`] if the answer does not have the documented shape, or two transactions have the same
+/// position.
 pub fn address_transactions(body: &[u8]) -> ChainResult<Vec<AddressTransaction>> {
     let listed: Vec<Listed> = json(body, "transactions of an address")?;
     if listed.len() > MAX_LISTED {
@@ -153,10 +157,10 @@ struct CborJson {
     cbor: String,
 }
 
-/// `/txs/{hash}/cbor`: the transaction's bytes.
+/// Parses `/txs/{hash}/cbor` and returns the bytes of the transaction `asked`.
 ///
 /// # Errors
-/// Not of the documented shape, or of another transaction than asked for.
+/// [`ChainError::Malformed`] if the answer does not have the documented shape or contains another transaction.
 pub fn transaction(body: &[u8], asked: &TxHash) -> ChainResult<Vec<u8>> {
     let CborJson { cbor } = json(body, "transaction's CBOR")?;
     let bytes = hex::decode(cbor).or_else(|_| malformed("a transaction that is not hexadecimal"))?;

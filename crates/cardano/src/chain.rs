@@ -1,4 +1,4 @@
-//! The port to the chain. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
+//! The port to the chain. `edge` implements it with Blockfrost's HTTP API; tests implement it with the local ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,65 +14,67 @@ use crate::{
 /// The newest block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tip {
-    /// Its hash.
+    /// Block hash.
     pub hash: TxHash,
-    /// Its number.
+    /// Block height.
     pub height: u64,
-    /// Its slot.
+    /// Slot of the block.
     pub slot: u64,
-    /// Its time, POSIX ms.
+    /// Time of the block, in POSIX milliseconds.
     pub time_ms: Millis,
 }
 
-/// Policy id and asset name, both lowercase hex, joined without a separator (Blockfrost's `unit`).
+/// Policy id and asset name in lowercase hex, joined without a separator (Blockfrost's `unit`).
 pub type AssetUnit = String;
 
-/// What an output holds.
+/// The value of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Value {
-    /// Lovelace.
+    /// Amount of lovelace.
     pub lovelace: Lovelace,
-    /// Native tokens; never with a quantity of zero.
+    /// Quantities of native tokens; never zero.
     pub assets: BTreeMap<AssetUnit, u64>,
 }
 
-/// An output as the chain has it.
+/// A transaction output on the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Utxo {
-    /// Its name.
+    /// Reference of the output.
     pub reference: TxRef,
-    /// Its address, in the chain's own text form: not only ours.
+    /// Address in its usual text form. Any address on the chain can occur.
     pub address: String,
-    /// What it holds.
+    /// Value of the output.
     pub value: Value,
-    /// Its inline datum's CBOR, if it has one.
+    /// CBOR of the inline datum, if there is one.
     pub inline_datum: Option<Vec<u8>>,
-    /// The hash of its datum, if it has one (inline or not).
+    /// Hash of the datum, inline or not, if there is one.
     pub datum_hash: Option<[u8; 32]>,
-    /// The hash of the script it carries, if it does.
+    /// Hash of the reference script, if there is one.
     pub reference_script: Option<ScriptHash>,
 }
 
 impl Utxo {
-    /// Whether it holds lovelace alone and carries no script: to spend it costs its input and nothing more.
+    /// Returns `true` if the output holds only lovelace and no reference script, so that spending it costs no more than
+    /// the fee for one input.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.value.assets.is_empty() && self.reference_script.is_none()
     }
 }
 
-/// An output of a known transaction, and whether it is still there.
+/// An output of a transaction, with its spending status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedOutput {
     /// The output.
     pub utxo: Utxo,
-    /// The transaction that spent it, if one did.
+    /// Transaction that spent the output; `None` if it is unspent.
     pub spent_by: Option<TxHash>,
-    /// A collateral return output of a transaction whose scripts failed, or the plain outputs of one: not real.
+    /// `true` if the output does not exist on the ledger: the collateral return of a transaction whose scripts
+    /// succeeded, or a regular output of one whose scripts failed.
     pub collateral: bool,
 }
 
-/// Keeps the tokens of one output after another, as long as they are not too many.
+/// Limits the number of tokens kept over a series of outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FewTokens {
     most: usize,
@@ -84,7 +86,7 @@ impl FewTokens {
         Self { most, held: 0 }
     }
 
-    /// The output; without the tokens that come after the first one too many.
+    /// Returns the output, without the tokens beyond the first one that exceeds the limit.
     pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
         let assets = &mut output.utxo.value.assets;
         let left = self.most.saturating_add(1).saturating_sub(self.held);
@@ -96,80 +98,82 @@ impl FewTokens {
     }
 }
 
-/// A transaction in a block.
+/// The block that includes a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inclusion {
-    /// The block's hash.
+    /// Block hash.
     pub block: TxHash,
-    /// The block's number.
+    /// Block height.
     pub height: u64,
-    /// The block's slot.
+    /// Slot of the block.
     pub slot: u64,
-    /// The block's time, POSIX ms.
+    /// Time of the block, in POSIX milliseconds.
     pub time_ms: Millis,
-    /// Whether its scripts succeeded. A failed one took its collateral and did nothing else.
+    /// `true` if the transaction's scripts succeeded. Otherwise the ledger took its collateral and the transaction had
+    /// no other effect.
     pub valid: bool,
 }
 
-/// What the provider said to a transaction that we submitted.
+/// The provider's answer to a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// The node took it into its mempool, or already had it.
+    /// The node accepted the transaction into its mempool, or already had it there.
     Accepted,
-    /// The ledger refuses it, with the node's reason (bounded). Resending the same bytes later may still succeed only
-    /// if the reason was an input that is not there yet.
+    /// The ledger rejects the transaction, with the node's reason (truncated). A retry with the same bytes can succeed
+    /// only if the reason was an input that does not exist yet.
     Refused(String),
 }
 
-/// Why the chain could not be asked. Never the user's fault.
+/// Reason why the chain could not be read. The user is never at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// No answer in time, a broken connection, or a status of the 5xx kind, after the bounded retries.
+    /// No answer in time, a broken connection, or a 5xx status, after the bounded retries.
     #[error("the chain provider cannot be reached: {0}")]
     Unavailable(String),
-    /// The provider limits our rate.
+    /// The provider throttles us.
     #[error("the chain provider limits our requests")]
     RateLimited,
-    /// An answer that is not of the documented shape, or too large.
+    /// The answer is too large or does not have the documented shape.
     #[error("the chain provider answered nonsense: {0}")]
     Malformed(String),
-    /// The newest block is dated so far ahead of the clock that the provider is wrong or lies.
+    /// The newest block's time is so far ahead of the clock that the provider must be wrong.
     #[error("the chain provider's newest block is dated {ahead_s} s ahead")]
     FutureBlock {
         /// Seconds between the clock and the block's time.
         ahead_s: u64,
     },
-    /// The client used up its share of the provider's calls for now.
+    /// The client has used up its share of the provider's calls for now.
     #[error("asked for too often")]
     TooMany,
-    /// The answer is longer than this request's remaining budget, because of what others wrote into it. Other answers may
-    /// be shorter.
+    /// The answer exceeds this request's remaining budget, because of data that strangers wrote to the chain. Other
+    /// answers may be shorter.
     #[error("an answer is too long for what is left of this request")]
     TooLong,
-    /// This request's budget of outside calls is used up.
+    /// This request's deadline has passed, so the provider was not called.
     #[error("this request needs more outside calls than it may make")]
     BudgetExhausted,
-    /// This request's time is over: the provider was not asked.
+    /// This request's deadline has passed, so the provider was not called.
     #[error("this request's time is over")]
     TimeOver,
 }
 
-/// The chain, as a provider tells it. Every call is bounded in time and retried where that is safe.
+/// The chain as seen by a provider. Every call has a timeout and is retried where that is safe.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Chain {
-    /// The newest block.
+    /// Returns the newest block.
     async fn tip(&self) -> Result<Tip, ChainError>;
-    /// The newest block, or the one that was the newest at most two seconds ago: for what a block more or less does not
-    /// change.
+    /// Returns the newest block, or a cached one that was the newest at most two seconds ago. For callers to whom one
+    /// block more or less does not matter.
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }
-    /// The parameters of the current epoch; those that are read anew every ten minutes, and in every epoch.
+    /// Returns the parameters of the current epoch. They are cached for up to ten minutes, and never across an epoch
+    /// boundary.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
-    /// The outputs of a transaction that is in a block; `None` where the provider does not know it.
+    /// Returns the outputs of an included transaction, or `None` if the provider does not know the transaction.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
-    /// Those of its outputs that are named: what the others hold is not kept. From where the tokens of these are more than
-    /// `most_tokens` on, tokens are missing.
+    /// Returns the `named` outputs of an included transaction, without holding the others in memory. If these outputs
+    /// hold more than `most_tokens` tokens in total, some tokens beyond that number are missing.
     async fn outputs_among(
         &self,
         tx: &TxHash,
@@ -183,24 +187,25 @@ pub trait Chain {
             named.map(|output| few.of(output)).collect()
         }))
     }
-    /// The bytes of a transaction that is in a block, of which the id is the hash of the body; `None` where the provider
-    /// does not know it.
+    /// Returns the bytes of an included transaction, checked against its id. `None` if the provider does not know it.
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError>;
-    /// Whether the provider's node has a transaction in its mempool. `false` says little: others may have it.
+    /// Returns whether the provider's node has the transaction in its mempool. If not, other nodes may still have it.
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
-    /// Where a transaction is on the chain; `None` where it is in no block.
+    /// Returns the block that includes a transaction, or `None` if no block does.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
-    /// The unspent outputs at an address (bech32), read from both ends, oldest and newest, as strangers may fill one.
-    /// Reading stops when `enough` says so, at the end, or at the adapter's bound. Of outputs with very many tokens
-    /// those that hold the least beside them may be missing.
+    /// Returns the unspent outputs at an address (bech32).
+    ///
+    /// Outputs are read from both ends of the list, oldest and newest, because strangers may fill one end. Reading
+    /// stops when `enough` returns `true`, at the end of the list, or at the adapter's limit. Outputs with very many
+    /// tokens and little lovelace may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
-    /// One output, and what spent it; `None` where the provider knows of none such.
+    /// Returns one output with its spending status, or `None` if the provider does not know it.
     async fn output(&self, reference: &TxRef) -> Result<Option<TracedOutput>, ChainError> {
         let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();
         Ok(outputs.into_iter().find(|output| output.utxo.reference == *reference))
     }
-    /// What an address (bech32) holds in lovelace, in one call.
+    /// Returns the lovelace at an address (bech32), with one call.
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
-    /// Hands a signed transaction to the network. Not retried by the adapter after an unknown outcome.
+    /// Submits a signed transaction. The adapter does not retry if the outcome is unknown.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;
 }

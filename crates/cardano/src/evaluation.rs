@@ -1,6 +1,6 @@
-//! What a transaction's scripts need, as a provider finds out by running them.
+//! Evaluation: running a transaction's scripts to find the execution units that they need. A provider does this.
 //!
-//! Source: Blockfrost's OpenAPI description (`/utils/txs/evaluate`), which passes on Ogmios 5's `EvaluateTx` answer.
+//! Source: Blockfrost's OpenAPI description (`/utils/txs/evaluate`), which forwards Ogmios 5's answer to `EvaluateTx`.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,35 @@ use crate::{
     fees::ExUnits,
 };
 
-/// Hex digits of a policy id.
+/// Number of hex digits of a policy id.
 const POLICY_HEX: usize = 56;
-/// Characters of a script's complaint that are kept.
+/// Maximum number of characters kept of a script's error message.
 const MAX_REASON: usize = 2_000;
 
-/// The provider's answer to a transaction with scripts.
+/// The provider's answer about a transaction with scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Every script accepted: units of each spending redeemer, by its input's index among the inputs.
+    /// Every script succeeded. Maps the index of each script input among the transaction's inputs to the units it used.
     Accepted(BTreeMap<usize, ExUnits>),
-    /// A script refused, or the transaction cannot be evaluated; with the provider's reason (bounded).
+    /// A script failed, or the transaction cannot be evaluated; with the provider's reason (truncated).
     Refused(String),
 }
 
-/// The port to a service that runs scripts. `edge` implements it over Blockfrost's HTTP API; tests over the local ledger.
+/// The port to a service that runs scripts. `edge` implements it with Blockfrost's HTTP API; tests implement it with
+/// the local ledger.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Evaluate {
-    /// Runs the scripts of a transaction, signed or not.
+    /// Evaluates a transaction, signed or not.
     async fn evaluate(&self, cbor: &[u8]) -> Result<Evaluation, ChainError> {
         self.evaluate_chained(cbor, &[]).await
     }
 
-    /// Runs the scripts of a transaction that spends these outputs, which no block has yet.
+    /// Evaluates a transaction that spends outputs of unconfirmed transactions, which the provider may not know.
     async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError>;
 }
 
-/// The body of `/utils/txs/evaluate/utxos`: a transaction, and outputs that the provider may not know, as Ogmios 5 writes
-/// them.
+/// Builds the request body of `/utils/txs/evaluate/utxos`: a transaction, and outputs that the provider may not know,
+/// in Ogmios 5's form.
 #[must_use]
 pub fn evaluation_request(cbor: &[u8], unconfirmed: &[Utxo]) -> String {
     let output = |utxo: &Utxo| {
@@ -76,10 +77,10 @@ struct Units {
     steps: u64,
 }
 
-/// `/utils/txs/evaluate`.
+/// Parses the answer of `/utils/txs/evaluate`.
 ///
 /// # Errors
-/// Not of the documented shape.
+/// [`ChainError::Malformed`] if the answer does not have the documented shape.
 pub fn evaluation(body: &[u8]) -> Result<Evaluation, ChainError> {
     let malformed = |what: &str| ChainError::Malformed(format!("evaluation: {what}"));
     let answer: EvaluationResponse = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What a transaction must pay, in exact integers.
+//! Computes minimum fees and collateral in exact integer arithmetic.
 //!
 //! ```text
 //! minimum fee = a * size + b                                   size without the is_valid byte
@@ -8,8 +8,8 @@
 //!
 //! Source: cardano-ledger, `eras/conway/impl/src/Cardano/Ledger/Conway/Tx.hs` (`getConwayMinFeeTx`,
 //! `tierRefScriptFee`), `eras/alonzo/impl/src/Cardano/Ledger/Alonzo/Tx.hs` (`alonzoMinFeeTx`,
-//! `toCBORForSizeComputation`) and `.../Alonzo/Scripts.hs` (`txscriptfee`). Every function answers `None` where the
-//! exact result does not fit the ledger's own range: never a rounded or wrapped one.
+//! `toCBORForSizeComputation`) and `.../Alonzo/Scripts.hs` (`txscriptfee`). Every function returns `None` if the exact
+//! result is out of the ledger's range; nothing is rounded or wrapped instead.
 
 use crate::{
     money::Lovelace,
@@ -18,15 +18,15 @@ use crate::{
 
 /// Bytes of reference script per price tier (Conway, `refScriptCostStride`).
 pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
-/// Each tier costs 6/5 of the one before (Conway, `refScriptCostMultiplier` = 1.2).
+/// Price of each tier relative to the one before, 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
-/// Bytes of reference script that one transaction may use (Conway, `maxRefScriptSizePerTx`).
+/// Maximum bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
-/// A submitted transaction has one byte, `is_valid`, that the ledger does not count in its size: neither for the
-/// fee nor for the maximum (Alonzo, `toCBORForSizeComputation`).
+/// Bytes of a submitted transaction that the ledger does not count towards the fee or the maximum size: the one byte
+/// `is_valid` (Alonzo, `toCBORForSizeComputation`).
 pub const IS_VALID_BYTES: usize = 1;
 
-/// What a transaction's scripts may use.
+/// Execution units of scripts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExUnits {
     /// Memory units.
@@ -36,31 +36,31 @@ pub struct ExUnits {
 }
 
 impl ExUnits {
-    /// Both sums; `None` out of range.
+    /// Adds both components. Returns `None` on overflow.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self { mem: self.mem.checked_add(other.mem)?, steps: self.steps.checked_add(other.steps)? })
     }
 }
 
-/// What the minimum fee of a transaction depends on.
+/// The properties of a transaction that determine its minimum fee.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Weight {
-    /// Bytes of the whole transaction as submitted.
+    /// Size of the whole transaction as submitted, in bytes.
     pub tx_bytes: usize,
-    /// The execution units that all redeemers declare, together.
+    /// Sum of the execution units that all redeemers declare.
     pub ex_units: ExUnits,
-    /// Bytes of the scripts carried by the UTxOs that are spent or referenced, counted once per UTxO.
+    /// Bytes of the scripts carried by spent or referenced UTxOs, counted once per UTxO.
     pub reference_script_bytes: u64,
 }
 
-/// The size that the ledger sees in a submitted transaction of this many bytes.
+/// Returns the size that the ledger counts for a submitted transaction of `tx_bytes`.
 #[must_use]
 pub fn ledger_size(tx_bytes: usize) -> Option<usize> {
     tx_bytes.checked_sub(IS_VALID_BYTES)
 }
 
-/// The least fee that the ledger accepts for a transaction of this weight.
+/// Returns the minimum fee of a transaction of this weight.
 #[must_use]
 pub fn min_fee(params: &ProtocolParameters, weight: &Weight) -> Option<Lovelace> {
     let linear = params.min_fee(ledger_size(weight.tx_bytes)?)?.get();
@@ -70,21 +70,21 @@ pub fn min_fee(params: &ProtocolParameters, weight: &Weight) -> Option<Lovelace>
     linear.checked_add(scripts)?.checked_add(references).and_then(Lovelace::new)
 }
 
-/// The collateral that a transaction with scripts and this fee must put up: `ceil(fee * percent / 100)`
-/// (Alonzo, `validateInsufficientCollateral`).
+/// Returns the minimum collateral of a transaction with scripts and this fee: `ceil(fee * percent / 100)` (Alonzo,
+/// `validateInsufficientCollateral`).
 #[must_use]
 pub fn min_collateral(params: &ProtocolParameters, fee: Lovelace) -> Option<Lovelace> {
     fee.get().checked_mul(params.collateral_percent).map(|product| product.div_ceil(100)).and_then(Lovelace::new)
 }
 
-/// `ceil(memory * price_mem + steps * price_step)`.
+/// Returns `ceil(memory * price_mem + steps * price_step)`.
 fn execution_fee(params: &ProtocolParameters, units: ExUnits) -> Option<u64> {
     let mem = Fraction::from(params.price_mem).times(units.mem)?;
     let steps = Fraction::from(params.price_step).times(units.steps)?;
     mem.plus(steps)?.ceil()
 }
 
-/// The ledger's `tierRefScriptFee`: exact over all tiers, one floor at the end.
+/// The ledger's `tierRefScriptFee`: exact over all tiers, rounded down once at the end.
 fn reference_script_fee(base: Rational, multiplier: Rational, bytes: u64) -> Option<u64> {
     let mut total = Fraction::ZERO;
     let mut price = Fraction::from(base);
@@ -97,7 +97,7 @@ fn reference_script_fee(base: Rational, multiplier: Rational, bytes: u64) -> Opt
     total.plus(price.times(rest)?)?.floor()
 }
 
-/// A non-negative fraction in lowest terms, with 128 bits above and below the line.
+/// A non-negative fraction in lowest terms, with 128-bit numerator and denominator.
 #[derive(Clone, Copy, Debug)]
 struct Fraction {
     numerator: u128,

@@ -1,4 +1,4 @@
-//! The port to the chain's past: which blocks there are, and which transactions an address was part of. What each did is
+//! The port to the chain's history: the blocks, and the transactions of an address. The effects of a transaction are
 //! read from its bytes ([`Chain::transaction`], [`TransactionUtxos`]).
 //!
 //! [`Chain::transaction`]: crate::chain::Chain::transaction
@@ -10,32 +10,32 @@ use crate::{
     slots::Millis,
 };
 
-/// A transaction's place on the chain, in the chain's order.
+/// Position of a transaction on the chain. Sorts in chain order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The number of its block.
+    /// Height of the block.
     pub height: u64,
-    /// Its place in that block.
+    /// Index in the block.
     pub position: u64,
 }
 
-/// A transaction in a block that spent from an address, or made an output there.
+/// A transaction that spent from an address or created an output there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressTransaction {
-    /// The transaction.
+    /// Transaction id.
     pub tx: TxHash,
-    /// Where it is.
+    /// Position on the chain.
     pub place: Place,
-    /// Its block's time, POSIX ms.
+    /// Time of the block, in POSIX milliseconds.
     pub time_ms: Millis,
 }
 
-/// The chain's past, as a provider tells it.
+/// The chain's history as seen by a provider.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait History {
-    /// The block at this height; `None` where the provider has none yet.
+    /// Returns the block at this height, or `None` if the provider has none yet.
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError>;
-    /// The first `count` transactions of an address (bech32) from a place on, in the chain's order.
+    /// Returns the first `count` transactions of an address (bech32) in chain order, starting at `from` (inclusive).
     async fn address_transactions(
         &self,
         address: &str,

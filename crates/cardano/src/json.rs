@@ -1,26 +1,27 @@
-//! JSON from strangers. What a text takes in memory is told by its values, not by its bytes: `{"":0},` is seven bytes, and
-//! some four hundred as a map with a member.
+//! Limits on JSON from clients. The memory that parsed JSON takes depends on the number of values more than on the
+//! bytes: `{"":0},` has seven bytes, but takes about 400 once parsed into a map.
 
-/// Values of a message, of its payment, or of what else a request says in JSON: more than twice as many as any has.
+/// Maximum number of values in a message, a payment or another JSON part of a request: more than twice as many as any
+/// valid one has.
 pub const MAX_VALUES: usize = 1_000;
 
-/// Whether a JSON text has more than so many values, as far as it is JSON. Asked before it is read, by its bytes alone: what
-/// stands in texts is not counted, a title may have any number of commas.
+/// Returns whether a JSON text has more than `most` values. The check scans the bytes before anything is parsed.
+/// Characters inside strings are not counted, so a title may contain any number of commas.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
     values(text).nth(most).is_some()
 }
 
-/// Bytes that a value takes in memory at most, once it is read: a map with a member.
+/// Maximum memory that one value takes once parsed: a map with one entry, in bytes.
 const VALUE_BYTES: usize = 400;
 
-/// Bytes that a text takes in memory at most, once it is read.
+/// Returns an upper bound of the memory that a text takes once parsed, in bytes.
 #[must_use]
 pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Where its values but the first begin.
+/// Returns the bytes after which a value begins, for all values but the first.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {
@@ -31,7 +32,7 @@ fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
             (b'"', _) => quoted = !quoted,
             _ => {}
         }
-        // Each value but the first stands behind one of these.
+        // Each value but the first follows one of these.
         !within && matches!(**byte, b'[' | b'{' | b',' | b':')
     };
     text.iter().filter(begins)

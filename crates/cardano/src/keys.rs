@@ -1,13 +1,13 @@
-//! Ed25519 keys: signing with the service's keys, and the port that verifies all signatures.
+//! Ed25519 keys: signing with the service's keys, and the port that verifies signatures.
 //!
 //! ```text
 //!   key, message, signature ──> strict::check ──> VerifyEd25519 ──> yes / no
 //!                               (this crate)      (WebCrypto in the workers, `Native` elsewhere)
 //! ```
 //!
-//! Verifiers agree on honest signatures and differ on crafted ones. [`strict`] first refuses some encodings. Of the
-//! rest, every verifier that checks `[S]B = R + [h]A` without multiplying by the cofactor gives the answer of
-//! libsodium, which is the Cardano ledger's. WebCrypto (BoringSSL) and [`Native`] are such verifiers.
+//! Verifiers agree on honest signatures and differ on crafted ones. [`strict`] first rejects the encodings on which
+//! they differ. On the rest, every verifier that checks `[S]B = R + [h]A` without multiplying by the cofactor agrees
+//! with libsodium, which the Cardano ledger uses. WebCrypto (BoringSSL) and [`Native`] are such verifiers.
 
 use std::fmt;
 
@@ -23,32 +23,34 @@ use crate::{
 
 pub mod strict;
 
-/// Fewest bytes of a master secret: as much entropy as the keys derived from it.
+/// Minimum length of a master secret, in bytes: as much entropy as the keys derived from it.
 pub const MIN_MASTER_BYTES: usize = 32;
 
-/// Separates wallet keys from anything else ever derived from the same master secret.
+/// Domain separator of wallet keys in key derivation.
 const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
-/// The domain of the key that signs receipts.
+/// Domain separator of the key that signs receipts.
 const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
-/// Verifies Ed25519 signatures, without the cofactor. Callers go through [`verify`], never straight to the port.
+/// Verifies Ed25519 signatures without the cofactor. Call [`verify`], which first rejects ambiguous encodings, rather
+/// than the port itself.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyEd25519 {
-    /// Whether the signature of the message verifies under the key. `false` also where that could not be found out.
+    /// Returns whether the signature verifies. Also `false` if the verification itself failed.
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 
-/// Signs with a key of the service. Ed25519 is deterministic (RFC 8032), so every implementation gives the same bytes.
+/// Signs with a key of the service. Ed25519 is deterministic (RFC 8032), so every implementation returns the same
+/// bytes.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait SignEd25519 {
-    /// The key's signature of a message.
+    /// Signs a message.
     async fn sign(&self, key: &SigningKey, message: &[u8]) -> [u8; 64];
 }
 
-/// Whether a signature of a message verifies under a key, to the ledger's strictness.
+/// Verifies a signature as strictly as the ledger does.
 ///
 /// # Errors
-/// Which rule the signature breaks.
+/// The rule that the signature breaks.
 pub async fn verify(
     port: &impl VerifyEd25519,
     key: &[u8; 32],
@@ -59,16 +61,16 @@ pub async fn verify(
     if port.verify(key, message, signature).await { Ok(()) } else { Err(SignatureError::Mismatch) }
 }
 
-/// Why a signature is not one.
+/// Reason why a signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// S is not below the group's order: the same signature would have several spellings.
+    /// The scalar S is not below the group order. Otherwise one signature would have several encodings.
     #[error("the signature's scalar is not reduced")]
     ScalarNotReduced,
-    /// A key or commitment encoded with a coordinate that is not below the field's prime.
+    /// A point is encoded with a coordinate that is not below the field's prime.
     #[error("the {0} is not canonically encoded")]
     NonCanonicalPoint(Point),
-    /// A key or commitment of order 1, 2, 4 or 8: such a key signs everything.
+    /// A point has order 1, 2, 4 or 8. A public key of small order would verify almost any signature.
     #[error("the {0} is a point of small order")]
     SmallOrder(Point),
     /// The key did not sign this message.
@@ -76,7 +78,7 @@ pub enum SignatureError {
     Mismatch,
 }
 
-/// The two points in a verification.
+/// A point in the verification equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// The public key, A.
@@ -94,18 +96,18 @@ impl fmt::Display for Point {
     }
 }
 
-/// The verifier of everything that is not a worker. Not `ed25519-compact`: that one multiplies by the cofactor, and
-/// so accepts signatures that the ledger refuses.
+/// The verifier outside the workers. It does not use `ed25519-compact`, which multiplies by the cofactor and so accepts
+/// signatures that the ledger rejects.
 #[cfg(not(target_family = "wasm"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
 #[cfg(not(target_family = "wasm"))]
 impl Native {
-    /// As [`verify`], without a port to wait for.
+    /// Verifies a signature like [`verify`], but synchronously.
     ///
     /// # Errors
-    /// Which rule the signature breaks.
+    /// The rule that the signature breaks.
     pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<(), SignatureError> {
         strict::check(key, signature)?;
         if Self::equation_holds(key, message, signature) { Ok(()) } else { Err(SignatureError::Mismatch) }
@@ -131,38 +133,38 @@ impl VerifyEd25519 for Native {
     }
 }
 
-/// Why a secret is not a key.
+/// Reason why a secret is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// A seed of zeros: a secret that was never set.
+    /// The seed is all zeros, so the secret was probably never set.
     #[error("a seed of zeros is not a secret")]
     ZeroSeed,
-    /// Too little to derive keys from.
+    /// The master secret is too short.
     #[error("a master secret has at least {MIN_MASTER_BYTES} bytes")]
     ShortMaster,
-    /// A scalar with bits set or missing that BIP32-Ed25519 has fixed.
+    /// The scalar is not clamped as BIP32-Ed25519 requires.
     #[error("not an extended key: its scalar is not clamped")]
     NotClamped,
 }
 
-/// A secret Ed25519 key. It is wiped when dropped and never printed.
+/// A secret Ed25519 key. Its memory is wiped on drop, and it is never printed.
 #[derive(Clone)]
 pub struct SigningKey {
     secret: Secret,
-    /// The stake credential beside it in its wallet's address.
+    /// Stake credential of the wallet's address, if it has one.
     stake: Option<KeyHash>,
 }
 
 #[derive(Clone)]
 enum Secret {
     Seed(KeyPair),
-    /// Scalar and prefix of the nonce, as HD wallets derive them; and the public key.
+    /// Scalar and nonce prefix, as derived by HD wallets, with the public key.
     #[cfg(not(target_family = "wasm"))]
     Extended(Zeroizing<[u8; 64]>, ed25519_dalek::VerifyingKey),
 }
 
 impl SigningKey {
-    /// The key of a 32-byte seed (RFC 8032's secret key; the payload of a Cardano `ed25519_sk`).
+    /// Creates a key from a 32-byte seed (RFC 8032's secret key; the payload of a Cardano `ed25519_sk`).
     ///
     /// # Errors
     /// [`KeyError::ZeroSeed`].
@@ -174,8 +176,8 @@ impl SigningKey {
         Ok(Self { secret: Secret::Seed(pair), stake: None })
     }
 
-    /// A key that a wallet derived from a phrase (BIP32-Ed25519: 32 bytes of scalar, 32 that nonces are made with), and the
-    /// stake credential of the same account (CIP-1852).
+    /// Creates a key that a wallet derived from a recovery phrase (BIP32-Ed25519: a 32-byte scalar and a 32-byte nonce
+    /// prefix), with the stake credential of the same account (CIP-1852).
     ///
     /// # Errors
     /// [`KeyError::NotClamped`].
@@ -190,7 +192,7 @@ impl SigningKey {
         Ok(Self { secret: Secret::Extended(Zeroizing::new(*extended), public), stake: Some(stake) })
     }
 
-    /// The public key.
+    /// Returns the public key.
     #[must_use]
     pub fn public_key(&self) -> [u8; 32] {
         match &self.secret {
@@ -200,26 +202,27 @@ impl SigningKey {
         }
     }
 
-    /// The preprod address at which its wallet takes money: with the stake credential where there is one.
+    /// Returns the wallet's preprod address, with the stake credential if there is one.
     #[must_use]
     pub fn address(&self) -> Address {
         let enterprise = || Address::enterprise(self.key_hash());
         self.stake.map_or_else(enterprise, |stake| Address::base(self.key_hash(), Credential::Key(stake)))
     }
 
-    /// The credential of the key.
+    /// Returns the hash of the public key.
     #[must_use]
     pub fn key_hash(&self) -> KeyHash {
         KeyHash::of_public_key(&self.public_key())
     }
 
-    /// The preprod address of the key alone, without a stake credential.
+    /// Returns the preprod address without a stake credential.
     #[must_use]
     pub fn enterprise_address(&self) -> Address {
         Address::enterprise(self.key_hash())
     }
 
-    /// The seed, for a signer that keeps keys of its own; `None` for an extended key. It is the secret: it goes nowhere else.
+    /// Returns the seed, for signers that import keys, or `None` for an extended key. The seed is secret and must not
+    /// be stored or logged.
     #[must_use]
     pub fn seed(&self) -> Option<Zeroizing<[u8; 32]>> {
         match &self.secret {
@@ -229,7 +232,7 @@ impl SigningKey {
         }
     }
 
-    /// The signature of a message (RFC 8032: the same one every time).
+    /// Signs a message (RFC 8032, deterministic).
     #[must_use]
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         match &self.secret {
@@ -249,8 +252,8 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The key of an owner's service wallet: HKDF-SHA-256 over the master secret, with the key version and the owner as
-/// its info. Nothing of it is stored; raising the version gives every owner a new wallet.
+/// Derives the key of an owner's service wallet with HKDF-SHA-256 from the master secret, the key version and the
+/// owner. Derived keys are not stored. A new version gives every owner a new wallet.
 ///
 /// # Errors
 /// [`KeyError::ShortMaster`].
@@ -258,7 +261,7 @@ pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result
     derive(WALLET_DOMAIN, master, key_version, owner)
 }
 
-/// The key that signs the service's receipts under a version of the master secret. It holds no money and opens nothing.
+/// Derives the key that signs the service's receipts. No money depends on it.
 ///
 /// # Errors
 /// [`KeyError::ShortMaster`].
@@ -270,7 +273,7 @@ fn derive(domain: &[u8], master: &[u8], key_version: u32, name: &str) -> Result<
     if master.len() < MIN_MASTER_BYTES {
         return Err(KeyError::ShortMaster);
     }
-    // The name comes last and a domain ends at its line feed: no two of them give the same info.
+    // The domain ends with a line feed and the name comes last, so different inputs never produce the same info.
     let version = key_version.to_be_bytes();
     let mut seed = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::new(None, master)

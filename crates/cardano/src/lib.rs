@@ -1,7 +1,7 @@
-//! Cardano as this service needs it: money, hashes, addresses on test networks, time, protocol parameters and
-//! the [`chain::Chain`] port through which everything outside is asked.
+//! Cardano types and rules: money, hashes, addresses, time, protocol parameters, fees, transactions, signatures, and
+//! the [`chain::Chain`] port to a provider.
 //!
-//! Nothing here reads a clock, a random source or the network by itself.
+//! Nothing in this crate reads a clock, a random source or the network.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -31,7 +31,7 @@ pub use hash::{ContentHash, KeyHash, ScriptHash, TxHash, TxRef};
 pub use money::Lovelace;
 pub use network::Network;
 
-/// The README's example, compiled.
+/// The README's example, compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

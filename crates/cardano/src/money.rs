@@ -1,4 +1,4 @@
-//! Money as a type: lovelace with checked arithmetic, a decimal string on the wire.
+//! Amounts in lovelace with checked arithmetic; decimal strings in JSON.
 
 use std::{fmt, iter, str::FromStr};
 
@@ -8,13 +8,13 @@ use std::{fmt, iter, str::FromStr};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lovelace(u64);
 
-/// Why a text is not an amount.
+/// Reason why a text is not an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LovelaceError {
-    /// Not `^[0-9]+$`.
+    /// The text does not match `^[0-9]+$`.
     #[error("an amount of lovelace is a string of decimal digits")]
     NotDecimal,
-    /// More than all the ADA there can ever be.
+    /// The amount exceeds the maximum supply of ADA.
     #[error("an amount of lovelace is at most 45000000000000000")]
     TooLarge,
 }
@@ -25,49 +25,49 @@ impl Lovelace {
     /// 45 billion ADA: the maximum supply (Shelley genesis, `maxLovelaceSupply`).
     pub const MAX: Self = Self(45_000_000_000_000_000);
 
-    /// An amount known to be within the supply: whole ADA in constants.
+    /// Creates an amount from whole ADA, for constants.
     #[must_use]
     #[allow(clippy::arithmetic_side_effects, reason = "2^32 million is far below 2^64")]
     pub const fn from_ada(ada: u32) -> Self {
         Self(ada as u64 * 1_000_000)
     }
 
-    /// The amount, if it is within the maximum supply.
+    /// Creates an amount, or returns `None` if it exceeds the maximum supply.
     #[must_use]
     pub const fn new(lovelace: u64) -> Option<Self> {
         if lovelace <= Self::MAX.0 { Some(Self(lovelace)) } else { None }
     }
 
-    /// The number of lovelace.
+    /// Returns the number of lovelace.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The sum, unless it exceeds the maximum supply.
+    /// Adds two amounts. Returns `None` if the sum exceeds the maximum supply.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).and_then(Self::new)
     }
 
-    /// The difference, unless it would be negative.
+    /// Subtracts an amount. Returns `None` if the result would be negative.
     #[must_use]
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// The difference, or zero.
+    /// Subtracts an amount. Returns zero if the result would be negative.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The sum of many amounts, unless it exceeds the maximum supply.
+    /// Sums amounts. Returns `None` if the sum exceeds the maximum supply.
     pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
     }
 
-    /// For people: `12.5 tADA`.
+    /// Formats the amount for people, such as `12.5 tADA`.
     #[must_use]
     pub fn display_tada(self) -> String {
         let (whole, fraction) = (self.0 / 1_000_000, self.0 % 1_000_000);
@@ -80,7 +80,7 @@ impl Lovelace {
 }
 
 impl iter::Sum for Lovelace {
-    /// Saturates at the maximum supply, which no sum of what a ledger holds can exceed.
+    /// Sums amounts and saturates at the maximum supply, which amounts on one ledger cannot exceed.
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, |sum, next| sum.checked_add(next).unwrap_or(Self::MAX))
     }

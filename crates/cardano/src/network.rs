@@ -1,10 +1,10 @@
-//! Cardano's networks: what differs between them. Everything else in this crate is the same on each.
+//! Cardano's networks and the constants in which they differ.
 
 use std::{fmt, str::FromStr};
 
 use crate::slots::SlotConfig;
 
-/// A Cardano network. Its text is its CAIP-2 name; the chain id of CIP-34 is also read.
+/// A Cardano network. In text, its CAIP-2 name; CIP-34's chain id is also parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
     /// `cardano:mainnet`, `cip34:1-764824073`.
@@ -21,10 +21,10 @@ pub enum Network {
 pub struct NetworkError;
 
 impl Network {
-    /// Every network.
+    /// All networks.
     pub const ALL: [Self; 3] = [Self::Mainnet, Self::Preprod, Self::Preview];
 
-    /// The CAIP-2 name, as x402's scheme for Cardano writes it.
+    /// Returns the CAIP-2 name, which x402's Cardano scheme uses.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Network {
         }
     }
 
-    /// The id in transaction bodies and addresses (CIP-19): 1 for mainnet, 0 for every test network.
+    /// Returns the network id in transaction bodies and addresses (CIP-19): 1 for mainnet, 0 for every test network.
     #[must_use]
     pub const fn id(self) -> u8 {
         match self {
@@ -43,7 +43,7 @@ impl Network {
         }
     }
 
-    /// The protocol magic (`networkMagic` of the Shelley genesis), which nodes and providers tell.
+    /// Returns the protocol magic (`networkMagic` in the Shelley genesis).
     #[must_use]
     pub const fn magic(self) -> u32 {
         match self {
@@ -53,7 +53,7 @@ impl Network {
         }
     }
 
-    /// What comes before the `1` of a payment address in bech32 (CIP-19).
+    /// Returns the bech32 prefix of payment addresses (CIP-19).
     #[must_use]
     pub const fn address_prefix(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Network {
         }
     }
 
-    /// How its slots map to time, since its Shelley era.
+    /// Returns the conversion between slots and time, valid since the network's Shelley era.
     #[must_use]
     pub const fn slots(self) -> SlotConfig {
         match self {
@@ -98,9 +98,9 @@ serialized_as_text!(Network);
 mod tests {
     use super::*;
 
-    /// Ids and magics: CIP-34's registry. Prefixes: CIP-19. A known slot: each network's Byron and Shelley genesis, as
-    /// `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and `SlotConfigs` of cardano-client-lib
-    /// (bloxbean) write it.
+    /// Sources. Ids and magics: CIP-34's registry. Prefixes: CIP-19. Known slots: each network's Byron and Shelley
+    /// genesis, as in `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and `SlotConfigs` of
+    /// cardano-client-lib (bloxbean).
     #[test]
     fn each_network_has_the_constants_of_its_genesis_and_the_standards() {
         type Figures = (&'static str, &'static str, u8, u32, &'static str, u64, u64);

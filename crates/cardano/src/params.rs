@@ -1,56 +1,57 @@
-//! The protocol parameters that fees, outputs and scripts depend on, as the chain has them now.
+//! The protocol parameters on which fees, outputs and scripts depend.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::Lovelace;
 
-/// What we use of the ledger's protocol parameters. Always read from the chain, never assumed.
+/// The subset of the ledger's protocol parameters that this crate uses. They are always read from the chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProtocolParameters {
-    /// Lovelace per byte of transaction.
+    /// Fee per byte of transaction, in lovelace.
     pub min_fee_a: u64,
-    /// Lovelace per transaction.
+    /// Fixed fee per transaction, in lovelace.
     pub min_fee_b: u64,
-    /// Lovelace per byte of output.
+    /// Minimum lovelace per byte of output.
     pub coins_per_utxo_byte: u64,
-    /// Bytes of a whole transaction.
+    /// Maximum size of a transaction, in bytes.
     pub max_tx_size: u64,
-    /// Bytes of one output's serialised value.
+    /// Maximum size of one output's serialised value, in bytes.
     pub max_value_size: u64,
-    /// Percent of the fee that collateral must cover.
+    /// Percentage of the fee that collateral must cover.
     pub collateral_percent: u64,
-    /// Inputs that may be given as collateral.
+    /// Maximum number of collateral inputs.
     pub max_collateral_inputs: u64,
-    /// Lovelace per unit of memory, as a fraction.
+    /// Price per memory unit, in lovelace.
     pub price_mem: Rational,
-    /// Lovelace per unit of CPU steps, as a fraction.
+    /// Price per CPU step, in lovelace.
     pub price_step: Rational,
-    /// Memory units of a transaction.
+    /// Maximum memory units of a transaction.
     pub max_tx_ex_mem: u64,
-    /// CPU steps of a transaction.
+    /// Maximum CPU steps of a transaction.
     pub max_tx_ex_steps: u64,
-    /// Lovelace per byte of referenced script, first tier; each 25,600 bytes cost 1.2 times more than those before.
+    /// Price per byte of referenced script in the first tier, in lovelace. Each further 25,600 bytes cost 1.2 times as
+    /// much as those before.
     pub min_fee_ref_script_cost_per_byte: Rational,
-    /// The Plutus V3 cost model, in the ledger's order.
+    /// Plutus V3 cost model, in the ledger's order.
     pub cost_model_v3: Vec<i64>,
 }
 
 /// An exact fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rational {
-    /// Above the line.
+    /// Numerator.
     pub numerator: u64,
-    /// Below the line; never zero.
+    /// Denominator; never zero.
     pub denominator: u64,
 }
 
-/// Bytes that the ledger adds to each output for its entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
+/// Bytes that the ledger adds to each output's size for its entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
 pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
-/// For tests, which are many.
+/// Fixtures for tests.
 #[cfg(any(test, feature = "fixtures"))]
 impl ProtocolParameters {
-    /// Preprod's, epoch 240, as far as payments meet them: with a cost model that no ledger has.
+    /// Returns preprod's parameters of epoch 240, with an abbreviated cost model.
     #[must_use]
     pub fn preprod() -> Self {
         Self {
@@ -72,15 +73,15 @@ impl ProtocolParameters {
 }
 
 impl ProtocolParameters {
-    /// The least lovelace that an output of this many serialised bytes must hold; `None` out of range.
+    /// Returns the minimum lovelace of an output of this many serialised bytes, or `None` if it is out of range.
     #[must_use]
     pub fn min_utxo(&self, output_bytes: usize) -> Option<Lovelace> {
         let bytes = u64::try_from(output_bytes).ok()?.checked_add(UTXO_ENTRY_OVERHEAD)?;
         bytes.checked_mul(self.coins_per_utxo_byte).and_then(Lovelace::new)
     }
 
-    /// The least fee of a transaction of this many bytes, as the ledger counts them, without scripts; `None` out of range.
-    /// [`crate::fees::min_fee`] is the whole rule.
+    /// Returns the minimum fee of a transaction without scripts, given its size as the ledger counts it. `None` if it
+    /// is out of range. [`crate::fees::min_fee`] covers scripts too.
     #[must_use]
     pub fn min_fee(&self, tx_bytes: usize) -> Option<Lovelace> {
         let bytes = u64::try_from(tx_bytes).ok()?;

@@ -1,4 +1,5 @@
-//! The JSON Schemas of the types that cross the wire as texts. For descriptions and tests: no worker carries them.
+//! JSON Schemas of types that are strings in JSON. Used for API descriptions and tests; the workers do not include
+//! them.
 
 use std::borrow::Cow;
 
@@ -6,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{Address, ContentHash, Lovelace, TxHash, TxRef};
 
-/// A hash of 32 bytes: lowercase hexadecimal.
+/// Pattern of a 32-byte hash in lowercase hex.
 const HASH: &str = "^[0-9a-f]{64}$";
 
 macro_rules! texts {

@@ -1,6 +1,6 @@
-//! Values that are texts in JSON: as they are shown, and read by `FromStr`.
+//! Serialisation of types that are strings in JSON.
 
-/// Serialises a type by its `Display`, and deserialises it by its `FromStr`.
+/// Serialises a type with its `Display` and deserialises it with its `FromStr`.
 macro_rules! serialized_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {

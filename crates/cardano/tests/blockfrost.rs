@@ -1,5 +1,5 @@
-//! Blockfrost's own examples of the answers that are read here, recorded from its OpenAPI description;
-//! devnet/test/vendor.test.ts holds the record against it. Each is read whole, and with the required fields alone.
+//! Parses Blockfrost's own examples, recorded from its OpenAPI description; devnet/test/vendor.test.ts compares the
+//! recording with the description. Each example is parsed in full, and with its required fields alone.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 const RECORDED: &str = include_str!("blockfrost.json");
 const TOKEN: &str = "b0d07d45fe9514f80213f4020e5a61241458be626841cde717cb38a76e7574636f696e";
 
-/// The description's own spelling of an endpoint, and what reads its answers.
+/// An endpoint as written in the description, and the parser of its answers.
 type Reader = (&'static str, fn(&[u8]));
 
 const READERS: &[Reader] = &[
@@ -25,7 +25,7 @@ const READERS: &[Reader] = &[
     ("/blocks/{hash_or_number}", block),
     ("/epochs/latest/parameters", parameters),
     ("/genesis", genesis),
-    // Only its status is looked at.
+    // Only the status is used.
     ("/mempool/{hash}", |_| ()),
     ("/txs/{hash}", transaction),
     ("/txs/{hash}/cbor", bytes),

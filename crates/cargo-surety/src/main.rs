@@ -1,8 +1,8 @@
-//! `cargo surety`: brings the program `surety` up to date, and runs it.
+//! `cargo surety`: builds the program `surety` if necessary, and runs it.
 //!
-//! Cargo alone is silent while it compiles, or says something at every command. This says at once that it compiles, how long
-//! that takes, and what is being compiled, and nothing where there is nothing to compile. It depends on nothing, so that it
-//! is there within a second.
+//! Cargo alone either compiles silently or prints lines at every command. This wrapper announces a compilation at once,
+//! says how long it takes, shows what is being compiled, and prints nothing if everything is up to date. It has no
+//! dependencies, so that it is built within a second.
 
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
 
@@ -12,17 +12,17 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-/// What is said before the first crate is compiled: on two cores all of them took 82 s.
+/// Notice before the first crate is compiled. On two cores the whole build took 82 seconds.
 const COMPILES: &str = "compiling surety: about a minute and a half the first time, seconds after a change";
 
-/// What a person is told of Cargo's lines.
+/// Filters Cargo's output for people.
 #[derive(Debug, Default)]
 struct Told {
     compiles: bool,
 }
 
 impl Told {
-    /// The lines to print for a line of Cargo's.
+    /// Returns the lines to print for a line of Cargo's output.
     fn of(&mut self, line: &str) -> Vec<String> {
         let word = line.split_whitespace().next().unwrap_or_default();
         match word {
@@ -61,7 +61,7 @@ fn run() -> io::Result<ExitCode> {
     if !build.wait()?.success() {
         return Ok(ExitCode::FAILURE);
     }
-    // Both are built into one folder.
+    // Both programs are built into one folder.
     let program = env::current_exe()?.with_file_name(format!("surety{}", env::consts::EXE_SUFFIX));
     let ended = Command::new(program).args(env::args_os().skip(1)).status()?;
     let code = ended.code().and_then(|code| u8::try_from(code).ok());

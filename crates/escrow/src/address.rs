@@ -1,5 +1,7 @@
-//! Addresses as a script sees them: two credentials, as Plutus data. Wider than [`cardano::Address`], because anyone may
-//! write anything into a datum; what may be a party is decided where a lock is verified.
+//! Addresses as a script sees them: a payment and an optional stake credential, encoded as Plutus data.
+//!
+//! [`PlutusAddress`] accepts more than [`cardano::Address`], because anyone may write any credentials into a datum.
+//! Whether an address may be a party of an escrow is decided when its lock is verified.
 
 use cardano::{
     KeyHash, ScriptHash,
@@ -9,10 +11,10 @@ use pallas_primitives::PlutusData;
 
 use crate::codec::{self, DataReader, InvalidDatum, bytes, constr};
 
-/// An address in a datum.
+/// An address in a datum, without a network id.
 pub type PlutusAddress = PaymentAddress;
 
-/// Credentials and addresses to and from Plutus data (Plutus V3's `Credential` and `Address`).
+/// Conversion between Plutus V3's `Credential` and `Address` types and their Plutus data.
 pub(crate) trait AsData: Sized {
     fn to_data(self) -> PlutusData;
     fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum>;

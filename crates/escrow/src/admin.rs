@@ -1,4 +1,4 @@
-//! Arbiters' signatures: made the CIP-8 way, kept in the parts that the contract checks, counted as it counts them.
+//! Arbiters' signatures on awards: signing them through CIP-8, and counting them as the contract does.
 
 use cardano::{
     Address, KeyHash,
@@ -10,22 +10,22 @@ use pallas_codec::minicbor::Encoder;
 
 use crate::{deployment::Parameters, dispute::DisputeWithdrawal, redeemer::AdminSignature};
 
-/// The most bytes of protected headers that the contract hashes.
+/// Maximum length of the protected headers that the contract accepts, in bytes.
 pub const MAX_PROTECTED_HEADERS: usize = 256;
-/// An Ed25519 signature's.
+/// Length of an Ed25519 signature, in bytes.
 const SIGNATURE_BYTES: usize = 64;
 
 impl AdminSignature {
-    /// Signs an award for an address of the arbiter's key.
+    /// Signs an award with an arbiter's key. `address` must belong to that key.
     ///
     /// # Errors
-    /// [`Cip8Error::OtherKey`] where the address is of another key.
+    /// [`Cip8Error::OtherKey`] if the address belongs to another key.
     pub fn sign(arbiter: &SigningKey, address: &Address, intent: &DisputeWithdrawal) -> Result<Self, Cip8Error> {
         let signed = cip8::sign(arbiter, address, &intent.digest())?;
         Ok(Self::of_message(&SignedMessage::parse(&signed.key, &signed.signature)?))
     }
 
-    /// The parts of a wallet's `signData` answer that the contract checks.
+    /// Extracts the parts that the contract checks from a wallet's `signData` answer.
     #[must_use]
     pub fn of_message(message: &SignedMessage) -> Self {
         Self {
@@ -39,15 +39,15 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Whether the contract refuses every award with this among its signatures. Its headers are too long, or an
-    /// arbiter's signature of another size than Ed25519's ends the script.
+    /// Returns `true` if the contract rejects every award that carries this signature: its headers are too long, or it
+    /// names an arbiter's key and is not 64 bytes long, which makes the script fail.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
 
-    /// Whether the contract takes this for a signature of the award: over its digest, or over the digest's
-    /// BLAKE2b-224 as hardware wallets sign.
+    /// Returns `true` if the contract accepts this as a signature of the award: over the award's digest, or over the
+    /// BLAKE2b-224 hash of that digest, which is what hardware wallets sign.
     pub async fn signs(&self, port: &impl VerifyEd25519, intent: &DisputeWithdrawal) -> bool {
         let (Ok(key), Ok(signature)) =
             (<[u8; 32]>::try_from(&*self.verification_key), <[u8; 64]>::try_from(&*self.signature))
@@ -65,8 +65,9 @@ impl AdminSignature {
     }
 }
 
-/// Whether the contract takes these signatures for enough: a key that stands among the arbiters' several times counts
-/// as often, a signature given twice once.
+/// Returns `true` if the contract accepts these signatures as enough for the award.
+///
+/// A key that occurs several times in `admin_vkeys` counts that many times. A signature given twice counts once.
 pub async fn suffice(
     port: &impl VerifyEd25519,
     parameters: &Parameters,
@@ -88,11 +89,11 @@ pub async fn suffice(
     parameters.check().is_ok() && u32::try_from(votes).is_ok_and(|votes| votes >= parameters.required_admins)
 }
 
-/// What is signed (RFC 9052, section 4.4), without external data.
+/// Encodes the `Sig_structure` that a CIP-8 signature covers (RFC 9052, section 4.4), without external data.
 #[must_use]
 pub fn sig_structure(protected_headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut cbor = Encoder::new(Vec::new());
-    // Infallible: a vector takes every write.
+    // Writing to a vector cannot fail.
     let written =
         cbor.array(4).and_then(|cbor| cbor.str("Signature1")?.bytes(protected_headers)?.bytes(&[])?.bytes(payload));
     debug_assert!(written.is_ok());

@@ -1,25 +1,29 @@
-//! The buyer's collateral (scheme document, "Collateral"). It is lovelace locked beyond the price, so that the output
-//! can be continued when a result and cooldowns have grown its datum.
+//! The buyer's collateral: lovelace locked beyond the price and returned to the buyer in the end (scheme document,
+//! "Collateral").
+//!
+//! An escrow's datum grows when a result and cooldowns are written into it, and the ledger demands more lovelace for a
+//! larger output. The collateral makes sure that enough is locked from the start.
 
 use cardano::{Lovelace, params::ProtocolParameters};
 
 use crate::datum::Datum;
 
-/// Collateral is nothing, or at least this much (scheme document, "Lock invariants").
+/// Minimum collateral, unless there is none (scheme document, "Lock invariants").
 pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
     Some(least) => least,
     None => Lovelace::ZERO,
 };
 
-/// A result hash has 32 bytes.
+/// Length of a result hash, in bytes.
 const RESULT_BYTES: usize = 32;
-/// A time that needs the widest integer encoding, as every real one does.
+/// A time whose integer encoding is as wide as that of every real time.
 const SOME_TIME: u64 = u64::MAX >> 11;
-/// Growing collateral grows the datum by some bytes, at most once per width of an integer.
+/// Maximum number of rounds until the collateral is stable: each raise can widen its own encoding in the datum, at most
+/// once per integer width.
 const ROUNDS: usize = 5;
 
-/// The least lovelace with which this escrow can be continued once it holds a result and both cooldowns. It is the
-/// ledger's minimum for that output at a script address. `None` out of range.
+/// Returns the lovelace that the escrow's output needs once its datum holds a result and both cooldowns: the ledger's
+/// minimum for that output at a script address. `None` if the amount is out of range.
 #[must_use]
 pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let grown = Datum {
@@ -31,8 +35,8 @@ pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> O
     parameters.min_utxo(output_bytes(grown.to_cbor().len()))
 }
 
-/// The least collateral with which a lock of this price can be carried to its end. The datum's own collateral is not
-/// looked at. `None` out of range.
+/// Returns the smallest collateral with which an escrow of this price can be carried to its end.
+/// `datum.collateral_return` is ignored. `None` if the amount is out of range.
 #[must_use]
 pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let mut datum = Datum { collateral_return: Lovelace::ZERO, ..datum.clone() };
@@ -47,9 +51,10 @@ pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParam
     None
 }
 
-/// Bytes of the output that holds an escrow: `{0: address, 1: coin, 2: [1, #6.24(datum)]}` in the ledger's CBOR.
+/// Size in bytes of the output that holds an escrow: `{0: address, 1: coin, 2: [1, #6.24(datum)]}` in the ledger's
+/// CBOR.
 const fn output_bytes(datum: usize) -> usize {
-    // Map and its three keys, the address with its header, the widest coin, and `[1, #6.24(..)]` around the datum.
+    // Map header and three keys, the address with its header, the widest coin, and `[1, #6.24(..)]` around the datum.
     const AROUND_THE_DATUM: usize = 4 + (2 + 29) + 9 + (2 + 2);
     let header = match datum {
         0..24 => 1,
@@ -81,7 +86,7 @@ mod tests {
         }
     }
 
-    /// The output as an independent encoder writes it.
+    /// Size of the output when an independent encoder writes it.
     fn real_size(datum: &Datum, coin: u64) -> usize {
         let datum = datum.to_cbor();
         let mut out = minicbor::Encoder::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The datum of `vested_pay` (schema `masumi.vested_pay.v2`): one constructor with 19 fields.
+//! The datum of the `vested_pay` contract (schema `masumi.vested_pay.v2`): one constructor with 19 fields.
 
 use cardano::{Lovelace, slots::Millis};
 use pallas_primitives::PlutusData;
@@ -10,31 +10,32 @@ use crate::{
     deadlines::Deadlines,
 };
 
-/// The largest time that is read: what JSON numbers and D1 hold exactly.
+/// Maximum time that is read, in POSIX milliseconds: the largest integer that JSON numbers and D1 represent exactly.
 const MAX_TIME_MS: Millis = (1 << 53) - 1;
 
-/// The least bytes of a reference signature: the contract tells escrows in one transaction apart by it.
+/// Minimum length of a reference signature, in bytes. The contract uses it to tell several escrows in one transaction
+/// apart.
 pub const MIN_REFERENCE_SIGNATURE_BYTES: usize = 16;
 
-/// Where an escrow stands on the chain.
+/// State of an escrow on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
-    /// Locked; no result yet.
+    /// The buyer's money is locked. There is no result yet.
     FundsLocked,
     /// The seller posted a result.
     ResultSubmitted,
-    /// The buyer asked for a refund; no result yet.
+    /// The buyer requested a refund before there was a result.
     RefundRequested,
-    /// The buyer asked for a refund and there is a result.
+    /// The buyer requested a refund and there is a result.
     Disputed,
-    /// The buyer gave the money free for the seller.
+    /// The buyer released the money to the seller.
     WithdrawAuthorized,
-    /// The seller gave the money back.
+    /// The seller agreed to a refund.
     RefundAuthorized,
 }
 
 impl State {
-    /// All of them, in the order of their constructors.
+    /// All states, in the order of their constructors.
     pub const ALL: [Self; 6] = [
         Self::FundsLocked,
         Self::ResultSubmitted,
@@ -44,7 +45,7 @@ impl State {
         Self::RefundAuthorized,
     ];
 
-    /// The name in the API and in the contract.
+    /// Returns the state's name in the API and in the contract.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -75,49 +76,51 @@ impl State {
     }
 }
 
-/// An escrow as the chain has it. Byte strings are as wide as the contract takes them; what a lock must hold beyond
-/// that is checked where locks are verified.
+/// An escrow's datum as read from the chain.
+///
+/// Byte strings may have any length that the contract accepts. The stricter rules for a new lock are checked where
+/// locks are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datum {
-    /// Who paid. Signs refunds.
+    /// The paying party, whose key signs refund requests and refunds.
     pub buyer: PlutusAddress,
-    /// Where the buyer's money must go, if it was said.
+    /// Address to which the buyer's money must go; `None` if the datum names none.
     pub buyer_return_address: Option<PlutusAddress>,
-    /// Who sells. Signs results and withdrawals.
+    /// The selling party, whose key signs results and withdrawals.
     pub seller: PlutusAddress,
-    /// Where the seller's money must go, if it was said.
+    /// Address to which the seller's money must go; `None` if the datum names none.
     pub seller_return_address: Option<PlutusAddress>,
-    /// COSE_Key under which the seller signed the terms.
+    /// COSE_Key with which the seller signed the terms.
     pub reference_key: Vec<u8>,
-    /// COSE_Sign1 by which the seller signed the terms.
+    /// COSE_Sign1 signature of the seller over the terms.
     pub reference_signature: Vec<u8>,
-    /// The quote's random 32 bytes.
+    /// The quote's 32 random bytes.
     pub seller_nonce: Vec<u8>,
-    /// Empty, or the buyer's 7 to 13 bytes.
+    /// The buyer's 7 to 13 bytes; empty if there are none.
     pub buyer_nonce: Vec<u8>,
-    /// The seller's registry asset; empty where it has none.
+    /// The seller's asset in the Masumi registry; empty if there is none.
     pub agent_identifier: Vec<u8>,
-    /// What of the locked lovelace is the buyer's in any case.
+    /// Part of the locked lovelace that always goes back to the buyer.
     pub collateral_return: Lovelace,
-    /// What was bought: digest of the request commitment.
+    /// Digest of the request commitment, which identifies the purchased listing.
     pub input_hash: Vec<u8>,
-    /// What was delivered: empty until the seller posts it.
+    /// Hash of what was delivered; empty until the seller submits a result.
     pub result_hash: Vec<u8>,
-    /// When what may happen.
+    /// The four deadlines.
     pub deadlines: Deadlines,
-    /// The seller's next action waits for this time, POSIX ms.
+    /// Time before which the seller may not act again, in POSIX milliseconds.
     pub seller_cooldown: Millis,
-    /// The buyer's next action waits for this time, POSIX ms.
+    /// Time before which the buyer may not act again, in POSIX milliseconds.
     pub buyer_cooldown: Millis,
-    /// Where it stands.
+    /// Current state.
     pub state: State,
 }
 
 impl Datum {
-    /// The datum in these CBOR bytes, in definite or indefinite encoding.
+    /// Decodes a datum from CBOR, in definite or indefinite encoding.
     ///
     /// # Errors
-    /// [`InvalidDatum`] for everything that is not exactly this type.
+    /// [`InvalidDatum`] if the bytes are not exactly one value of this type.
     pub fn from_cbor(cbor: &[u8]) -> Result<Self, InvalidDatum> {
         let mut reader = DataReader::new(cbor)?;
         let datum = Self::read(&mut reader)?;
@@ -155,7 +158,7 @@ impl Datum {
         Ok(datum)
     }
 
-    /// The datum as Plutus data.
+    /// Encodes the datum as Plutus data.
     #[must_use]
     pub fn to_data(&self) -> PlutusData {
         constr(
@@ -184,32 +187,32 @@ impl Datum {
         )
     }
 
-    /// The datum's CBOR, as `serialiseData` on the chain would write it.
+    /// Encodes the datum as CBOR, as `serialiseData` writes it on the chain.
     #[must_use]
     pub fn to_cbor(&self) -> Vec<u8> {
         to_cbor(&self.to_data())
     }
 
-    /// Whether a result was posted.
+    /// Returns `true` if the seller has submitted a result.
     #[must_use]
     pub fn has_result(&self) -> bool {
         !self.result_hash.is_empty()
     }
 
-    /// Where the buyer is paid: the return address, if there is one.
+    /// Returns the address at which the buyer is paid: the return address if there is one, else the buyer's own.
     #[must_use]
     pub fn buyer_payout_address(&self) -> PlutusAddress {
         self.buyer_return_address.unwrap_or(self.buyer)
     }
 
-    /// Where the seller is paid: the return address, if there is one.
+    /// Returns the address at which the seller is paid: the return address if there is one, else the seller's own.
     #[must_use]
     pub fn seller_payout_address(&self) -> PlutusAddress {
         self.seller_return_address.unwrap_or(self.seller)
     }
 }
 
-/// The fields, each of which must come next.
+/// A cursor over the datum's fields, which are read in order.
 struct DatumFields<'r, 'b> {
     reader: &'r mut DataReader<'b>,
     open: OpenItem,
@@ -236,7 +239,8 @@ impl<'b> DatumFields<'_, 'b> {
         self.reader()?.number(what, MAX_TIME_MS)
     }
 
-    /// The contract lets a party make its own cooldown as long as it likes: beyond all times is "never".
+    /// Reads a cooldown. The contract lets a party set its own cooldown arbitrarily far ahead, so larger values than
+    /// `MAX_TIME_MS` are valid and mean "never".
     fn cooldown(&mut self, what: &'static str) -> Result<Millis, InvalidDatum> {
         self.reader()?.number_up_to(what, MAX_TIME_MS)
     }

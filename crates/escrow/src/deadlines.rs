@@ -1,4 +1,4 @@
-//! The four deadlines of an escrow, in POSIX ms.
+//! The four deadlines of an escrow, in POSIX milliseconds.
 //!
 //! ```text
 //!  issued     pay_by    submit_result     unlock     external_dispute_unlock
@@ -12,38 +12,40 @@ use serde::{Deserialize, Serialize};
 
 const MINUTE_MS: Millis = 60_000;
 
-/// Least time from `pay_by` to `submit_result` (scheme document, "Lock invariants").
+/// Minimum time from `pay_by` to `submit_result` (scheme document, "Lock invariants").
 pub const PAY_TO_SUBMIT_MS: Millis = 5 * MINUTE_MS;
-/// Least time from `submit_result` to `unlock` (same place).
+/// Minimum time from `submit_result` to `unlock` (scheme document, "Lock invariants").
 pub const SUBMIT_TO_UNLOCK_MS: Millis = 15 * MINUTE_MS;
-/// Least time from `unlock` to `external_dispute_unlock` (same place).
+/// Minimum time from `unlock` to `external_dispute_unlock` (scheme document, "Lock invariants").
 pub const UNLOCK_TO_DISPUTE_MS: Millis = 15 * MINUTE_MS;
-/// Least time from issuance to `submit_result` (same place).
+/// Minimum time from the issue of a quote to `submit_result` (scheme document, "Lock invariants").
 pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 
-/// Our own choice, from issuance: the smallest that the API promises and the scheme allows. A minute less to pay than
-/// the `maxTimeoutSeconds` of 300. Clients refuse terms whose `pay_by` is later than their own clock and those seconds,
-/// so a clock one second slow would refuse five minutes.
+/// Time from the issue of a quote to each of its deadlines: the shortest that the API promises and the scheme allows.
+///
+/// `pay_by` is one minute below the `maxTimeoutSeconds` of 300, because clients reject terms whose `pay_by` is later
+/// than their own clock plus those seconds. With the full five minutes, a client whose clock is one second slow would
+/// reject every quote.
 const PAY_BY_MS: Millis = 4 * MINUTE_MS;
 const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;
 const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
 
-/// When what may happen to an escrow, POSIX ms.
+/// The deadlines of an escrow, in POSIX milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Deadlines {
-    /// The lock must be in a block by then.
+    /// Time by which the lock must be included in a block.
     pub pay_by: Millis,
-    /// A first result must be there by then; without one the buyer may take a refund from then on.
+    /// Time by which a first result must be submitted. Without one, the buyer may take a refund from then on.
     pub submit_result: Millis,
-    /// The seller may collect from then on, unless the buyer asked for a refund before.
+    /// Time from which the seller may collect, unless the buyer requested a refund before.
     pub unlock: Millis,
-    /// Arbiters may settle a dispute from then on.
+    /// Time from which arbiters may settle a dispute.
     pub external_dispute_unlock: Millis,
 }
 
 impl Deadlines {
-    /// The deadlines of a quote issued at this time; `None` at the end of time.
+    /// Returns the deadlines of a quote issued at `now`, or `None` if a time overflows.
     #[must_use]
     pub fn issue(now: Millis) -> Option<Self> {
         Some(Self {
@@ -54,14 +56,15 @@ impl Deadlines {
         })
     }
 
-    /// When a quote with these deadlines was issued, if it was by [`Deadlines::issue`].
+    /// Returns the time at which a quote with these deadlines was issued, or `None` if they were not made by
+    /// [`Deadlines::issue`].
     #[must_use]
     pub fn issued_at(&self) -> Option<Millis> {
         let issued = self.pay_by.checked_sub(PAY_BY_MS)?;
         (Self::issue(issued)? == *self).then_some(issued)
     }
 
-    /// Whether the deadlines are in order and as far apart as the scheme demands.
+    /// Returns `true` if the deadlines are in order and at least as far apart as the scheme requires.
     #[must_use]
     pub fn gaps_hold(&self) -> bool {
         let at_least = |from: Millis, gap: Millis, to: Millis| from.checked_add(gap).is_some_and(|least| least <= to);

@@ -1,4 +1,4 @@
-//! A deployment of the contract: the parameters that make its hash, and where its script can be referenced.
+//! A deployment of the contract: its parameters, which determine the script hash, and its reference script.
 
 use cardano::{ContentHash, KeyHash, ScriptHash, TxRef, slots::Millis};
 use pallas_primitives::PlutusData;
@@ -6,41 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PlutusAddress, codec};
 
-/// The most arbiter keys of a deployment: each costs the contract a signature check per vote.
+/// Maximum number of arbiter keys. Each costs the contract a signature check per vote.
 pub const MAX_ADMINS: usize = 64;
 
-/// The contract's parameters, in the order in which they are applied. Other parameters make another script hash and
-/// so another trust domain: the holders of the admin keys settle disputes.
+/// The contract's parameters, in the order in which they are applied.
+///
+/// The parameters are part of the script hash, so a deployment with other arbiters has another address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
-    /// How many entries of `admin_vkeys` must have signed.
+    /// Number of entries of `admin_vkeys` that must sign an award.
     pub required_admins: u32,
-    /// Hashes of the arbiters' keys. A key that stands here twice counts twice.
+    /// Hashes of the arbiters' keys. A key that is listed twice has two votes.
     pub admin_vkeys: Vec<KeyHash>,
-    /// How long a party waits after its own action, ms.
+    /// Time for which a party must wait after its own action, in milliseconds.
     pub cooldown_period: Millis,
 }
 
-/// Why parameters would make an escrow whose disputes no one, or anyone, could settle.
+/// Reason why disputes could not be settled, or could be settled by anyone, under these parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// No arbiter, or none needed.
+    /// There is no arbiter, or no signature is required.
     #[error("a deployment needs at least one arbiter key and a threshold of at least 1")]
     Empty,
-    /// More signatures needed than keys there are.
+    /// More signatures are required than there are keys.
     #[error("the threshold exceeds the number of arbiter keys: no dispute could ever be resolved")]
     Unreachable,
-    /// More keys than the contract can check.
+    /// There are more keys than the contract can check.
     #[error("a deployment has at most 64 arbiter keys")]
     TooMany,
-    /// A cooldown longer than any deadline.
+    /// The cooldown is at least as long as the smallest gap between deadlines.
     #[error("the cooldown must be shorter than 15 minutes, the least gap between deadlines")]
     CooldownTooLong,
 }
 
 impl Parameters {
-    /// Refuses parameters that strand disputes.
+    /// Checks that disputes can be settled under these parameters.
     ///
     /// # Errors
     /// See [`ParameterError`].
@@ -61,40 +62,40 @@ impl Parameters {
         Ok(())
     }
 
-    /// The parameters as data, in the order in which a blueprint takes them.
+    /// Encodes the parameters as Plutus data, in the order in which a blueprint takes them.
     #[must_use]
     pub fn to_data(&self) -> [PlutusData; 3] {
         let admins = self.admin_vkeys.iter().map(|hash| codec::bytes(hash.as_bytes())).collect();
         [codec::integer(self.required_admins.into()), codec::list(admins), codec::integer(self.cooldown_period)]
     }
 
-    /// How many votes a key has.
+    /// Returns the number of votes of a key.
     #[must_use]
     pub fn weight_of(&self, key: &KeyHash) -> usize {
         self.admin_vkeys.iter().filter(|admin| *admin == key).count()
     }
 }
 
-/// A deployment on the chain, as `xtask escrow deploy` records it.
+/// A deployed contract, as recorded by `xtask escrow deploy`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deployment {
-    /// The contract with its parameters applied.
+    /// Hash of the script with its parameters applied.
     pub script_hash: ScriptHash,
-    /// The parameters.
+    /// Parameters applied to the script.
     pub parameters: Parameters,
-    /// An unspent output that carries the script.
+    /// Unspent output that carries the script.
     pub reference_script: TxRef,
-    /// The script's bytes in that output: they cost a fee.
+    /// Size of the script in that output, in bytes. Each transaction that references it pays a fee per byte.
     pub reference_script_bytes: u32,
-    /// SHA-256 of the blueprint as canonical JSON (RFC 8785), before its parameters were applied: says which contract
-    /// this is. Records of before it was written have none.
+    /// SHA-256 of the blueprint as canonical JSON (RFC 8785), before its parameters were applied. `None` in older
+    /// records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blueprint_sha256: Option<ContentHash>,
 }
 
 impl Deployment {
-    /// Where escrows of this deployment are.
+    /// Returns the address that holds this deployment's escrows.
     #[must_use]
     pub const fn address(&self) -> PlutusAddress {
         PlutusAddress::script(self.script_hash)

@@ -1,4 +1,5 @@
-//! What arbiters sign to settle a dispute: which output is spent and what both parties get of it.
+//! Awards: the statement that arbiters sign to settle a dispute. An award names the output that is spent and the amount
+//! that each party gets.
 
 use cardano::{Lovelace, TxHash, TxRef, hash::blake2b};
 use pallas_primitives::PlutusData;
@@ -11,32 +12,32 @@ use crate::{
     redeemer::AssetValue,
 };
 
-/// An award: the least that each party gets of one output. The output's name is part of it, so a signature can
-/// settle nothing else.
+/// An award: the minimum that each party gets of one output. Because the output's reference is part of it, a signature
+/// cannot settle any other escrow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisputeWithdrawal {
-    /// The disputed output.
+    /// Reference of the disputed output.
     pub own_ref: TxRef,
-    /// The buyer's part.
+    /// The buyer's share.
     pub buyer_value: AssetValue,
-    /// The seller's part.
+    /// The seller's share.
     pub seller_value: AssetValue,
 }
 
-/// What both parties get, in lovelace.
+/// The amounts that both parties get, in lovelace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// To the buyer.
+    /// Amount for the buyer.
     #[serde(rename = "buyerLovelace")]
     pub buyer: Lovelace,
-    /// To the seller.
+    /// Amount for the seller.
     #[serde(rename = "sellerLovelace")]
     pub seller: Lovelace,
 }
 
 impl Split {
-    /// All to the buyer who wins; all but the buyer's collateral to the seller who wins. `None` where less is locked
-    /// than the collateral.
+    /// Computes the split for a winner. A winning buyer gets everything; a winning seller gets everything but the
+    /// buyer's collateral. Returns `None` if less than the collateral is locked.
     #[must_use]
     pub fn of(winner: Winner, datum: &Datum, locked: Lovelace) -> Option<Self> {
         match winner {
@@ -50,7 +51,7 @@ impl Split {
 }
 
 impl DisputeWithdrawal {
-    /// The award of an output that holds lovelace only.
+    /// Creates the award of an output that holds nothing but lovelace.
     #[must_use]
     pub fn new(own_ref: TxRef, split: Split) -> Self {
         Self {
@@ -60,13 +61,13 @@ impl DisputeWithdrawal {
         }
     }
 
-    /// The digest that arbiters sign: BLAKE2b-224 of the intent as the chain serialises it.
+    /// Returns the digest that arbiters sign: the BLAKE2b-224 hash of [`Self::to_cbor`].
     #[must_use]
     pub fn digest(&self) -> [u8; 28] {
         blake2b(&self.to_cbor())
     }
 
-    /// The intent's CBOR, byte for byte as `serialiseData` writes it on the chain.
+    /// Encodes the award as CBOR, byte for byte as `serialiseData` writes it on the chain.
     #[must_use]
     pub fn to_cbor(&self) -> Vec<u8> {
         let own_ref = output_reference(&self.own_ref);
@@ -74,14 +75,17 @@ impl DisputeWithdrawal {
     }
 }
 
-/// An output's name as Plutus V3 data. It is also the tag of payouts: their inline datum.
+/// Encodes an output reference as Plutus V3 data. A payout carries it as its inline datum, to name the escrow that it
+/// is paid from.
 #[must_use]
 pub fn output_reference(reference: &TxRef) -> PlutusData {
     constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
 }
 
-/// The output that this datum names, in any encoding. The contract compares data, not bytes, and the submitter of an
-/// award chooses how payouts are tagged.
+/// Reads an output reference from a payout's datum.
+///
+/// Any encoding is accepted, because the contract compares data rather than bytes and the submitter of an award chooses
+/// the encoding.
 pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, InvalidDatum> {
     const TAG: &str = "output reference";
     let mut reader = DataReader::new(cbor)?;
@@ -105,7 +109,8 @@ mod tests {
     fn the_intent_is_written_as_the_chain_serialises_it() {
         let split = Split { buyer: Lovelace::from_ada(7), seller: Lovelace::ZERO };
         let intent = DisputeWithdrawal::new(OWN, split);
-        // Constr 0 [Constr 0 [id, 3], {"": {"": 7000000}}, {}]: lists indefinite, maps definite (plutus-core, Data codec).
+        // Constr 0 [Constr 0 [id, 3], {"": {"": 7000000}}, {}], with indefinite lists and definite maps (plutus-core,
+        // `Data.hs`).
         let expected = format!("d8799fd8799f5820{}03ffa140a1401a006acfc0a0ff", "cd".repeat(32));
         assert_eq!(hex::encode(intent.to_cbor()), expected);
         assert_eq!(intent.digest(), blake2b::<28>(&hex::decode(expected).unwrap()));

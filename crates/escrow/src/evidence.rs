@@ -1,5 +1,6 @@
-//! How a dispute is decided: three checks of what was delivered against what is on the chain, and a time by which
-//! evidence must be there.
+//! Decides a dispute: three checks of the delivered text against the escrow, and a deadline by which evidence must
+//! arrive.
+//!
 //!
 //! ```text
 //!   disputed ──────────── external dispute unlock ── 10 min ── evidence deadline
@@ -12,77 +13,77 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Deadlines, result::result_hash};
 
-/// How long after the arbiters' window opens evidence may still arrive.
+/// Time for which evidence may still arrive after `external_dispute_unlock`, in milliseconds.
 pub const EVIDENCE_GRACE_MS: Millis = 10 * 60_000;
 
-/// Who gets the money.
+/// The party that wins a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Winner {
-    /// All of it goes back.
+    /// The buyer gets everything back.
     Buyer,
-    /// All but the buyer's collateral.
+    /// The seller gets everything but the buyer's collateral.
     Seller,
 }
 
-/// The three checks of the service's arbiter.
+/// Results of the arbiter's three checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
-    /// The escrow's `input_hash` commits to this listing.
+    /// `true` if the escrow's `input_hash` commits to this listing.
     pub escrow_is_for_listing: bool,
-    /// `result_hash` is the hash of the lock and this output.
+    /// `true` if `result_hash` is the hash of the lock's id and this output.
     pub output_is_what_seller_posted: bool,
-    /// The output's SHA-256 is the listing's content hash.
+    /// `true` if the output's SHA-256 is the listing's content hash.
     pub output_matches_listing: bool,
 }
 
-/// What a dispute turns on.
+/// The facts on which a dispute is decided.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// `input_hash` of the disputed escrow.
     pub input_hash: &'a [u8],
     /// `result_hash` of the disputed escrow.
     pub result_hash: &'a [u8],
-    /// The transaction that locked it.
+    /// Id of the transaction that locked the escrow.
     pub lock: TxHash,
-    /// What the quote of the listing commits to.
+    /// Commitment of the listing's quote, to be compared with `input_hash`.
     pub listing_input_hash: ContentHash,
-    /// The listing's content hash.
+    /// Content hash of the listing.
     pub content_hash: ContentHash,
-    /// What was delivered, as it was received.
+    /// Delivered text, as the buyer received it.
     pub output: &'a str,
 }
 
-/// The decision.
+/// Outcome of a dispute at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Who wins; `None` as long as evidence may still arrive.
+    /// The winning party; `None` while evidence may still arrive.
     pub winner: Option<Winner>,
-    /// The reason, for people and in the answer.
+    /// Reason for the outcome.
     pub reason: Reason,
-    /// Until when evidence may arrive, POSIX ms.
+    /// Time until which evidence may arrive, in POSIX milliseconds.
     pub evidence_deadline: Millis,
-    /// What was found.
+    /// Results of the three checks.
     pub checks: Checks,
 }
 
-/// Why a verdict is as it is.
+/// Reason for a [`Verdict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
-    /// All three checks hold.
+    /// All three checks pass.
     Delivered,
-    /// The seller posted this output for this listing, and it is not the listing's content.
+    /// The seller submitted this output for this listing, but it differs from the listing's content.
     WrongContent,
-    /// The evidence is not about this escrow's result; there is still time for evidence that is.
+    /// The evidence does not match this escrow's result, and better evidence may still arrive.
     Inconclusive,
-    /// No evidence for the seller came in time.
+    /// No evidence for the seller arrived in time.
     NoEvidence,
 }
 
 impl Reason {
-    /// For people.
+    /// Returns the reason as text for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -95,7 +96,7 @@ impl Reason {
 }
 
 impl Checks {
-    /// Looks at the evidence.
+    /// Runs the three checks on the evidence.
     #[must_use]
     pub fn of(evidence: &Evidence<'_>) -> Self {
         Self {
@@ -106,8 +107,10 @@ impl Checks {
         }
     }
 
-    /// The seller wins only if all three hold. Evidence that shows the seller posted something else for this listing
-    /// decides for the buyer at once; evidence about another listing or another output shows nothing.
+    /// Returns the outcome that these checks prove, or `None` if they prove nothing.
+    ///
+    /// The seller wins only if all three checks pass. If the escrow and the output match but the content does not, the
+    /// buyer wins at once. Evidence about another listing or another output proves nothing.
     const fn shown(self) -> Option<(Winner, Reason)> {
         match self {
             Self { escrow_is_for_listing: true, output_is_what_seller_posted: true, output_matches_listing } => {
@@ -122,7 +125,7 @@ impl Checks {
     }
 }
 
-/// Decides a dispute on what the evidence shows at this time.
+/// Decides a dispute on the evidence available at `now`.
 #[must_use]
 pub fn decide(checks: Checks, deadlines: &Deadlines, now: Millis) -> Verdict {
     let evidence_deadline = deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
@@ -142,7 +145,7 @@ mod tests {
     const DISPUTE: Millis = 1_785_766_800_000;
     const DEADLINE: Millis = DISPUTE + 600_000;
 
-    /// One case: whether each check holds, the time, and what is decided.
+    /// One case: the results of the three checks, the time, and the expected outcome.
     type DisputeCase = ([bool; 3], Millis, Option<Winner>, Reason);
 
     #[rustfmt::skip]

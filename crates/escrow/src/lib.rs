@@ -1,6 +1,7 @@
-//! The `vested_pay` escrow (V2), off the chain: its datum and redeemers as types, and its rules as a table. Beside them
-//! stand the arithmetic of deadlines and payouts, and the rule that decides a dispute.
+//! The `vested_pay` escrow contract (V2) off the chain: datum and redeemers as types, the contract's rules as a table,
+//! deadlines and payouts, transaction plans, and the decision of disputes.
 //!
+//! ```text
 //! ```text
 //!               SubmitResult                 unlock
 //!  FundsLocked ─────────────> ResultSubmitted ─────> Withdraw (seller)
@@ -15,7 +16,7 @@
 //!   (no result at submit result time: FundsLocked, RefundRequested ──> WithdrawRefund)
 //! ```
 //!
-//! Nothing here does I/O, reads a clock or a random source.
+//! Nothing in this crate does I/O or reads a clock or a random source.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -42,7 +43,7 @@ pub use deadlines::Deadlines;
 pub use deployment::{Deployment, MAX_ADMINS, ParameterError, Parameters};
 pub use redeemer::{Action, AdminSignature, AssetQuantities, AssetValue, PlainAction, Redeemer};
 
-/// The README's example, compiled.
+/// The README's example, compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

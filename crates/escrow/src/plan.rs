@@ -1,4 +1,4 @@
-//! One transaction plan for each action: what is spent, made and signed, and when, ready for
+//! Plans the transaction for each action on an escrow: inputs, outputs, signers and validity interval, ready for
 //! [`cardano::tx::build::build`].
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //!                                                          └── with_units(units and a margin) ──build──> sign, submit
 //! ```
 //!
-//! The contract's "now" is the end of a transaction's validity, so the end is kept close, and inside every deadline.
-//! The beginning is where the action opens. It is never after the newest block, for a node refuses what is not valid
-//! yet.
+//! The contract takes the end of the validity interval as the current time. The interval therefore ends soon, and
+//! before every deadline. It begins when the action becomes possible, and never after the newest block, because nodes
+//! reject transactions that are not valid yet.
 
 use std::collections::BTreeMap;
 
@@ -39,88 +39,88 @@ mod together;
 pub use draft::DraftError;
 pub use time::{ChainTime, LEAST_WINDOW_MS};
 
-/// Of the units that an evaluation says, how much more is asked for: a tenth. The evaluation is of a draft whose fee,
-/// and so whose context, differs a little from the final transaction's.
+/// Divisor of the margin added to evaluated execution units: one tenth. The evaluated draft has a slightly different
+/// fee than the final transaction, so the script may need slightly more.
 const MARGIN_DIVISOR: u64 = 10;
 
 /// An escrow on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escrow {
-    /// The output that holds it.
+    /// Output that holds the escrow.
     pub utxo: Utxo,
-    /// Its datum.
+    /// Datum of that output.
     pub datum: Datum,
 }
 
-/// What to do with an escrow.
+/// An action on an escrow, with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The seller posts a result.
+    /// The seller submits a result.
     SubmitResult(ContentHash),
-    /// The buyer asks for a refund.
+    /// The buyer requests a refund.
     SetRefundRequested,
-    /// The buyer gives the money free.
+    /// The buyer releases the money to the seller.
     AuthorizeWithdrawal,
-    /// The seller gives the money back.
+    /// The seller agrees to a refund.
     AuthorizeRefund,
-    /// The seller collects, and pays creators in the same transaction.
+    /// The seller collects the money and pays creators in the same transaction.
     Withdraw {
-        /// Who is paid how much out of it.
+        /// Recipients and amounts, paid out of the collected money.
         payouts: Vec<(Address, Lovelace)>,
     },
     /// The buyer takes the money back.
     WithdrawRefund,
     /// Anyone settles the dispute as the arbiters signed.
     WithdrawDisputed {
-        /// What they signed.
+        /// The signed award.
         intent: DisputeWithdrawal,
-        /// Their signatures.
+        /// The arbiters' signatures.
         signatures: Vec<AdminSignature>,
     },
 }
 
-/// Why there is no plan.
+/// Reason why no plan can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The contract would refuse it, now or permanently.
+    /// The contract would reject the transaction.
     #[error(transparent)]
     Refused(#[from] ContractRefusal),
-    /// Possible from this time on, or from the first block after it.
+    /// The action is not possible before this time (POSIX milliseconds), or before the first block after it.
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
-    /// What the arbiters signed is about another output.
+    /// The award that the arbiters signed names another output.
     #[error("the award is about another output")]
     OtherOutput,
-    /// More is paid out than the escrow holds.
+    /// The payouts exceed what the escrow holds.
     #[error("more is paid out than the escrow holds")]
     PayoutTooHigh,
-    /// An address that no transaction can pay to.
+    /// A payout address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The ledger's limits.
+    /// The transaction would break a limit of the ledger.
     #[error(transparent)]
     Ledger(#[from] BuildError),
-    /// A time or an amount beyond what the ledger counts.
+    /// A time or an amount is out of range.
     #[error("a time or an amount is out of range")]
     OutOfRange,
 }
 
-/// Where and by which parameters escrows are spent.
+/// Makes plans for the escrows of one deployment.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner<'a> {
-    /// The contract.
+    /// Deployed contract.
     pub deployment: &'a Deployment,
-    /// The protocol parameters of the current epoch.
+    /// Protocol parameters of the current epoch.
     pub parameters: &'a ProtocolParameters,
-    /// How slots map to time.
+    /// Conversion between slots and time.
     pub slots: &'a SlotConfig,
 }
 
 impl Escrow {
-    /// The escrow that this output is.
+    /// Reads the escrow in an output at this deployment's address.
     ///
     /// # Errors
-    /// [`InvalidDatum`] for an output elsewhere, without the contract's datum, or that can never be spent.
+    /// [`InvalidDatum`] if the output is at another address, has no datum of the contract, or can never be spent.
     pub fn read(utxo: Utxo, deployment: &Deployment) -> Result<Self, InvalidDatum> {
         if utxo.address != deployment.address().to_string() {
             return Err(InvalidDatum::Shape("address"));
@@ -128,10 +128,10 @@ impl Escrow {
         Self::of(utxo)
     }
 
-    /// The escrow that this output is, at any address.
+    /// Reads the escrow in an output at any address.
     ///
     /// # Errors
-    /// [`InvalidDatum`] for an output without the contract's datum, or that can never be spent.
+    /// [`InvalidDatum`] if the output has no datum of the contract, or can never be spent.
     pub fn of(utxo: Utxo) -> Result<Self, InvalidDatum> {
         let datum = Datum::from_cbor(utxo.inline_datum.as_deref().ok_or(InvalidDatum::Shape("datum"))?)?;
         if datum.reference_signature.len() < MIN_REFERENCE_SIGNATURE_BYTES {
@@ -142,7 +142,7 @@ impl Escrow {
 }
 
 impl Step {
-    /// The contract's name for it.
+    /// Returns the contract's action for this step.
     #[must_use]
     pub const fn action(&self) -> Action {
         match self {
@@ -169,11 +169,11 @@ impl Step {
 }
 
 impl Planner<'_> {
-    /// The plan for a step at this time, with the most units that a transaction may use: for the draft that is
-    /// evaluated.
+    /// Plans a step at this time, with the maximum execution units of a transaction. Build and evaluate the plan, then
+    /// pass the result to [`Self::with_units`].
     ///
     /// # Errors
-    /// [`PlanError::NotYet`] where waiting helps; [`PlanError::Refused`] where it does not.
+    /// [`PlanError::NotYet`] if the step becomes possible later; [`PlanError::Refused`] if the contract rejects it.
     pub fn plan(&self, escrow: &Escrow, step: &Step, time: ChainTime) -> Result<TxPlan, PlanError> {
         let rule = Rule::find(step.action(), &escrow.datum).ok_or(ContractRefusal::State)?;
         let validity = time.validity(rule.window(&escrow.datum), self.slots)?;
@@ -183,10 +183,10 @@ impl Planner<'_> {
         self.plan_within(escrow, step, validity)
     }
 
-    /// The plan for a step in this validity, whatever the contract will say to it.
+    /// Plans a step with a given validity interval, without checking whether the contract permits it then.
     ///
     /// # Errors
-    /// A step that no rule knows in the escrow's state, and outputs that cannot be made.
+    /// [`PlanError::Refused`] if no rule allows the step in the escrow's state; else if the outputs cannot be made.
     pub fn plan_within(&self, escrow: &Escrow, step: &Step, validity: Validity) -> Result<TxPlan, PlanError> {
         let rule = Rule::find(step.action(), &escrow.datum).ok_or(ContractRefusal::State)?;
         let outputs = match rule.effect {
@@ -211,8 +211,8 @@ impl Planner<'_> {
         })
     }
 
-    /// This plan with the units that an evaluation found for each escrow, and a margin, but never more than a
-    /// transaction may use. An escrow without any keeps what it has.
+    /// Replaces the plan's execution units with evaluated ones plus a margin, up to a transaction's maximum. Escrows
+    /// missing from `evaluated` keep their units.
     #[must_use]
     pub fn with_units(&self, mut plan: TxPlan, evaluated: &BTreeMap<TxRef, ExUnits>) -> TxPlan {
         let more = |units: u64| units.saturating_add(units.checked_div(MARGIN_DIVISOR).unwrap_or(0)).saturating_add(1);
@@ -226,14 +226,14 @@ impl Planner<'_> {
         plan
     }
 
-    /// A validity as the contract sees it.
+    /// Converts a validity interval from slots to the times that the contract sees.
     fn seen(&self, validity: Validity) -> Result<ValidityRange, PlanError> {
         let begins = |slot| self.slots.slot_begins_at(slot).ok_or(PlanError::OutOfRange);
         let from = validity.from.map(begins).transpose()?;
         Ok(ValidityRange { from, until: Some(begins(validity.until)?) })
     }
 
-    /// The escrow after the step: all its value, and what the ledger asks for beyond that.
+    /// Builds the output in which the escrow continues, with all its value and more lovelace if the ledger requires it.
     fn continuation(
         &self,
         rule: &Rule,
@@ -291,8 +291,8 @@ impl Planner<'_> {
         Ok(outputs)
     }
 
-    /// An output that the contract counts as paid for this escrow: its inline datum is the escrow's name. Nothing
-    /// needs no output.
+    /// Builds a payout that the contract counts for this escrow, because its inline datum is the escrow's output
+    /// reference. Returns `None` for an empty value.
     fn tagged(&self, escrow: &Escrow, to: PlutusAddress, value: Value) -> Result<Option<NewOutput>, PlanError> {
         if value == Value::default() {
             return Ok(None);
@@ -301,7 +301,7 @@ impl Planner<'_> {
         self.at_least(NewOutput { to, value, inline_datum: Some(tag), script: None }).map(Some)
     }
 
-    /// Raises an output to the least that the ledger allows, at the expense of the wallet that pays the fee.
+    /// Raises an output's lovelace to the ledger's minimum. The wallet that pays the fee also pays the difference.
     fn at_least(&self, mut output: NewOutput) -> Result<NewOutput, PlanError> {
         let least = output.min_lovelace(self.parameters)?;
         output.value.lovelace = output.value.lovelace.max(least);
@@ -309,7 +309,7 @@ impl Planner<'_> {
     }
 }
 
-/// A signed value as an output's.
+/// Converts a signed share to an output's value.
 fn value_of(signed: &AssetValue) -> Result<Value, PlanError> {
     let mut value = Value { lovelace: signed.lovelace_of(), ..Value::default() };
     for (policy, names) in signed.0.iter().filter(|(policy, _)| !policy.is_empty()) {

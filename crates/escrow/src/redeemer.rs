@@ -1,4 +1,4 @@
-//! What one can do with an escrow, and the redeemers that say so to the contract.
+//! The contract's actions and their redeemers.
 
 use cardano::Lovelace;
 use pallas_primitives::PlutusData;
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec::{DataReader, InvalidDatum, bytes, constr, integer, list, map, to_cbor};
 
-/// The contract's actions, without what they carry.
+/// An action of the contract, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Action {
     /// The seller collects.
     Withdraw,
-    /// The buyer asks for a refund; a dispute where there is a result.
+    /// The buyer requests a refund. If there is a result already, this opens a dispute.
     SetRefundRequested,
-    /// The buyer gives the money free for the seller.
+    /// The buyer releases the money to the seller.
     AuthorizeWithdrawal,
-    /// The buyer takes the money back.
+    /// The buyer takes the refund.
     WithdrawRefund,
-    /// Anyone settles a dispute as the arbiters signed.
+    /// Anyone settles a dispute with the arbiters' signatures.
     WithdrawDisputed,
-    /// The seller posts what was delivered.
+    /// The seller submits the hash of what was delivered.
     SubmitResult,
-    /// The seller gives the money back to the buyer.
+    /// The seller agrees to a refund.
     AuthorizeRefund,
 }
 
 impl Action {
-    /// All of them, in the order of their constructors.
+    /// All actions, in the order of their constructors.
     pub const ALL: [Self; 7] = [
         Self::Withdraw,
         Self::SetRefundRequested,
@@ -37,7 +37,7 @@ impl Action {
         Self::AuthorizeRefund,
     ];
 
-    /// The name in the contract.
+    /// Returns the action's name in the contract.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,16 +52,16 @@ impl Action {
     }
 }
 
-/// A value in the contract's form: pairs of a policy and pairs of an asset's name and its quantity. Lovelace has the
-/// empty policy and the empty name. Pairs are in the order in which they were signed.
+/// A value in the contract's form: for each policy, the names and quantities of its assets. Lovelace has an empty
+/// policy and an empty name. The order is the one that was signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssetValue(pub Vec<(Vec<u8>, AssetQuantities)>);
 
-/// Names of one policy's assets, each with its quantity.
+/// Asset names of one policy, each with its quantity.
 pub type AssetQuantities = Vec<(Vec<u8>, u64)>;
 
 impl AssetValue {
-    /// An amount of lovelace. Nothing is no pair at all: the contract refuses a pair with the quantity 0.
+    /// Creates an amount of lovelace. Zero becomes an empty list, because the contract rejects a quantity of 0.
     #[must_use]
     pub fn lovelace(amount: Lovelace) -> Self {
         match amount.get() {
@@ -70,7 +70,7 @@ impl AssetValue {
         }
     }
 
-    /// The lovelace in it.
+    /// Returns the amount of lovelace.
     #[must_use]
     pub fn lovelace_of(&self) -> Lovelace {
         let amounts = self.0.iter().filter(|(policy, _)| policy.is_empty()).flat_map(|(_, names)| names);
@@ -102,14 +102,14 @@ impl AssetValue {
     }
 }
 
-/// An arbiter's CIP-8 signature in the parts that the contract checks.
+/// An arbiter's CIP-8 signature, split into the parts that the contract checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminSignature {
-    /// The Ed25519 public key.
+    /// Ed25519 public key.
     pub verification_key: Vec<u8>,
-    /// The protected headers of the COSE_Sign1, at most 256 bytes.
+    /// Protected headers of the COSE_Sign1, at most 256 bytes.
     pub protected_headers: Vec<u8>,
-    /// The Ed25519 signature over the Sig_structure.
+    /// Ed25519 signature of the `Sig_structure`.
     pub signature: Vec<u8>,
 }
 
@@ -131,28 +131,29 @@ impl AdminSignature {
     }
 }
 
-/// A redeemer: an action with what it carries.
+/// A redeemer: an action with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redeemer {
-    /// An action that carries nothing.
+    /// An action without data.
     Plain(PlainAction),
-    /// [`Action::WithdrawDisputed`].
+    /// Settles a dispute ([`Action::WithdrawDisputed`]).
     WithdrawDisputed {
-        /// The least that the buyer must get.
+        /// Minimum that the buyer must get.
         buyer_value: AssetValue,
-        /// The least that the seller must get.
+        /// Minimum that the seller must get.
         seller_value: AssetValue,
-        /// Who of the arbiters signed that.
+        /// The arbiters' signatures of these shares.
         admin_signatures: Vec<AdminSignature>,
     },
 }
 
-/// An action whose redeemer carries nothing.
+/// An action whose redeemer carries no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainAction(Action);
 
 impl Redeemer {
-    /// The redeemer of an action that carries nothing; `None` for [`Action::WithdrawDisputed`].
+    /// Creates the redeemer of an action without data. Returns `None` for [`Action::WithdrawDisputed`], which carries
+    /// data.
     #[must_use]
     pub const fn plain(action: Action) -> Option<Self> {
         match action {
@@ -161,7 +162,7 @@ impl Redeemer {
         }
     }
 
-    /// What it does.
+    /// Returns the redeemer's action.
     #[must_use]
     pub const fn action(&self) -> Action {
         match self {
@@ -170,7 +171,7 @@ impl Redeemer {
         }
     }
 
-    /// The redeemer as Plutus data.
+    /// Encodes the redeemer as Plutus data.
     #[must_use]
     pub fn to_data(&self) -> PlutusData {
         let index = match self.action() {
@@ -192,16 +193,16 @@ impl Redeemer {
         constr(index, fields)
     }
 
-    /// The redeemer's CBOR.
+    /// Encodes the redeemer as CBOR.
     #[must_use]
     pub fn to_cbor(&self) -> Vec<u8> {
         to_cbor(&self.to_data())
     }
 
-    /// The redeemer in these CBOR bytes.
+    /// Decodes a redeemer from CBOR.
     ///
     /// # Errors
-    /// [`InvalidDatum`] for everything that is not exactly this type.
+    /// [`InvalidDatum`] if the bytes are not exactly one value of this type.
     pub fn from_cbor(cbor: &[u8]) -> Result<Self, InvalidDatum> {
         let what = "redeemer";
         let mut reader = DataReader::new(cbor)?;

@@ -1,9 +1,9 @@
-//! The result hash: what the seller posts on the chain for what was delivered.
+//! The result hash, with which the seller commits on the chain to the text that was delivered.
 
 use cardano::{ContentHash, TxHash};
 
-/// SHA-256 of the lock transaction's id in lowercase hex, a semicolon, and the output (MIP-004, with the lock's id as
-/// the identifier from the purchaser).
+/// Returns the SHA-256 of the lock transaction's id in lowercase hex, a semicolon, and the output (MIP-004, with the
+/// lock's id in place of the purchaser's identifier).
 #[must_use]
 pub fn result_hash(lock: &TxHash, output: &str) -> ContentHash {
     let mut text = lock.to_string();
@@ -19,7 +19,7 @@ mod tests {
     #[test]
     fn the_hash_covers_the_lock_and_the_output() {
         let lock = TxHash::new([0xab; 32]);
-        // sha256sum of "abab…ab;a prompt".
+        // Result of `sha256sum` for "abab…ab;a prompt".
         assert_eq!(result_hash(&lock, "a prompt").to_string(), EXPECTED);
         assert_ne!(result_hash(&lock, "a prompt "), result_hash(&lock, "a prompt"));
         assert_ne!(result_hash(&TxHash::new([0; 32]), "a prompt"), result_hash(&lock, "a prompt"));

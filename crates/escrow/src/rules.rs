@@ -1,7 +1,8 @@
-//! The contract's rules as one table: who may do what, from which state, when, and the escrow afterwards.
+//! The contract's rules as one table: which party may take which action, in which states, when, and what becomes of the
+//! escrow.
 //!
-//! The planner builds transactions from it, and the tests hold every compiled contract against it. When an
-//! action is possible is a [`Window`].
+//! The planner follows this table, and the tests hold the compiled contract against it. [`Window`] says when an action
+//! is possible.
 
 use cardano::{ContentHash, KeyHash, Lovelace, address::Credential, slots::Millis};
 
@@ -16,18 +17,18 @@ pub use window::{Timing, Window};
 
 use State::{Disputed, FundsLocked, RefundAuthorized, RefundRequested, ResultSubmitted, WithdrawAuthorized};
 
-/// Whose signature an action needs.
+/// The party whose signature an action requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
-    /// The key of the datum's buyer signs the transaction.
+    /// The key of the datum's buyer must sign the transaction.
     Buyer,
-    /// The key of the datum's seller signs the transaction.
+    /// The key of the datum's seller must sign the transaction.
     Seller,
-    /// Enough arbiters signed the payouts; anyone may send the transaction.
+    /// Enough arbiters must have signed the award. Anyone may submit the transaction.
     Arbiters,
 }
 
-/// A time in the datum.
+/// A time field of the datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DatumTime {
     /// `seller_cooldown_time`.
@@ -42,69 +43,73 @@ pub enum DatumTime {
     ExternalDisputeUnlock,
 }
 
-/// What an action needs to find in `result_hash`.
+/// Requirement on the datum's `result_hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultIs {
-    /// No result.
+    /// There must be no result.
     Empty,
-    /// A result.
+    /// There must be a result.
     Present,
-    /// Either.
+    /// No requirement.
     Any,
 }
 
-/// The escrow afterwards.
+/// Effect of an action on the escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// It goes on, with at least its value: the actor's cooldown starts anew, the other's is lifted.
+    /// The escrow continues with at least its value. The acting party's cooldown starts again and the other party's is
+    /// reset.
     Continue {
-        /// In this state.
+        /// The new state.
         to: State,
-        /// With this result.
+        /// The change of `result_hash`.
         result: ResultChange,
     },
-    /// It ends, and the money is paid out.
+    /// The escrow ends and its money is paid out.
     End(PayoutRule),
 }
 
-/// What an action that goes on does to `result_hash`.
+/// Effect of an action on `result_hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultChange {
-    /// Stays.
+    /// Unchanged.
     Keep,
-    /// Becomes a result that is not empty.
+    /// Set to a non-empty result.
     Set,
-    /// Becomes empty.
+    /// Cleared.
     Clear,
 }
 
-/// Which tagged outputs an action that ends the escrow must make.
+/// Payouts that an action must make when it ends the escrow. A *tagged* output carries the escrow's output reference as
+/// its inline datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PayoutRule {
-    /// The buyer gets the collateral; the rest is the seller's, tagged if the datum names a return address.
+    /// The buyer gets the collateral. The seller gets the rest; if the datum names a return address, it must be paid
+    /// there in a tagged output.
     SellerCollects,
-    /// All is the buyer's, tagged if the datum names a return address.
+    /// The buyer gets everything; if the datum names a return address, it must be paid there in a tagged output.
     BuyerRefunded,
-    /// Both get, tagged, at least what the arbiters signed.
+    /// Both parties get at least their signed shares, in tagged outputs.
     AsSigned,
 }
 
-/// One row: what must hold, and what follows.
+/// A row of the table: the conditions of an action and its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The redeemer.
+    /// Action that this row permits.
     pub action: Action,
-    /// Who signs.
+    /// Party that must sign.
     pub by: Party,
-    /// From which states.
+    /// States in which the action is possible.
     pub from: &'static [State],
-    /// With which result.
+    /// Requirement on `result_hash`.
     pub result: ResultIs,
-    /// The transaction is valid from all of these on, at the earliest. Where any is named it needs a lower bound.
+    /// Times that must all have been reached when the validity interval begins. If there are any, the interval needs a
+    /// lower bound.
     pub starts: &'static [DatumTime],
-    /// The transaction's validity ends before the latest of these.
+    /// The validity interval must end before the latest of these times.
     pub ends: &'static [DatumTime],
-    /// What follows.
+    /// Effect on the escrow.
     pub effect: Effect,
 }
 
@@ -117,9 +122,11 @@ mod table {
     use super::{Action, DatumTime, Disputed, Effect, FundsLocked, Party, PayoutRule, RefundAuthorized, RefundRequested};
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
-    /// The table in `contracts/README.md`; README of `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
-    /// No two rows fit one escrow and one action; where no row fits, the contract refuses. (A refund request finds a
-    /// result exactly where the state says that there is one: only a forged lock could differ.)
+    /// The same table as in `contracts/README.md`, from the README of `smart-contracts/payment-v2`
+    /// (masumi-network/masumi-payment-service).
+    ///
+    /// At most one row matches an escrow and an action. If none does, the contract rejects the action. For a refund
+    /// request the state alone implies whether there is a result, except in a forged lock.
     pub const RULES: &[Rule] = &[
         Rule { action: Action::SubmitResult, by: Party::Seller, from: &[FundsLocked, ResultSubmitted], result: ResultIs::Empty,
                starts: &[DatumTime::SellerCooldown], ends: &[DatumTime::SubmitResult],
@@ -171,46 +178,46 @@ mod table {
 
 pub use table::RULES;
 
-/// The times between which a transaction is valid, as the contract sees them, POSIX ms.
+/// A transaction's validity interval as the contract sees it, in POSIX milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidityRange {
-    /// Valid from this time on; `None` without a lower bound.
+    /// Start of the interval, inclusive; `None` without a lower bound.
     pub from: Option<Millis>,
-    /// Valid before this time; `None` without an upper bound. "Now" to the contract.
+    /// End of the interval, exclusive, which the contract takes as the current time; `None` without an upper bound.
     pub until: Option<Millis>,
 }
 
-/// Why the contract would refuse an action whatever the transaction's outputs.
+/// Reason why the contract would reject an action, regardless of the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractRefusal {
-    /// No rule for this action in this state with this result.
+    /// No rule allows this action in the current state with the current result.
     #[error("not possible in this state")]
     State,
-    /// The party's address is a script's, which cannot sign.
+    /// The party's address has a script credential, which cannot sign.
     #[error("the party is no key")]
     NoKey,
-    /// The key that must sign did not.
+    /// The required key did not sign.
     #[error("not signed by the party")]
     NotSigned,
-    /// No upper bound, or a lower bound is needed.
+    /// The validity interval has no upper bound, or lacks a lower bound that this action needs.
     #[error("the validity interval is open")]
     Unbounded,
-    /// The interval starts before this time.
+    /// The validity interval starts before this time, in POSIX milliseconds.
     #[error("too early: possible from {0} on")]
     TooEarly(Millis),
-    /// The interval ends at or after this time.
+    /// The validity interval does not end before this time, in POSIX milliseconds.
     #[error("too late: possible before {0}")]
     TooLate(Millis),
-    /// The reference signature has fewer than 16 bytes.
+    /// The reference signature is shorter than 16 bytes, so the escrow can never be spent.
     #[error("the reference signature is too short: this escrow can never be spent")]
     ReferenceSignature,
-    /// Fewer lovelace are locked than are due to the buyer as collateral.
+    /// Less lovelace is locked than the buyer's collateral.
     #[error("less is locked than the collateral")]
     Collateral,
 }
 
 impl DatumTime {
-    /// When it is for this escrow.
+    /// Returns this time for the given escrow, in POSIX milliseconds.
     #[must_use]
     pub const fn of(self, datum: &Datum) -> Millis {
         match self {
@@ -234,7 +241,7 @@ impl ResultIs {
 }
 
 impl Rule {
-    /// The row for this action on this escrow.
+    /// Returns the rule for an action on this escrow, or `None` if the action is not possible.
     #[must_use]
     pub fn find(action: Action, datum: &Datum) -> Option<&'static Self> {
         let fits = |rule: &&Self| {
@@ -243,17 +250,17 @@ impl Rule {
         RULES.iter().find(fits)
     }
 
-    /// When the contract permits the action on this escrow as it is now.
+    /// Returns the window in which the contract permits the action while the escrow stays unchanged.
     #[must_use]
     pub fn window(&self, datum: &Datum) -> Window {
         let latest = |times: &[DatumTime]| times.iter().map(|time| time.of(datum)).max();
         Window { opens: latest(self.starts).unwrap_or(0), closes: latest(self.ends) }
     }
 
-    /// The key that signs; `None` where arbiters do.
+    /// Returns the key that must sign, or `None` for arbiters, who sign the award instead.
     ///
     /// # Errors
-    /// [`ContractRefusal::NoKey`] where the party is a script.
+    /// [`ContractRefusal::NoKey`] if the party is a script.
     pub fn signer(&self, datum: &Datum) -> Result<Option<KeyHash>, ContractRefusal> {
         let party = match self.by {
             Party::Buyer => datum.buyer,
@@ -266,10 +273,10 @@ impl Rule {
         }
     }
 
-    /// The rule under which the contract permits this, as far as it does not depend on the outputs.
+    /// Returns the rule under which the contract permits an action, checking everything but the transaction's outputs.
     ///
     /// # Errors
-    /// Why the contract refuses: the first reason.
+    /// The first reason why the contract rejects the action.
     pub fn permit(
         action: Action,
         datum: &Datum,
@@ -287,7 +294,8 @@ impl Rule {
         }
     }
 
-    /// Every reason for which the contract refuses this rule's action, as far as it does not depend on the outputs.
+    /// Returns every reason why the contract rejects this rule's action, checking everything but the transaction's
+    /// outputs.
     pub fn refusals(
         &self,
         datum: &Datum,
@@ -316,8 +324,9 @@ impl Rule {
         [collateral, signer, early, late].into_iter().flatten()
     }
 
-    /// The escrow after this action, in a transaction valid until `now`; `None` where the action ends it, or a result
-    /// is missing. `result` is looked at where the action sets one.
+    /// Returns the datum after this action in a transaction that is valid until `now`. `period` is the cooldown in
+    /// milliseconds; `result` is used only by actions that set one. Returns `None` if the action ends the escrow, or if
+    /// a required result is missing.
     #[must_use]
     pub fn next(&self, datum: &Datum, now: Millis, period: Millis, result: Option<&ContentHash>) -> Option<Datum> {
         let Effect::Continue { to, result: change } = self.effect else { return None };
@@ -331,7 +340,7 @@ impl Rule {
         Some(Datum { state: to, result_hash, seller_cooldown, buyer_cooldown, ..datum.clone() })
     }
 
-    /// Whether the contract takes `new` for the continuation of `old` under this rule.
+    /// Returns `true` if the contract accepts `new` as the continuation of `old` under this rule.
     #[must_use]
     pub fn continues(&self, old: &Datum, new: &Datum, now: Millis, period: Millis) -> bool {
         let Effect::Continue { result, .. } = self.effect else { return false };

@@ -1,6 +1,7 @@
-//! How an escrow continued or ended, from the outputs of the transaction that spent it.
+//! Determines how an escrow continued or ended, from the outputs of the transaction that spent it.
 //!
-//! The contract ends an escrow in one way only from each state, so neither redeemer nor signatures need to be asked for.
+//! From each state the contract allows only one way to end an escrow, so the redeemer and the signatures are not
+//! needed.
 
 use cardano::{Lovelace, chain::Utxo};
 
@@ -13,28 +14,28 @@ use crate::{
     rules::{Effect, PayoutRule, Rule},
 };
 
-/// How an escrow continued or ended.
+/// Outcome of a transaction that spent an escrow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spent {
-    /// It goes on.
+    /// The escrow continues in a new output.
     Continues(Box<Escrow>),
-    /// It ended.
+    /// The escrow ended.
     Ended(Ending),
 }
 
-/// How an escrow ended.
+/// The way in which an escrow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The seller was paid, or got more of an award.
+    /// The seller was paid, or got the larger share of an award.
     Withdrawn,
-    /// The buyer was paid, or got more of an award.
+    /// The buyer was refunded, or got the larger share of an award.
     Refunded,
-    /// Neither was.
+    /// Neither party got a larger share, or no rule applies.
     Closed,
 }
 
 impl Ending {
-    /// The purchase's status in the API.
+    /// Returns the purchase's status in the API.
     #[must_use]
     pub const fn status(self) -> &'static str {
         match self {
@@ -46,12 +47,13 @@ impl Ending {
 }
 
 impl Escrow {
-    /// How this escrow continued or ended in the transaction with these outputs, which spent it and whose scripts succeeded.
+    /// Determines the outcome from the outputs of the transaction that spent this escrow. Its scripts must have
+    /// succeeded.
     #[must_use]
     pub fn spent_into(&self, outputs: &[Utxo]) -> Spent {
         let here = outputs.iter().filter(|output| output.address == self.utxo.address);
         let escrows = here.filter_map(|output| Self::of(output.clone()).ok());
-        // The contract allows one output with an escrow's reference signature: its continuation.
+        // The contract allows only one output with the escrow's reference signature: its continuation.
         let mut same = escrows.filter(|escrow| escrow.datum.reference_signature == self.datum.reference_signature);
         match same.next() {
             Some(escrow) => Spent::Continues(Box::new(escrow)),
@@ -66,8 +68,8 @@ impl Escrow {
             Some(PayoutRule::AsSigned) => {
                 let buyer = self.tagged_to(self.datum.buyer_payout_address(), outputs);
                 let seller = self.tagged_to(self.datum.seller_payout_address(), outputs);
-                // Anyone may submit a signed award and add money of their own. A buyer who adds to their own part takes
-                // nothing from a seller who was paid in full.
+                // Anyone may submit a signed award and add money of their own. A buyer who adds to their own share
+                // takes nothing from a seller who was paid in full.
                 let in_full = self.utxo.value.lovelace.checked_sub(self.datum.collateral_return);
                 match buyer.cmp(&seller) {
                     std::cmp::Ordering::Greater if in_full.is_none_or(|full| seller < full) => Ending::Refunded,
@@ -79,7 +81,7 @@ impl Escrow {
         }
     }
 
-    /// The lovelace that outputs tagged with this escrow's name pay to an address.
+    /// Returns the lovelace paid to an address by outputs that are tagged with this escrow's output reference.
     fn tagged_to(&self, address: PlutusAddress, outputs: &[Utxo]) -> Lovelace {
         let (own, address) = (self.utxo.reference, address.to_string());
         let names = |output: &Utxo| output.inline_datum.as_deref().map(read_output_reference) == Some(Ok(own));
@@ -88,7 +90,7 @@ impl Escrow {
     }
 }
 
-/// The one way in which the contract lets this escrow end; `None` where it does not.
+/// Returns the payout rule with which this escrow can end, or `None` if it cannot end in its state.
 fn ends_by(datum: &Datum) -> Option<PayoutRule> {
     let ends = |action| match Rule::find(action, datum)?.effect {
         Effect::End(payout) => Some(payout),

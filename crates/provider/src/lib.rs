@@ -1,4 +1,4 @@
-//! The chain for commands: a Blockfrost-compatible provider, asked one thing after the other.
+//! A blocking client for a Blockfrost-compatible provider, for command line tools.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a person's own machine")]
 
@@ -13,65 +13,65 @@ use cardano::{
 };
 use clap::Args;
 
-/// How long one call may take.
+/// Timeout of one call.
 const CALL_TIME: Duration = Duration::from_secs(30);
-/// Bytes of an answer that are read.
+/// Maximum size of an answer, in bytes.
 const MAX_ANSWER: u64 = 8 << 20;
-/// Outputs on a page, the provider's most.
+/// Number of outputs on a page, the provider's maximum.
 const PAGE: usize = 100;
-/// Pages that are read from each end.
+/// Maximum number of pages read from each end of the list of outputs.
 const MAX_PAGES_AT_AN_END: usize = 10;
 const SUBMIT: &str = "/tx/submit";
 
-/// Which provider to ask.
+/// Command line options that select the provider.
 #[derive(Args, Clone)]
 pub struct Provider {
-    /// Base URL with `/api/v0`.
+    /// Base URL, including `/api/v0`.
     #[arg(long, env = "BLOCKFROST_URL", default_value = "https://cardano-preprod.blockfrost.io/api/v0")]
     blockfrost: String,
-    /// The project id, where the provider asks for one.
+    /// Project id, if the provider requires one.
     #[arg(long, env = "BLOCKFROST_PROJECT_ID", hide_env_values = true, default_value = "")]
     project_id: String,
 }
 
-/// Why the chain could not be asked.
+/// Reason why the chain could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// No answer, or one that says to come later.
+    /// No answer, or one that says to retry later.
     #[error("{path}: {why}")]
     Unreachable {
-        /// What was asked.
+        /// Path of the request.
         path: String,
-        /// The provider's answer, or why there is none.
+        /// The provider's answer, or the reason why there is none.
         why: String,
     },
-    /// The ledger refuses a transaction, with the node's reason.
+    /// The ledger rejects a transaction, with the node's reason.
     #[error("the ledger refuses the transaction: {0}")]
     Refused(String),
-    /// An answer that says no.
+    /// The provider answered with an error.
     #[error("{path}: {why}")]
     Call {
-        /// What was asked.
+        /// Path of the request.
         path: String,
-        /// The provider's answer, or why there is none.
+        /// The provider's answer, or the reason why there is none.
         why: String,
     },
-    /// An answer of another shape.
+    /// The answer does not have the documented shape.
     #[error(transparent)]
     Answer(#[from] ChainError),
-    /// Not in a block within the time.
+    /// The transaction was not included in time.
     #[error("transaction {0} is not in a block after {1} s; ask again later")]
     NotIncluded(TxHash, u64),
 }
 
 impl Provider {
-    /// The provider at this base URL (with its `/api/v0`).
+    /// Creates a client for the provider at this base URL (including `/api/v0`).
     #[must_use]
     pub const fn new(blockfrost: String, project_id: String) -> Self {
         Self { blockfrost, project_id }
     }
 
-    /// Its base URL.
+    /// Returns the base URL.
     #[must_use]
     pub fn base(&self) -> &str {
         self.blockfrost.trim_end_matches('/')
@@ -108,34 +108,35 @@ impl Provider {
         self.call(path, None)?.ok_or_else(missing)
     }
 
-    /// The network that it is of: 1 for preprod.
+    /// Returns the network magic; 1 for preprod.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn network_magic(&self) -> Result<u64, ProviderError> {
         Ok(blockfrost::network_magic(&self.known("/genesis")?)?)
     }
 
-    /// The newest block.
+    /// Returns the newest block.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn tip(&self) -> Result<Tip, ProviderError> {
         Ok(blockfrost::tip(&self.known("/blocks/latest")?)?)
     }
 
-    /// The parameters of now.
+    /// Returns the current protocol parameters.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn protocol_parameters(&self) -> Result<ProtocolParameters, ProviderError> {
         Ok(blockfrost::protocol_parameters(&self.known("/epochs/latest/parameters")?)?)
     }
 
-    /// The unspent outputs at an address, as far as they are read: of those full of tokens the ones that hold most for each.
+    /// Returns the unspent outputs at an address, up to a limit. Among outputs with many tokens, those with the most
+    /// lovelace per token are kept.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn utxos_at(&self, address: &str) -> Result<Vec<Utxo>, ProviderError> {
         let mut holdings = Holdings::default();
         for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
@@ -148,45 +149,45 @@ impl Provider {
         Ok(holdings.into_utxos())
     }
 
-    /// The outputs of a transaction, if it is known.
+    /// Returns the outputs of a transaction, or `None` if the provider does not know it.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ProviderError> {
         let body = self.call(&format!("/txs/{tx}/utxos"), None)?;
         Ok(body.map(|body| blockfrost::outputs(&body, tx)).transpose()?)
     }
 
-    /// A transaction's bytes, if it is known.
+    /// Returns a transaction's bytes, or `None` if the provider does not know it.
     ///
     /// # Errors
-    /// No answer, or the bytes of another transaction.
+    /// See [`ProviderError`].
     pub fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ProviderError> {
         let body = self.call(&format!("/txs/{tx}/cbor"), None)?;
         Ok(body.map(|body| blockfrost::transaction(&body, tx)).transpose()?)
     }
 
-    /// The block of a transaction, if one has it.
+    /// Returns the block that includes a transaction, or `None`.
     ///
     /// # Errors
-    /// No answer.
+    /// See [`ProviderError`].
     pub fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ProviderError> {
         let body = self.call(&format!("/txs/{tx}"), None)?;
         Ok(body.map(|body| blockfrost::inclusion(&body, tx)).transpose()?)
     }
 
-    /// Hands a transaction to the network.
+    /// Submits a transaction.
     ///
     /// # Errors
-    /// No answer, or a refusal with its reason.
+    /// See [`ProviderError`].
     pub fn submit(&self, cbor: &[u8]) -> Result<(), ProviderError> {
         self.call(SUBMIT, Some(cbor)).map(|_| ())
     }
 
-    /// Waits until a transaction is in a block.
+    /// Waits until a block includes a transaction.
     ///
     /// # Errors
-    /// No answer, or not in time.
+    /// See [`ProviderError`].
     pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<Inclusion, ProviderError> {
         const PAUSE: Duration = Duration::from_millis(500);
         for _ in 0..seconds.saturating_mul(2) {
@@ -199,7 +200,7 @@ impl Provider {
     }
 }
 
-/// A status, and what the provider says of it.
+/// Formats a status and the provider's message.
 fn said(status: u16, body: &[u8]) -> String {
     format!("status {status}: {}", String::from_utf8_lossy(body))
 }

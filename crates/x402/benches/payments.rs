@@ -1,7 +1,7 @@
-//! What one payment costs the processor, natively: `cargo bench -p x402-cardano`.
+//! Measures the CPU time per payment natively: `cargo bench -p x402-cardano`.
 //!
-//! Machines differ, so the second column counts in verifications of one Ed25519 signature on the same machine, in the
-//! same run. In the workers the same code runs as WebAssembly, and signatures are verified by the runtime's WebCrypto.
+//! The second column is relative to one Ed25519 verification on the same machine in the same run, to compare machines.
+//! In the workers the same code runs as WebAssembly, and the runtime's WebCrypto verifies signatures.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "measures")]
 #![allow(
@@ -38,7 +38,7 @@ use x402_cardano::{
     wire::{Accepted, ConfirmationPolicy, PaymentPayload},
 };
 
-/// How long each is repeated.
+/// Duration of each measurement, in milliseconds.
 const MILLIS: u128 = 400;
 
 fn main() {
@@ -59,7 +59,7 @@ fn main() {
     show("a result posted: planned, built twice, signed", micros(posting));
 }
 
-/// The mean of many runs, after a few to warm up.
+/// Returns the mean time of many runs after a warm-up, in microseconds.
 fn micros<T, F: FnMut() -> T>(prepare: impl FnOnce() -> F) -> f64 {
     let mut work = prepare();
     for _ in 0..3 {

@@ -1,6 +1,6 @@
-//! The escrow's quotes and locks for other programs, one JSON object a line: how the tests hold this crate against a
-//! buyer that shares no code with it. Every request carries the sale; with a `transaction` (base64) the
-//! lock in it is verified against the `accepted` entry, without one a quote is issued.
+//! Issues quotes and verifies locks for other programs, one JSON object per line. The tests use it with a buyer that
+//! shares no code with this crate. Every request contains the sale. With a `transaction` (base64), the lock in it is
+//! verified against the `accepted` entry; without one, a quote is issued.
 
 use std::io::{BufRead, Write, stdin, stdout};
 
@@ -29,13 +29,13 @@ struct EscrowRequest {
     listing_id: String,
     content_hash: ContentHash,
     price: Lovelace,
-    /// POSIX ms.
+    /// Time in POSIX milliseconds.
     now: Millis,
     nonce: String,
     accepted: Option<Value>,
     transaction: Option<String>,
     payer: Option<Address>,
-    /// Blockfrost's protocol parameters.
+    /// Protocol parameters in Blockfrost's form.
     parameters: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Writes what the fuzzer starts from, into `<folder>/<target>/`: honest values, made by the code that makes them.
+//! Writes the fuzzer's seeds into `<folder>/<target>/`: valid values, made by the code that produces them.
 
 use std::{error::Error, fs, path::Path};
 
@@ -100,8 +100,7 @@ fn settlement() -> Redeemer {
     }
 }
 
-/// A lock beside change that holds a token, with metadata.
-/// A wallet's output, with a datum and a token.
+/// Builds a wallet's unspent output with a datum and a token.
 fn unspent(datum: &[u8], buyer: &SigningKey) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut pair = Encoder::new(Vec::new());
     pair.array(2)?.array(2)?.bytes(&[9; 32])?.u8(0)?;

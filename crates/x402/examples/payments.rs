@@ -1,5 +1,5 @@
-//! Prints generated payments, valid and nearly valid, with this crate's verdict on each: JSON lines for the
-//! differential test, which asks a ledger about the same transactions (`tests/chain`).
+//! Prints generated payments, valid and nearly valid, with this crate's verdict on each, as JSON lines. The
+//! differential test (`tests/chain`) submits the same transactions to a ledger.
 //!
 //! ```text
 //! cargo run -p x402-cardano --example payments -- <parameters.json> <count> <seed>
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The first argument is a file with Blockfrost's `/epochs/latest/parameters`. `verdict` is a refusal's code, or
-//! `accepted`. `slots` are those in which the ledger may meet an accepted transaction first.
+//! `accepted`. `slots` are the slots in which the ledger may first receive an accepted transaction.
 
 #![allow(
     clippy::unwrap_used,

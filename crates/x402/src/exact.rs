@@ -1,4 +1,4 @@
-//! The scheme `exact` on Cardano: the buyer builds and signs a transaction, the seller's side judges it, then
+//! The scheme `exact` on Cardano: the buyer builds and signs a transaction; the seller's side verifies it and then
 //! submits it.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //!                 (payment.rs)    (rules/)          (facts.rs)
 //! ```
 //!
-//! Reads come first and in one module ([`Facts`]). Every rule is a pure function, in a file of its subject, and the
-//! order of the rules is one file (judge.rs). Source of the rules: `scheme_exact_cardano.md`, "Facilitator Verification
-//! Rules"; each file names its rule.
+//! One module reads everything from the chain ([`Facts`]). Every rule is a pure function, in a file for its subject,
+//! and judge.rs contains their order. Source of the rules: `scheme_exact_cardano.md`, "Facilitator Verification Rules";
+//! each file names its rule.
 
 mod facts;
 mod judge;
@@ -27,46 +27,47 @@ pub use rules::{PaymentContext, VerificationContext};
 
 use crate::{Refusal, escrow::VerifiedLock, wire::Amount};
 
-/// When a payment is judged, and how slots map to time there.
+/// The time of verification, with the network's conversion between slots and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The wall clock's POSIX ms. Rules use the later of it and the newest block's time.
+    /// Wall clock in POSIX milliseconds. Rules use the later of it and the newest block's time.
     pub now_ms: Millis,
-    /// How the chain counts slots.
+    /// Conversion between slots and time.
     pub slots: SlotConfig,
 }
 
-/// A payment that passed every rule: the ledger, as it was when the facts were read, takes the transaction.
+/// A payment that passed every rule. The ledger, in the state in which it was read, accepts the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPayment {
-    /// The transaction's id, of its body's bytes as received.
+    /// Transaction id, of the body's bytes as received.
     pub tx_id: TxHash,
-    /// The owner of the output that the nonce names; where an escrow is made, at the address that the buyer chose.
+    /// Owner of the output that the nonce names. For an escrow, the datum's buyer address, which has the same payment
+    /// key.
     pub payer: Address,
-    /// What the transaction spends.
+    /// Spent outputs.
     pub inputs: Vec<TxRef>,
-    /// The first slot in which it is no longer valid.
+    /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// What was asked for, and is paid at least.
+    /// Requested amount. The payment is at least that high.
     pub amount: Amount,
-    /// The escrow that it makes, if it makes one.
+    /// The escrow that the transaction creates, if any.
     pub lock: Option<VerifiedLock>,
-    /// Whether a block has the transaction already, or the provider's mempool: it was broadcast before it came here.
-    /// What is public proves nothing about who sends it, so the caller must ask for the payer's signature.
+    /// `true` if a block or the provider's mempool already has the transaction, so that it was broadcast before it came
+    /// here. Anyone could present a public transaction, so the caller must ask for the payer's signature.
     pub public: bool,
-    /// The height of the newest block when it was looked at.
+    /// Height of the newest block at the time of verification.
     pub newest_height: u64,
-    /// The signed transaction, byte for byte as received.
+    /// Signed transaction, byte for byte as received.
     pub cbor: Vec<u8>,
 }
 
-/// Why a payment could not be verified.
+/// Reason why a payment was not verified.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// It is not valid. The buyer's to mend.
+    /// The payment is invalid. The buyer can fix it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The chain could not be asked. The same request may succeed later.
+    /// The chain could not be read. A retry of the same request may succeed.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }

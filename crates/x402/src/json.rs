@@ -1,4 +1,4 @@
-//! JSON as this crate reads and digests it: no name twice in an object, and RFC 8785's canonical text.
+//! Parses JSON without duplicate names, and writes canonical JSON (RFC 8785).
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// The largest whole number below which each has a spelling of its own.
+/// Upper limit of the integers that are written here: up to it, doubles represent every integer exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
-/// The value of a JSON text in which no object has a name twice: two readers could take it for two different values.
-/// Nor has it more values than any payment needs.
+/// Parses JSON in which no object has a name twice, because two parsers could read such an object differently. Also
+/// limits the number of values.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     if has_more_values(text, MAX_VALUES) {
         return Err(de::Error::custom(format_args!("more than {MAX_VALUES} values")));
@@ -24,7 +24,8 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).map(|Unambiguous(value)| value)
 }
 
-/// The canonical bytes of a JSON value. `None` where it has none (a number that is not finite, a key that is no text).
+/// Encodes a value as canonical JSON. Returns `None` if there is no canonical form (a number that is not finite, a key
+/// that is not a string).
 pub(crate) fn canonical(value: &impl Serialize) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     match write(&serde_json::to_value(value).ok()?, &mut text) {
@@ -33,11 +34,11 @@ pub(crate) fn canonical(value: &impl Serialize) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes what is canonical once its keys are in order, as all that sellers sign is: texts and small whole numbers under keys
-/// of ASCII. `None` for anything else, which the library writes in several times the time.
+/// Writes values whose only canonicalisation is sorting keys: strings, small integers, and ASCII keys, which covers
+/// everything that sellers sign. Returns `None` for anything else, which the library writes several times slower.
 fn write(value: &Value, text: &mut Vec<u8>) -> Option<()> {
     match value {
-        // Beyond them a number is rounded to what JavaScript has.
+        // Larger numbers are rounded to doubles, as in JavaScript.
         Value::Number(number) if number.as_u64().is_none_or(|number| number > MAX_EXACT) => return None,
         Value::Null | Value::Bool(_) | Value::String(_) | Value::Number(_) => {
             serde_json::to_writer(text, value).ok()?
@@ -73,12 +74,12 @@ fn separate(index: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A domain and the canonical bytes of a value.
+/// Concatenates a domain and the canonical bytes of a value.
 pub(crate) fn message(domain: &str, value: &impl Serialize) -> Option<Vec<u8>> {
     Some([domain.as_bytes(), &canonical(value)?].concat())
 }
 
-/// SHA-256 over a domain and the canonical bytes of a value.
+/// Computes the SHA-256 of a domain and the canonical bytes of a value.
 pub(crate) fn digest(domain: &str, value: &impl Serialize) -> Option<ContentHash> {
     Some(ContentHash::of(&message(domain, value)?))
 }

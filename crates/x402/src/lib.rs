@@ -1,5 +1,5 @@
-//! x402 v2 payments on Cardano: the wire's vocabulary, and the scheme `exact` judged on the server side, for a server
-//! that is its own facilitator.
+//! x402 v2 payments on Cardano for a server that is its own facilitator: the protocol's types, and server-side
+//! verification of the scheme `exact`.
 //!
 //! ```text
 //! GET /thing ───────────────────────────> 402, PAYMENT-REQUIRED     PaymentMethod::offer
@@ -11,10 +11,10 @@
 //!                                 └─────> 200, PAYMENT-RESPONSE     Settlement::response
 //! ```
 //!
-//! Two transfer methods are behind one seam ([`method`]): `default`, straight to the seller, and `escrow` (`masumi` in the
-//! scheme's document), into the `vested_pay` contract. The crate does no I/O: the chain and the signature check are
-//! parameters, the clock and the randomness are values. It stores nothing, submits nothing and never waits. Nothing is
-//! approved by default, and every refusal has a [`Refusal::code`] that stays and a message that says what to do.
+//! There are two transfer methods behind one trait ([`method`]): `default` pays the seller directly, and `escrow`
+//! (`masumi` in the scheme document) pays into the `vested_pay` contract. The crate does no I/O: the chain and the
+//! signature verification are traits; clock and randomness are parameters. It stores and submits nothing and never
+//! waits. Every refusal has a stable [`Refusal::code`] and a message that tells the client what to do.
 //!
 //! # A paid request
 //!
@@ -28,7 +28,7 @@
 //!     wire::{PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
 //! };
 //!
-//! /// `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is asked for.
+//! Returns `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is required.
 //! fn payment_required(
 //!     methods: &[&dyn PaymentMethod],
 //!     sale: &Sale<'_>,
@@ -82,15 +82,15 @@
 //!
 //! # Decisions
 //!
-//! - One output must carry the whole amount: outputs to `payTo` are not added up, and more of them are gifts.
+//! - One output must carry the whole amount. Outputs to `payTo` are not summed, and further ones are gifts.
 //! - The payer is the owner of the output that `payload.nonce` names, and must not be the payee (same payment key).
-//! - `accepted` must equal what is offered in every byte of its canonical text (RFC 8785); `cip34:0-1` is another name
-//!   for `cardano:preprod`. No object of a header may have a name twice.
-//! - A signature that is not needed is allowed, one that does not verify is not: the ledger refuses it.
-//! - A payment that was broadcast already is reported as such ([`exact::VerifiedPayment::public`]). What is public
-//!   proves nothing about who presents it. So the server asks for the payer's signature, unless the payment commits to
-//!   its request ([`request_commitment`]). The service that settles honours the same header until the content was
-//!   delivered ([`settlement::NotSettled`]).
+//! - The canonical JSON (RFC 8785) of `accepted` must equal that of an offered entry byte for byte, except that
+//!   `cip34:0-1` is an alias of `cardano:preprod`. No object in a header may have a name twice.
+//! - A signature that is not required is allowed. An invalid signature is not, because the ledger rejects it.
+//! - A payment that is already public is reported as such ([`exact::VerifiedPayment::public`]). Anyone could present
+//!   it, so the server must ask for the payer's signature, unless the payment commits to its request
+//!   ([`request_commitment`]). A service should accept the same header again until it has delivered the content
+//!   ([`settlement::NotSettled`]).
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -107,7 +107,7 @@ pub mod wire;
 
 pub use refusal::Refusal;
 
-/// The README's example, compiled.
+/// The README's example, compiled as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,13 +1,13 @@
-//! The ways to pay for a sale, each one seam: what it offers, how it knows its entry again, its rules, and the output
-//! that pays it.
+//! Payment methods. Each method makes offers, recognises its own offers, adds its own rules, and builds the output that
+//! pays.
 //!
 //! ```text
 //!            offer ─────────────> Offered ──> an entry of a 402's accepts
-//! Sale ──┤                          │  └────> output: what a service wallet pays
-//!            recognise(accepted) ──>┘  └────> exact::verify, under the rules of every payment and the method's own
+//! Sale ──┤                          │  └────> output: paid by a service wallet
+//!            recognise(accepted) ──>┘  └────> exact::verify, with the rules for every payment and the method's own
 //! ```
 //!
-//! Nothing that is offered is stored: an entry that comes back is made again from the sale and compared byte for byte.
+//! Offers are not stored. An entry that comes back is rebuilt from the sale and compared byte for byte.
 
 mod default;
 mod escrow;
@@ -29,62 +29,62 @@ use crate::{
     wire::{Accepted, ConfirmationPolicy, DefaultExtra, InvalidAccepted, Network, PaymentRequirements},
 };
 
-/// What is sold.
+/// An item for sale.
 #[derive(Clone, Copy, Debug)]
 pub struct Sale<'a> {
-    /// The listing's id.
+    /// Listing id.
     pub listing_id: &'a str,
-    /// SHA-256 of what will be delivered.
+    /// SHA-256 of the content to be delivered.
     pub content_hash: ContentHash,
-    /// The price.
+    /// Price.
     pub price: Lovelace,
-    /// Who sells, and is paid where the buyer pays directly.
+    /// The seller's address, which the buyer pays directly under the method `default`.
     pub seller: Address,
 }
 
-/// A sale's terms under one method: what a 402 says, and what a payment is judged by.
+/// The terms of a sale under one method: the entry in a 402, against which a payment is verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offered {
-    /// The entry of `accepts`.
+    /// Entry of `accepts`.
     pub requirements: PaymentRequirements,
-    /// What the seller signed, where the payment goes into the escrow.
+    /// Terms that the seller signed; `None` unless the payment goes into the escrow.
     pub terms: Option<AuthorizedTerms>,
 }
 
-/// What pays for an offered sale, before a wallet makes a transaction of it.
+/// The output that pays for an offered sale, before a wallet adds inputs and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentOutput {
-    /// The output, all of it.
+    /// Output to create.
     pub output: NewOutput,
-    /// The latest slot that may be the end of the transaction's validity.
+    /// Latest slot at which the transaction's validity interval may end.
     pub latest_end_slot: u64,
 }
 
-/// What a method offers, as far as it can be said without the seller's key.
+/// An offer that may still lack the seller's signature.
 #[derive(Clone, Debug)]
 pub enum Draft<'m> {
-    /// All of it: nothing is signed.
+    /// Complete, because this method signs nothing.
     Ready(Box<Offered>),
-    /// All but a signature.
+    /// Complete except for the seller's signature.
     Unsigned(Box<UnsignedQuote<'m>>),
 }
 
 /// A way to pay.
 pub trait PaymentMethod {
-    /// Its name in `extra.assetTransferMethod`.
+    /// Returns the name in `extra.assetTransferMethod`.
     fn name(&self) -> &'static str;
 
-    /// The network on which it is paid.
+    /// Returns the network on which it is paid.
     fn network(&self) -> Network;
 
-    /// The offer for a sale at this time, under a random nonce. The time is the escrow's clock: the later of the wall
-    /// clock and the last block's time, POSIX ms.
+    /// Drafts the offer for a sale, with a random nonce. `clock` is the later of the wall clock and the newest block's
+    /// time, in POSIX milliseconds.
     ///
     /// # Errors
     /// See [`OfferError`].
     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError>;
 
-    /// [`Self::draft`], signed here where a signature is needed.
+    /// Makes a complete offer: drafts it, and signs it if necessary.
     ///
     /// # Errors
     /// See [`OfferError`].
@@ -98,36 +98,36 @@ pub trait PaymentMethod {
         })
     }
 
-    /// Its entry for a sale as a directory shows it: without what is made for one buyer at one time.
+    /// Returns the entry for a sale as listed in a directory, without the parts that are specific to a buyer or a time.
     ///
     /// # Errors
     /// See [`OfferError`].
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError>;
 
-    /// Its own entry for this sale, come back.
+    /// Recognises an entry of `accepts` that this method offered for the sale.
     ///
     /// # Errors
-    /// We do not offer this.
+    /// [`Refusal`] if this method does not offer it.
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal>;
 
-    /// Its own rules about what the payment alone shows.
+    /// Checks this method's rules that need only the payment.
     ///
     /// # Errors
-    /// The first rule that the payment breaks.
+    /// The first rule that is broken.
     fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal>;
 
-    /// Its own rules about the payment on its chain, with the owner of the output that the nonce names. They return the
-    /// escrow that the payment makes, if it makes one.
+    /// Checks this method's rules that need the chain. `payer` is the owner of the output that the nonce names. Returns
+    /// the escrow that the payment creates, if any.
     ///
     /// # Errors
-    /// The first rule that the payment breaks.
+    /// The first rule that is broken.
     fn check_on_chain(
         &self,
         context: &VerificationContext<'_>,
         payer: &Address,
     ) -> Result<Option<VerifiedLock>, Refusal>;
 
-    /// The output by which this buyer pays. Refunds go to the return address, if there is one.
+    /// Builds the output with which this buyer pays. Refunds go to `return_address` if there is one.
     ///
     /// # Errors
     /// See [`CannotPay`].
@@ -141,86 +141,86 @@ pub trait PaymentMethod {
     ) -> Result<PaymentOutput, CannotPay>;
 }
 
-/// Why a sale cannot be offered.
+/// Reason why a sale cannot be offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OfferError {
-    /// A price of nothing.
+    /// The price is zero.
     #[error("a price of nothing cannot be paid")]
     Free,
-    /// A network whose transactions are not read and built here: mainnet.
+    /// The network is mainnet, for which this crate does not build or decode transactions.
     #[error("nothing is sold on {0}: only on test networks")]
     Network(&'static str),
-    /// Less than [`MIN_PROTECTED_PRICE`].
+    /// The price is below [`MIN_PROTECTED_PRICE`].
     #[error("the price is too low to be protected")]
     PriceTooLow,
-    /// The time of issue is at the end of time.
+    /// A deadline overflows.
     #[error("the time of issue is out of range")]
     Time,
-    /// A template whose marks stand elsewhere too: others will not.
+    /// A placeholder of the template occurs more than once. Retry with other random bytes.
     #[error("the quote's template has marks that are not unique")]
     Marks,
 }
 
-/// Why what is offered cannot be paid.
+/// Reason why an offer cannot be paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotPay {
-    /// It was offered by another method.
+    /// Another method made the offer.
     #[error("this was offered by another method")]
     OtherMethod,
-    /// Both parties would be paid at one address.
+    /// Both parties would be paid at the same address.
     #[error("the buyer's and the seller's payout addresses are the same")]
     SamePayout,
-    /// The payee's address cannot be paid to.
+    /// The payee's address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// An amount or a time beyond what the ledger counts.
+    /// An amount or a time is out of range.
     #[error("an amount or a time is out of range")]
     OutOfRange,
 }
 
-/// A method may not wait for less than a block: what only a node's mempool has can still be replaced.
+/// A method must wait for a block, because a transaction that is only in a mempool can still be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("l1Confirmations must be 0 to 20: a payment counts once it is in a block")]
 pub struct MempoolPolicy;
 
 refusals! {
-    /// Why an accepted entry is no quote to pay under.
+    /// Reason why an accepted entry is not a valid quote.
     #[derive(Copy)]
     pub enum InvalidQuote {
-        /// We never signed it for this listing.
+        /// This service did not sign the quote for this listing.
         #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
         Unknown => "masumi_terms_unknown",
-        /// Its time to pay is over.
+        /// The quote's `pay_by` has passed.
         #[error("this quote's time to pay is over: request the terms again and pay under the new ones")]
         Over => "masumi_terms_expired",
     }
 }
 
 impl Offered {
-    /// The logical replay key of signed terms: the first transaction that claims it keeps it.
+    /// Returns the digest of the signed terms. Only the first transaction that claims it may use the terms.
     #[must_use]
     pub fn terms_digest(&self) -> Option<TermsDigest> {
         self.terms.as_ref().map(AuthorizedTerms::terms_digest)
     }
 
-    /// When a new payment under it comes too late, POSIX ms; `None` where it never does. A payment that was claimed in
-    /// time is resumed without asking.
+    /// Returns the time after which new payments are too late, in POSIX milliseconds, or `None` without a limit. A
+    /// payment that was claimed in time may be resumed later.
     #[must_use]
     pub fn open_until(&self) -> Option<Millis> {
         self.terms.as_ref().map(|terms| terms.deadlines().pay_by)
     }
 
-    /// The evidence that a payment waits for.
+    /// Returns the number of confirmations that a payment waits for.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         self.requirements.extra.confirmation_policy()
     }
 }
 
-/// Which of the methods an entry that came back is of, and what was offered by it.
+/// Finds the method that offered an entry, and the offer.
 ///
 /// # Errors
-/// None of them offers this.
+/// [`Refusal`] if no method offers it.
 pub fn recognise<'m>(
     methods: &[&'m dyn PaymentMethod],
     sale: &Sale<'_>,
@@ -235,7 +235,7 @@ pub fn recognise<'m>(
     Ok((method, method.recognise(sale, accepted)?))
 }
 
-/// What is offered names addresses, which are of test networks.
+/// Checks that the network is a test network, because the offered addresses are.
 fn on_a_test_network(network: Network) -> Result<Network, OfferError> {
     if network.id() == NETWORK_ID { Ok(network) } else { Err(OfferError::Network(network.name())) }
 }

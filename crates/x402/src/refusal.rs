@@ -1,9 +1,9 @@
-//! Why a payment is refused: the errors of every part, a stable code each, a message that says what to do.
+//! Errors for rejected payments. Each has a stable code and a message that tells the client what to do.
 //!
-//! Codes that the scheme's other implementations use for the same fact are theirs (x402-foundation/x402,
-//! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need one table.
+//! Where other implementations of the scheme have a code for the same error, that code is used (x402-foundation/x402,
+//! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need only one table.
 
-/// An enum of errors whose variants say, in one place, what happened, what to do, and the stable code.
+/// Declares an error enum whose variants each have a message and a stable code.
 macro_rules! refusals {
     ($(#[$of_enum:meta])* pub enum $name:ident {
         $($(#[$of_variant:meta])* $variant:ident $(($($tuple:tt)*))? $({ $($fields:tt)* })? => $code:literal,)*
@@ -15,7 +15,7 @@ macro_rules! refusals {
         }
 
         impl $name {
-            /// The stable code; the reference implementation's where it has one for the same rule.
+            /// Returns the stable code: the reference implementation's if it has one for the same rule.
             #[must_use]
             pub const fn code(&self) -> &'static str {
                 match self {
@@ -41,11 +41,11 @@ use crate::{
     wire::{HeaderError, InvalidAccepted, payment_identifier::InvalidPaymentId},
 };
 
-/// Why a payment is refused. Nothing was paid, unless the variant says otherwise.
+/// Reason why a payment is rejected. Nothing was paid, unless the variant says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each is documented where it is defined")]
 pub enum Refusal {
-    /// The header is not a v2 payment.
+    /// The header is not an x402 v2 payment.
     #[error("PAYMENT-SIGNATURE cannot be read: {0}")]
     Header(#[from] HeaderError),
     #[error(transparent)]
@@ -56,7 +56,7 @@ pub enum Refusal {
     Accepted(#[from] InvalidAccepted),
     #[error(transparent)]
     Quote(#[from] InvalidQuote),
-    /// The requirements, which are ours, make no sense. A fault of the service.
+    /// The service's own requirements are invalid, which is a fault of the service.
     #[error("the payment requirements are invalid: {0}")]
     Requirements(&'static str),
     #[error(transparent)]
@@ -85,13 +85,13 @@ pub enum Refusal {
     Lock(#[from] LockError),
     #[error(transparent)]
     Commitment(#[from] InvalidCommitment),
-    /// Verified, and not settled. [`NotSettled::Pending`] may still be paid.
+    /// The payment was verified but is not settled. [`NotSettled::Pending`] may still be included.
     #[error(transparent)]
     Settlement(#[from] NotSettled),
 }
 
 impl Refusal {
-    /// The code that stands for this refusal on the wire; it never changes.
+    /// Returns the code in JSON, which never changes.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -118,8 +118,8 @@ impl Refusal {
         }
     }
 
-    /// Whether the payment cannot even be read, which HTTP answers with 400. Every other refusal is a 402, and
-    /// [`Refusal::Requirements`], which is the service's own fault, a 500 (x402, `specs/transports-v2/http.md`, "Error
+    /// Returns `true` if the payment cannot be parsed, for which HTTP answers 400. [`Refusal::Requirements`] is the
+    /// service's fault and answers 500; every other refusal answers 402 (x402, `specs/transports-v2/http.md`, "Error
     /// Handling").
     #[must_use]
     pub const fn is_malformed(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The extension `cardano-request-commitment`: a payment that names the request it is for.
+//! The extension `cardano-request-commitment`: a payment that commits to the request it pays for.
 //!
 //! ```text
 //! request ──binding──> request digest ─┐
@@ -6,13 +6,13 @@
 //! salt, known to the payer and to us ──┘
 //! ```
 //!
-//! The 402 names the digest of the request that it answers. The payer adds a salt of 32 random bytes, signs a transaction
-//! whose metadata has `h`, and discloses the salt in the payment. The chain shows `h` and never the salt. So the salt
-//! proves who made the payment, whether the transaction is public or not.
+//! The 402 contains the digest of the request that it answers. The payer adds a salt of 32 random bytes, signs a
+//! transaction whose metadata contains `h`, and discloses the salt in the payment. Only `h` is on the chain, so the
+//! salt proves who made the payment even if the transaction is public.
 //!
-//! Source: x402-foundation/x402, `specs/extensions/cardano_request_commitment.md` (draft); the binding is the profile
-//! `http:1` of `specs/schemes/exact/scheme_exact_lnbtc.md` under a domain of its own. The manifest is the one of the
-//! escrow's [`InputCommitment`].
+//! Source: x402-foundation/x402, `specs/extensions/cardano_request_commitment.md` (draft). The binding is the profile
+//! `http:1` of `specs/schemes/exact/scheme_exact_lnbtc.md` with its own domain. The manifest is that of the escrow's
+//! [`InputCommitment`].
 
 use cardano::{ContentHash, hash::to_hex, tx::SignedTx};
 use pallas_codec::minicbor::{Decoder, data::Type};
@@ -26,24 +26,24 @@ use crate::{
     wire::PaymentPayload,
 };
 
-/// The extension's name in `extensions`.
+/// Name of the extension in `extensions`.
 pub const NAME: &str = "cardano-request-commitment";
-/// The label of the transaction's metadata.
+/// Metadata label in the transaction.
 pub const METADATA_LABEL: u64 = 402;
-/// How requests are bound: the one profile of this version.
+/// Binding profile. This version has only one.
 const PROFILE: &str = "http:1";
 const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 
-/// An HTTP request, as its sender and its receiver both see it.
+/// An HTTP request, as both its sender and its receiver see it.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
-    /// The method, in its case.
+    /// Method, with its case unchanged.
     pub method: &'a str,
-    /// The absolute URL with its query, of a public origin that is known beforehand: never what a `Host` header says.
+    /// Absolute URL with its query. The origin is the configured public one, never taken from a `Host` header.
     pub url: &'a str,
-    /// The content's bytes, before any decoding but the transfer's.
+    /// Bytes of the content, after decoding the transfer encoding only.
     pub body: &'a [u8],
-    /// The bound headers, in ascending order of their names; `None` for one that is absent.
+    /// Bound headers in ascending order of their names; `None` for an absent one.
     pub headers: &'a [(&'a str, Option<&'a str>)],
 }
 
@@ -51,53 +51,53 @@ pub struct HttpRequest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestDigest(ContentHash);
 
-/// 32 random bytes of the payer's, fresh for every payment.
+/// The payer's 32 random bytes, new for every payment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 
-/// `h`: the digest of a request and a salt, which stands in the transaction's metadata.
+/// The commitment `h`: the digest of a request and a salt, contained in the transaction's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commitment([u8; 32]);
 
-/// A request that the profile cannot describe.
+/// A request that the profile cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotBindable {
-    /// Not an absolute URL of ASCII, or one with a fragment or user information.
+    /// The URL is not absolute or not ASCII, or has a fragment or user information.
     #[error("the URL is not an absolute http(s) URL of ASCII without fragment and user information")]
     Url,
-    /// Header names out of order, or a value beyond ASCII.
+    /// Header names are out of order, or a value is not ASCII.
     #[error("a bound header has a name out of order, or a value beyond printable ASCII")]
     Header,
 }
 
 refusals! {
-    /// A commitment that does not hold.
+    /// An invalid commitment.
     pub enum InvalidCommitment {
-        /// The body does not commit to the auxiliary data.
+        /// The body does not contain the hash of the auxiliary data.
         #[error("the transaction's auxiliary data is not what its body says: build the transaction again")]
         Unsigned => "request_commitment_unsigned",
-        /// Metadata or salt of another shape, or one of them without the other.
+        /// Metadata or salt are malformed, or one is present without the other.
         #[error("the request commitment is malformed: {0}")]
         Malformed(&'static str) => "request_commitment_malformed",
-        /// For another request or with another salt.
+        /// The payment commits to another request, or used another salt.
         #[error("the payment commits to another request than this one: send it with the request that it was made for")]
         Mismatch => "request_commitment_mismatch",
-        /// None, where one is required.
+        /// A commitment is required but absent.
         #[error("the payment must commit to its request: extensions.cardano-request-commitment says how")]
         Missing => "request_commitment_missing",
     }
 }
 
-/// What a payment says of the request that it is for.
+/// Relation between a payment and the request that brings it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// The payment commits to no request.
     No,
-    /// It was made for this request by its sender.
+    /// The payment commits to this request, and its sender knows the salt.
     ToThisRequest,
 }
 
-/// What a transaction's metadata has under [`METADATA_LABEL`].
+/// Contents of a transaction's metadata under [`METADATA_LABEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Absent,
@@ -107,10 +107,10 @@ enum Carried {
 }
 
 impl RequestDigest {
-    /// The digest of a request.
+    /// Computes the digest of a request.
     ///
     /// # Errors
-    /// The profile cannot describe it.
+    /// [`NotBindable`] if the profile cannot represent the request.
     pub fn of(request: &HttpRequest<'_>) -> Result<Self, NotBindable> {
         if !is_bindable(request.url) {
             return Err(NotBindable::Url);
@@ -125,22 +125,22 @@ impl RequestDigest {
         canon::digest("", &binding).map(Self).ok_or(NotBindable::Url)
     }
 
-    /// What a 402 publishes: the commitment to the request alone.
+    /// Returns the commitment to the request alone, which a 402 contains.
     #[must_use]
     pub fn published(&self) -> InputCommitment {
         InputCommitment::of(vec![part("request", self.0)])
     }
 
-    /// `h`: what the payer signs.
+    /// Computes `h`, which the payer's transaction contains.
     #[must_use]
     pub fn salted(&self, salt: &Salt) -> Commitment {
-        // A text always has canonical bytes. A digest of zeros would match no salt.
+        // A string always has a canonical form. A zero digest would match no salt.
         let salt = canon::digest("", &to_hex(salt.0)).unwrap_or(ContentHash::new([0; 32]));
         let parts = vec![part("request", self.0), part("salt", salt)];
         Commitment(*InputCommitment::of(parts).digest.as_bytes())
     }
 
-    /// `extensions` of a 402 that answers this request. A payment may do without.
+    /// Returns `extensions` for a 402 that answers this request. The commitment is optional.
     #[must_use]
     pub fn offered(&self) -> Map<String, Value> {
         let info = Declaration {
@@ -160,10 +160,11 @@ impl RequestDigest {
         Map::from_iter([(NAME.to_owned(), extension)])
     }
 
-    /// Whether these extensions of a 402 ask for a commitment to this request; false where they ask for none.
+    /// Returns whether the extensions of a 402 ask for a commitment to this request.
     ///
     /// # Errors
-    /// They ask for a commitment to another request, or in another way: nothing should be paid.
+    /// [`OtherRequest`] if they ask for a commitment to another request, or in an unknown way. Nothing should be paid
+    /// then.
     pub fn is_declared_in(&self, extensions: &Map<String, Value>) -> Result<bool, OtherRequest> {
         let Some(extension) = extensions.get(NAME) else { return Ok(false) };
         let info = extension.get("info").cloned().unwrap_or_default();
@@ -173,11 +174,11 @@ impl RequestDigest {
     }
 }
 
-/// What a 402 declares of the extension.
+/// The extension's declaration in a 402.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration {
-    /// Whether a payment without a commitment is refused.
+    /// `true` if a payment without a commitment is rejected.
     #[serde(default)]
     required: bool,
     profile: String,
@@ -190,19 +191,19 @@ struct BindingParams {
     headers: Vec<String>,
 }
 
-/// A 402 sells another request than the client made.
+/// The 402 is about another request than the client's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the service asks for a commitment to another request than this one")]
 pub struct OtherRequest;
 
 impl Salt {
-    /// A salt of random bytes.
+    /// Creates a salt from random bytes.
     #[must_use]
     pub const fn new(random: [u8; 32]) -> Self {
         Self(random)
     }
 
-    /// `extensions` of a payment that discloses it.
+    /// Returns `extensions` for a payment that discloses the salt.
     #[must_use]
     pub fn disclosed(&self) -> Map<String, Value> {
         Map::from_iter([(NAME.to_owned(), json!({ "info": { "salt": to_hex(self.0) } }))])
@@ -210,19 +211,19 @@ impl Salt {
 }
 
 impl Commitment {
-    /// These 32 bytes, as 64 lowercase hexadecimal characters say them.
+    /// Parses a commitment from 64 lowercase hexadecimal characters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.parse::<ContentHash>().ok().map(|digest| Self(*digest.as_bytes()))
     }
 
-    /// Lowercase hexadecimal.
+    /// Formats the commitment as lowercase hex.
     #[must_use]
     pub fn to_text(self) -> String {
         to_hex(self.0)
     }
 
-    /// The CBOR of a transaction's auxiliary data (Conway, tag 259) that has it and nothing else.
+    /// Encodes a transaction's auxiliary data (Conway, tag 259) that contain only this commitment.
     #[must_use]
     pub fn auxiliary_data(&self) -> Vec<u8> {
         // 259({0: {402: {"p": "http:1", "h": bytes(32)}}})
@@ -230,7 +231,8 @@ impl Commitment {
         [&BEFORE[..], &self.0].concat()
     }
 
-    /// Whether a transaction carries exactly this commitment, signed, and no other auxiliary data.
+    /// Returns `true` if the transaction's auxiliary data contain exactly this commitment and nothing else, and the
+    /// body contains their hash.
     #[must_use]
     pub fn is_all_metadata_of(&self, tx: &SignedTx) -> bool {
         let data = tx.auxiliary_data.as_ref();
@@ -238,13 +240,13 @@ impl Commitment {
     }
 }
 
-/// What a payment says of the request that brings it. `request` is what the service made of the request itself; `None`
-/// where it cannot be described. `required` is whether a payment must say it.
+/// Determines whether a payment commits to the request that brings it. `request` is the digest that the service
+/// computed from the request, or `None` if it cannot be represented. `required` rejects payments without a commitment.
 ///
-/// Nothing but the salt is taken from the payment's extensions.
+/// Only the salt is read from the payment's extensions.
 ///
 /// # Errors
-/// It says so wrongly, or not where it must. What cannot be checked is refused.
+/// [`InvalidCommitment`] if the commitment is wrong, cannot be checked, or is required but absent.
 pub fn request_commitment(
     payload: &PaymentPayload,
     tx: &SignedTx,
@@ -255,7 +257,7 @@ pub fn request_commitment(
     Ok(judge(carried(tx), info.and_then(|info| info.get("salt")), request, required)?)
 }
 
-/// The document's table of outcomes, "Server rules".
+/// Implements the table of outcomes in the document's "Server rules".
 fn judge(
     carried: Carried,
     disclosed: Option<&Value>,
@@ -277,7 +279,7 @@ fn judge(
     }
 }
 
-/// Reads a transaction's commitment: that its body commits to the auxiliary data comes before everything in them.
+/// Reads a transaction's commitment. First checks that the body contains the hash of the auxiliary data.
 fn carried(tx: &SignedTx) -> Carried {
     let data = match (&tx.auxiliary_data, tx.auxiliary_data_hash) {
         (None, None) => return Carried::Absent,
@@ -291,7 +293,7 @@ fn carried(tx: &SignedTx) -> Carried {
     }
 }
 
-/// Reads `{p: "http:1", h}`, in either order; `None` for anything else.
+/// Parses `{p: "http:1", h}` in either order. Returns `None` for anything else.
 fn read(value: &[u8]) -> Option<Commitment> {
     let mut decoder = Decoder::new(value);
     let (mut profile, mut digest) = (None, None);
@@ -317,7 +319,7 @@ fn part(name: &str, digest: ContentHash) -> CommitmentPart {
     CommitmentPart { name: name.to_owned(), canonicalization, media_type: None, content: None, digest }
 }
 
-/// RFC 9421, 2.2: the target's URI; RFC 3986's characters, without fragment and user information.
+/// RFC 9421, section 2.2: the target URI, with the characters of RFC 3986 and without fragment or user information.
 fn is_bindable(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let authority = rest.and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
@@ -325,7 +327,7 @@ fn is_bindable(url: &str) -> bool {
     !authority.is_empty() && !authority.contains('@') && url.bytes().all(in_uri)
 }
 
-/// RFC 9421, 2.1: present and absent values are told apart by the first byte.
+/// RFC 9421, section 2.1: the first byte tells present and absent values apart.
 fn bound_headers(headers: &[(&str, Option<&str>)]) -> Result<Vec<Value>, NotBindable> {
     let in_order = headers.is_sorted_by(|(before, _), (after, _)| before < after);
     let token = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte);

@@ -1,4 +1,4 @@
-//! How a settlement stands, and what the buyer is told about it. Getting a payment to the chain is the server's part.
+//! The outcome of a settlement, and the response to the buyer. Submitting the transaction is the server's task.
 //!
 //! Source: the scheme document, rule 9, "Pending settlement" and "Duplicate Settlement Mitigation".
 
@@ -9,49 +9,49 @@ use crate::{
     wire::{ConfirmationPolicy, Network, SettlementExtra, SettlementResponse, SettlementStatus},
 };
 
-/// The strongest that is known of a transaction.
+/// The strongest known evidence of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettlementEvidence {
-    /// A node took it from us.
+    /// A node accepted our submission.
     Mempool,
-    /// It is in a block.
+    /// A block includes the transaction.
     Block {
-        /// The block, as the provider shows it.
+        /// Block, as the provider reports it.
         inclusion: Inclusion,
-        /// Newer blocks.
+        /// Number of newer blocks.
         confirmations: u64,
     },
 }
 
-/// How a verified payment stands. Asking again with the same header continues a pending one.
+/// Status of a verified payment. Sending the same header again continues a pending one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
     /// The evidence meets the policy.
     Confirmed(SettlementEvidence),
-    /// In no block yet, or in one with too few confirmations; with what shows it.
+    /// Not included yet, or with too few confirmations; with the evidence so far.
     Pending(Option<SettlementEvidence>),
-    /// The ledger refused the transaction: nothing was paid.
+    /// The ledger rejected the transaction, so nothing was paid. Contains the reason.
     Refused(String),
-    /// The transaction can no longer be included: nothing was paid.
+    /// The validity interval ended without inclusion, so nothing was paid.
     Expired,
 }
 
 refusals! {
-    /// Why a verified payment delivers nothing now.
+    /// Reason why a verified payment delivers nothing now.
     pub enum NotSettled {
-        /// A payment again, after it was delivered or from another client.
+        /// The payment was already used, and either delivered or made by another client.
         #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
         Duplicate => "duplicate_settlement",
         /// The transaction pays for another resource.
         #[error("this transaction already pays for another resource: pay for this one with a new transaction")]
         OtherResource => "invalid_exact_cardano_payload_other_resource",
-        /// The ledger refused the transaction.
+        /// The ledger rejected the transaction.
         #[error("the ledger refused the transaction: {0}")]
         LedgerRefused(String) => "exact_cardano_settlement_definitively_rejected",
-        /// The transaction was not included in time and never will be.
+        /// The validity interval ended before any block included the transaction.
         #[error("the transaction was in no block before its TTL and never will be: build a new one")]
         Expired => "exact_cardano_settlement_expired",
-        /// The transaction is submitted and not settled yet. It may still be: send the same header again.
+        /// The transaction is submitted but not settled. It may still be; the client should send the same header again.
         #[error(
             "the transaction is submitted and not in a block yet: send the same PAYMENT-SIGNATURE again, do not pay anew"
         )]
@@ -60,13 +60,13 @@ refusals! {
 }
 
 impl SettlementEvidence {
-    /// Whether this is what the policy asks for, or more.
+    /// Returns `true` if the evidence meets the policy.
     #[must_use]
     pub fn meets(&self, policy: ConfirmationPolicy) -> bool {
         i64::from(policy.l1_confirmations()) <= self.confirmations()
     }
 
-    /// On the wire: -1 in the mempool, else the number of newer blocks.
+    /// Returns the number of newer blocks, or -1 in the mempool.
     #[must_use]
     pub fn confirmations(&self) -> i64 {
         match self {
@@ -85,7 +85,7 @@ impl SettlementEvidence {
 }
 
 impl Settlement {
-    /// Why the content is not delivered now; `None` where it is.
+    /// Returns why the content is not delivered now, or `None` if it is.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         let why = match self {
@@ -97,7 +97,7 @@ impl Settlement {
         Some(why.into())
     }
 
-    /// The `PAYMENT-RESPONSE`: with the content, or with the 402 that says why not.
+    /// Builds `PAYMENT-RESPONSE`, which accompanies the content or the 402.
     #[must_use]
     pub fn response(&self, tx: &TxHash, payer: &Address, network: Network) -> SettlementResponse {
         let extra = match self {

@@ -1,12 +1,12 @@
-//! What travels: x402 v2's objects, and the headers that carry them as base64 of JSON.
+//! The JSON objects of x402 v2, and the headers that carry them as base64.
 //!
-//! Parsing is bounded and strict about types. Fields that the specification does not name are ignored where it allows
-//! extension (`PaymentPayload`, `ResourceInfo`, the scheme's `payload`), and refused inside `PaymentRequirements`. What
-//! a buyer accepted must be exactly what was offered, so a field that was never offered is a difference.
+//! Parsing is bounded and strict about types. Unknown fields are ignored where the specification allows extensions
+//! (`PaymentPayload`, `ResourceInfo`, the scheme's `payload`) and rejected in `PaymentRequirements`, because an
+//! accepted entry must equal the offered one exactly.
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 
-/// JSON of a type that is a text: what it displays, and what it is parsed from.
+/// Serialises a type as a string with `Display` and `FromStr`.
 macro_rules! as_text {
     ($type:ident) => {
         impl serde::Serialize for $type {
@@ -58,14 +58,14 @@ pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 pub(crate) use extra::not_sponsored;
 pub(crate) use object::{list, object, present, present_object};
 
-/// The protocol version that these types are of.
+/// Protocol version.
 pub const X402_VERSION: u8 = 2;
-/// The one scheme of this crate.
+/// The scheme that this crate implements.
 pub const SCHEME_EXACT: &str = "exact";
-/// How long a 402's terms hold and a transaction may stay valid, seconds.
+/// Number of seconds for which a 402's terms hold and a transaction may be valid.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
-/// `x402Version`: the number 2, and nothing else.
+/// `x402Version`, always the number 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version2;
 

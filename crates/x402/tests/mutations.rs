@@ -1,5 +1,4 @@
-//! A valid payment, and what one change makes of it: refused with a code for each change that matters, accepted for
-//! each that does not.
+//! A valid payment with one change: each change that matters is rejected with a code, each other change is accepted.
 
 #![allow(
     clippy::unwrap_used,
@@ -52,7 +51,7 @@ fn payload(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["payload"][field] = value.clone())
 }
 
-/// A change of the transaction's bytes after it was signed.
+/// A change of the transaction's bytes after signing.
 fn cbor(change: impl Fn(Vec<u8>) -> Vec<u8> + Clone + 'static) -> PaymentChange {
     on(move |payment| payment.cbor = Some(Box::new(change.clone())))
 }
@@ -111,7 +110,7 @@ const AMOUNT: &str = "invalid_exact_cardano_payload_amount_insufficient";
 const MIN_UTXO: &str = "invalid_exact_cardano_payload_min_utxo_insufficient";
 const EXPIRED: &str = "invalid_exact_cardano_payload_ttl_expired";
 
-/// What HTTP answers with 400: the payment cannot be read. Everything else is a 402.
+/// Codes of payments that cannot be parsed, for which HTTP answers 400. All others answer 402.
 const MALFORMED: [&str; 3] = [PAYLOAD, DECODE, NONCE];
 
 fn mutations_of_the_payload() -> Vec<(&'static str, PaymentChange, &'static str)> {
@@ -530,7 +529,7 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
     ]
 }
 
-/// Flips the last bit of a number in the bytes, which are otherwise kept.
+/// Flips the last bit of a number in the encoded transaction.
 fn flip_after(tx: &[u8], number: &[u8]) -> Vec<u8> {
     let at = tx.windows(number.len()).position(|window| window == number).expect("the number is in the transaction");
     let mut tx = tx.to_vec();
@@ -604,7 +603,7 @@ fn headers_that_are_no_payload_are_refused() {
     assert!(url_safe == good || read(&url_safe).is_err());
 }
 
-/// The passing twins: what looks odd and is right.
+/// Unusual payments that are valid, next to their invalid variants.
 #[test]
 fn every_change_that_does_not_matter_is_accepted() {
     let cases: Vec<(&str, PaymentChange)> = vec![

@@ -1,4 +1,4 @@
-//! What holds for every input: nothing panics, and no change of bytes turns one payment into another.
+//! Properties that hold for every input: nothing panics, and no change of bytes turns one payment into another.
 
 #![allow(
     clippy::unwrap_used,
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// What a block has is read by another reader, which must refuse nothing that was taken.
+    /// Included transactions are read by another decoder, which must reject nothing that was accepted.
     #[test]
     fn an_accepted_transaction_is_read_from_its_block_as_it_was_verified(seed in any::<u64>(), edits in edits()) {
         let mut case = generator::case(&ProtocolParameters::preprod(), seed);
@@ -114,7 +114,7 @@ proptest! {
         prop_assert_eq!(payload, again);
     }
 
-    /// Conservation, judged again without the crate's decoder and arithmetic.
+    /// Checks conservation of value without the crate's decoder and arithmetic.
     #[test]
     fn an_accepted_payment_pays_the_price_and_makes_no_money(seed in any::<u64>()) {
         let case = generator::case(&ProtocolParameters::preprod(), seed);
@@ -141,7 +141,7 @@ fn unknown_fields_of_a_402_are_ignored_and_known_ones_kept() {
     assert_eq!(json, serde_json::json!({"x402Version":2,"resource":{"url":"u"},"accepts":[],"extensions":{"a":1}}));
 }
 
-/// The 402 of the HTTP transport's document, as far as it is of this scheme.
+/// The 402 of the HTTP transport's document, as far as it concerns this scheme.
 #[test]
 fn an_issued_402_is_written_as_the_specification_shows() {
     let payment = Payment::valid();

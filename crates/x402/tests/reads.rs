@@ -1,4 +1,4 @@
-//! What a payment's verification asks the chain, and how often: strangers cause little of it.
+//! Counts the calls to the chain that verifying a payment causes: strangers can cause only few.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use x402_cardano::{
     wire::PaymentPayload,
 };
 
-/// A chain that has the inputs of one payment and counts what it is asked.
+/// A chain with the inputs of one payment, which counts the calls.
 struct Asked {
     payment: Payment,
     calls: Cell<u32>,
@@ -98,7 +98,7 @@ impl Chain for Asked {
     }
 }
 
-/// The valid payment with inputs of so many transactions.
+/// The valid payment with inputs from this many transactions.
 fn of_transactions(transactions: usize) -> Payment {
     let mut payment = Payment::valid();
     for tx in 0..transactions - payment.inputs.len() {
@@ -144,7 +144,7 @@ fn made_up_inputs_cost_four_calls() {
     assert_eq!(chain.verify(), Err(Refusal::from(InvalidNonce::NotUnspent(made_up)).into()));
     assert_eq!(chain.calls.get(), 4, "the nonce's transaction, the mempool, the parameters, the newest block");
 
-    // Another owner's output: there, but not signed for.
+    // Another owner's output, which exists but is not signed for.
     let mut payment = Payment::valid();
     payment.signers = vec![FRIEND];
     let chain = Asked::about(payment);

@@ -31,7 +31,7 @@ const RULES: readonly ((view: View) => Refusal[])[] = [
   witnesses.auxiliaryDataIsTheOneHashed,
 ];
 
-/** Every rule that the transaction breaks. Rules about amounts say nothing where an input is unknown. */
+/** Returns every rule that the transaction breaks. Rules about amounts are skipped if an input is unknown. */
 export function phaseOne(view: View): Refusal[] {
   const missing = body.inputsExist(view);
   return missing.length > 0 ? missing : RULES.flatMap((rule) => rule(view));

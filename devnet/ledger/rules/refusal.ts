@@ -1,4 +1,4 @@
-/** Refusals in the words of a node (the `Show` instances of cardano-ledger), because clients match on them. */
+/** Rejections in the wording of a node (the `Show` instances of cardano-ledger), because clients match on them. */
 import type { Input } from "../../cardano/transaction.ts";
 import type { Value } from "../../cardano/value.ts";
 
@@ -40,7 +40,7 @@ export function valueText(value: Value): string {
   return `MaryValue (${coin(value.lovelace)}) (MultiAsset ${fromList(assets)})`;
 }
 
-/** What cardano-submit-api answers, and Blockfrost passes on, for a refused transaction. */
+/** The answer of cardano-submit-api to a rejected transaction, which Blockfrost forwards. */
 export const submitMessage = (refusals: readonly Refusal[]): string =>
   JSON.stringify({
     contents: {
@@ -57,7 +57,7 @@ export const submitMessage = (refusals: readonly Refusal[]): string =>
     tag: "TxSubmitFail",
   });
 
-/** What it answers for bytes that are no transaction. */
+/** Its answer to bytes that are not a transaction. */
 export const undecodable = (why: string): string =>
   JSON.stringify({
     contents: {

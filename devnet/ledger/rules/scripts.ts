@@ -1,4 +1,4 @@
-/** Rules about what running scripts may cost, and who stands in for it: execution units and collateral. */
+/** Rules about the cost of running scripts: execution units and collateral. */
 import type { Output } from "../../cardano/output.ts";
 import { parameters } from "../../cardano/parameters.ts";
 import { add, NOTHING, sum } from "../../cardano/value.ts";
@@ -6,7 +6,7 @@ import { referencedScriptBytes } from "./money.ts";
 import { coin, mismatch, type Refusal, utxo, valueText } from "./refusal.ts";
 import { resolved, type View } from "./view.ts";
 
-/** Bytes of referenced scripts in one transaction (Conway `maxRefScriptSizePerTx`). */
+/** Maximum bytes of referenced scripts in one transaction (Conway `maxRefScriptSizePerTx`). */
 const MAX_REFERENCED_BYTES = 200 * 1024;
 
 export function executionIsBounded(view: View): Refusal[] {

@@ -1,4 +1,4 @@
-/** What the rules may look at: gathered before, so that each rule is a pure function. */
+/** The data that the rules use, gathered before, so that each rule is a pure function. */
 import type { Output } from "../../cardano/output.ts";
 import type { Input, Transaction } from "../../cardano/transaction.ts";
 
@@ -10,6 +10,6 @@ export type View = {
   readonly resolve: (input: Input) => Output | undefined;
 };
 
-/** The outputs of those inputs that exist; absent ones are another rule's business. */
+/** Returns the outputs of those inputs that exist. Another rule rejects absent ones. */
 export const resolved = (view: View, inputs: readonly Input[]): Output[] =>
   inputs.map(view.resolve).filter((output) => output !== undefined);

@@ -1,4 +1,4 @@
-//! The ledger: blocks of transactions, each read from its bytes, and a mempool.
+//! A ledger in memory: blocks of transactions, each decoded from its bytes, and a mempool.
 
 use std::{
     cell::{Cell, RefCell},
@@ -19,14 +19,14 @@ use outbox::Sleep;
 
 use super::{LITTLE, NOON, coin};
 
-/// What the provider does with a submission.
+/// Behaviour of the provider on a submission.
 #[derive(Clone, Copy, Debug)]
 pub enum Submit {
-    /// Says that the ledger refuses it, and passes it on.
+    /// Reports a rejection, but forwards the transaction.
     RefuseAfterPassingOn,
-    /// Takes it, and forgets it.
+    /// Accepts the transaction and forgets it.
     Forget,
-    /// Gives no answer, and does nothing.
+    /// Does not answer and does nothing.
     Fail,
     /// Never returns.
     Hang,
@@ -45,13 +45,13 @@ pub struct Ledger {
     mempool: RefCell<Vec<Handed>>,
     passed_ms: Cell<Millis>,
     height: Cell<u64>,
-    /// What the provider does with the next submissions; later ones it takes as the ledger does.
+    /// Behaviour on the next submissions. Later ones are handled as the ledger does.
     pub plan: RefCell<VecDeque<Submit>>,
     /// All submissions, byte for byte.
     pub submitted: RefCell<Vec<Vec<u8>>>,
-    /// What the provider says that each output of a transaction holds, where it lies.
+    /// Amount that the provider falsely reports for each output.
     pub told: Cell<Option<Lovelace>>,
-    /// Questions to the provider.
+    /// Number of calls to the provider.
     pub calls: Cell<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Ledger {
         SlotConfig::PREPROD.slot_at(self.now()).unwrap()
     }
 
-    /// Time passes, and a block is made at its end.
+    /// Advances the clock and makes a block.
     pub fn advance(&self, ms: Millis) {
         self.passed_ms.set(self.passed_ms.get() + ms);
         self.mine();
@@ -95,7 +95,7 @@ impl Ledger {
         self.unspent().remove(&reference).unwrap()
     }
 
-    /// Takes a transaction into the mempool, or refuses it.
+    /// Accepts a transaction into the mempool, or rejects it.
     pub fn add_to_mempool(&self, cbor: &[u8]) -> Result<(), &'static str> {
         let utxos = TransactionUtxos::read(cbor).unwrap();
         let unspent = self.unspent();
@@ -110,7 +110,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A block of what is in the mempool.
+    /// Makes a block of the mempool's transactions.
     pub fn mine(&self) {
         let height = self.height.get() + 1;
         self.height.set(height);
@@ -120,19 +120,19 @@ impl Ledger {
         self.blocks.borrow_mut().extend(taken);
     }
 
-    /// The newest transaction is in no block any more, and no node has it.
+    /// Rolls back the newest transaction, which no node keeps.
     pub fn lose_newest(&self) {
         self.blocks.borrow_mut().pop().unwrap();
     }
 
-    /// Other requests go on while the provider is asked.
+    /// Lets other requests run during a call.
     async fn asked<T>(&self, answer: impl FnOnce() -> T) -> Result<T, ChainError> {
         self.calls.set(self.calls.get() + 1);
         yield_now().await;
         Ok(answer())
     }
 
-    /// The transactions in blocks that spent an output.
+    /// Returns the included transactions that spent an output.
     pub fn spenders(&self, spent: &TxRef) -> Vec<TxHash> {
         let blocks = self.blocks.borrow();
         blocks.iter().filter(|(_, tx)| tx.utxos.spent.contains(spent)).map(|(_, tx)| tx.utxos.id).collect()

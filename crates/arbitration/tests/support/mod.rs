@@ -1,5 +1,5 @@
-//! A ledger in memory with real transactions, a provider that fails in the ways that providers do, and disputes on it.
-//! Scripts are not run: what may be done with an escrow is what the planner allows.
+//! A ledger in memory with real transactions, a provider that fails as real ones do, and disputes on it. Scripts are
+//! not run; the planner decides what may be done with an escrow.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -46,7 +46,7 @@ pub struct World {
 }
 
 impl World {
-    /// With outputs of so much lovelace in the arbiter's wallet.
+    /// Creates a world in which the arbiter's wallet has outputs of these amounts.
     pub fn new(coins: &[u64]) -> Self {
         let [buyer, seller, arbiter] = [1, 2, 3].map(|seed| SigningKey::from_seed(&[seed; 32]).unwrap());
         let deployment = serde_json::json!({
@@ -63,13 +63,12 @@ impl World {
         Self { database, ledger, arbiter, deployment: serde_json::from_value(deployment).unwrap(), buyer, seller }
     }
 
-    /// A sale that was delivered as promised and that the buyer nevertheless disputes: the seller wins.
+    /// Makes a sale that was delivered as promised but is disputed by the buyer, so that the seller wins.
     pub fn dispute(&self, number: u8) -> ResolveRequest {
         self.dispute_with(number, 0)
     }
 
-    /// A world in which the buyer disputes in a transaction that spends so many outputs of other scripts as well, each
-    /// from a transaction of its own.
+    /// Makes a dispute whose transaction also spends this many outputs of other scripts, each from its own transaction.
     pub fn dispute_with(&self, number: u8, others: u16) -> ResolveRequest {
         let content_hash = ContentHash::of(CONTENT.as_bytes());
         let listing_id = format!("lst_{number}");
@@ -82,7 +81,7 @@ impl World {
         ResolveRequest { escrow: disputed.utxo.reference, listing, output: CONTENT.to_owned() }
     }
 
-    /// The seller gives the money back.
+    /// Lets the seller agree to a refund.
     pub fn concede(&self, request: &ResolveRequest) {
         self.ledger.advance(10 * 60_000);
         let disputed = Escrow::read(self.ledger.output(request.escrow), &self.deployment).unwrap();
@@ -113,9 +112,9 @@ impl World {
         self.first_output(&lock)
     }
 
-    /// An output that another script guards, as the only one of a transaction.
+    /// Creates an output at another script, in a transaction of its own.
     fn elsewhere(&self, number: u16) -> ScriptInput {
-        // CBOR of an integer: any data will do.
+        // CBOR of an integer, since any data will do.
         let datum = [vec![0x19], number.to_be_bytes().to_vec()].concat();
         let output = at_script(ScriptHash::new([0xaa; 28]), Lovelace::from_ada(2), datum.clone());
         let tx = self.send(TxPlan { outputs: vec![output], ..self.until_soon() }, &self.buyer);
@@ -153,7 +152,7 @@ impl World {
         Escrow::read(self.ledger.output(TxRef { tx: *tx, index: 0 }), &self.deployment).unwrap()
     }
 
-    /// Disputes may be settled from now on.
+    /// Advances the clock until disputes may be settled.
     pub fn open_window(&self) {
         self.ledger.advance(50 * 60_000);
     }
@@ -171,18 +170,18 @@ impl World {
         arbiter.resolve(request).await
     }
 
-    /// The award of a dispute that is paid.
+    /// Returns the award's transaction, which must be paid.
     pub fn paid(&self, request: &ResolveRequest) -> TxHash {
         award_in(block(self.resolve(request)))
     }
 
-    /// States of what the arbiter has written down, oldest first.
+    /// Returns the states of the arbiter's outbox entries, oldest first.
     pub fn states(&self) -> Vec<String> {
         block(self.database.run(statement!("SELECT state FROM outbox ORDER BY created_at_ms, tx_id"))).unwrap().rows
     }
 }
 
-/// The award of an answer that says so.
+/// Returns the award's transaction from an answer that says it is paid.
 pub fn award_in(answer: Result<ResolveResult, ResolveError>) -> TxHash {
     match answer {
         Ok(ResolveResult::Paid { tx, .. }) => tx,
@@ -197,7 +196,7 @@ fn at_script(script: ScriptHash, lovelace: Lovelace, datum: Vec<u8>) -> NewOutpu
     NewOutput { to: PaymentAddress::script(script), value, inline_datum: Some(datum), script: None }
 }
 
-/// An output that was there from the beginning.
+/// Creates an output that exists from the beginning.
 pub fn coin(address: String, number: u16, lovelace: u64) -> Utxo {
     let tx = TxHash::new(*ContentHash::of(address.as_bytes()).as_bytes());
     Utxo {
@@ -210,5 +209,5 @@ pub fn coin(address: String, number: u16, lovelace: u64) -> Utxo {
     }
 }
 
-/// POSIX ms of the ledger's beginning.
+/// Start of the ledger, in POSIX milliseconds.
 pub const NOON: Millis = 1_785_758_400_000;

@@ -46,8 +46,8 @@ fn an_overlong_text_is_refused_before_it_is_decoded() {
     assert_eq!(Address::parse_cip30(&"60".repeat(100_000)), Err(AddressError::Malformed));
 }
 
-/// The test vectors of CIP-19 (cardano-foundation/CIPs, CIP-0019/README.md, "Test Vectors"), one key, one script: mainnet's,
-/// then the test networks', and whether a script spends from it. Types 0, 1, 2, 3, 6, 7.
+/// The test vectors of CIP-19 (cardano-foundation/CIPs, CIP-0019/README.md, "Test Vectors"): mainnet's address, the
+/// test networks', and whether a script controls it. Types 0, 1, 2, 3, 6, 7.
 const PAYMENT_ADDRESSES: [(&str, &str, bool); 6] = [
     (
         "addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x",
@@ -110,11 +110,11 @@ fn an_address_of_another_network_is_refused_with_the_reason() {
         }
         assert_eq!(PaymentAddress::parse_on(other, testnet), Err(AddressError::TestNetwork));
         assert_eq!(PaymentAddress::from_bytes_on(other, &address.to_bytes()), Err(AddressError::TestNetwork));
-        // The prefix of one network before the bytes of the other.
+        // The prefix of one network with the bytes of the other.
         let disguised = bech32_of(other, &address.to_bytes()).unwrap();
         assert_eq!(PaymentAddress::parse_on(other, &disguised), Err(AddressError::TestNetwork));
     }
-    // Pointer and stake addresses of CIP-19's test vectors, which are no payment addresses of these kinds.
+    // Pointer and stake addresses of CIP-19's test vectors, which are not supported.
     for text in [
         "addr1gx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer5pnz75xxcrzqf96k",
         "addr128phkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtupnz75xxcrtw79hu",
@@ -142,7 +142,7 @@ fn a_script_without_stake_has_one_address() {
     assert_eq!(PaymentAddress::script(hash).to_string().parse(), Ok(PaymentAddress::script(hash)));
 }
 
-/// Both identifier vectors of scheme_exact_cardano.md name this address.
+/// Both identifier vectors of scheme_exact_cardano.md use this address.
 #[test]
 fn the_escrow_address_of_the_scheme_document_is_a_script_address() {
     let text = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";

@@ -1,5 +1,5 @@
-//! `/txs/{hash}/utxos`: what a transaction made, and what spent it. What it spent is passed over: the transaction's bytes
-//! tell it.
+//! Reads `/txs/{hash}/utxos`: the outputs of a transaction, and which of them are spent. The inputs are skipped,
+//! because the transaction's bytes contain them.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,29 @@ use crate::{
     hash::{TxHash, TxRef},
 };
 
-/// Bytes of the outputs' JSON that are read. A transaction of 16 kB holds fewer than 5,500 tokens (3 bytes each at
-/// least), each about 100 bytes of JSON. Or it holds fewer than 500 outputs of about 400 bytes.
+/// Maximum size of the outputs' JSON, in bytes. A transaction of 16 kB holds fewer than 5,500 tokens (at least 3 bytes
+/// each, about 100 bytes of JSON), or fewer than 500 outputs of about 400 bytes of JSON.
 const MAX_OUTPUTS_JSON: usize = 2 << 20;
 
-/// The outputs of a transaction.
+/// Collects the outputs of a transaction.
 #[derive(Debug)]
 pub struct TransactionOutputs {
     asked: TxHash,
     answered: bool,
     outputs: Vec<TracedOutput>,
     bytes: usize,
-    /// Which are kept, and how many of their tokens; all, where this is not said.
+    /// Outputs to keep, and the limit on their tokens; `None` keeps everything.
     among: Option<(BTreeSet<TxRef>, FewTokens)>,
 }
 
 impl TransactionOutputs {
-    /// For the answer about this transaction.
+    /// Creates a collector for the answer about this transaction.
     #[must_use]
     pub const fn of(asked: TxHash) -> Self {
         Self { asked, answered: false, outputs: Vec::new(), bytes: 0, among: None }
     }
 
-    /// A reader that keeps only these outputs ([`crate::chain::Chain::outputs_among`]).
+    /// Creates a collector that keeps only the `named` outputs ([`crate::chain::Chain::outputs_among`]).
     #[must_use]
     pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {
         Self { among: Some((named, FewTokens::new(most_tokens))), ..Self::of(asked) }
@@ -83,10 +83,11 @@ impl Collect for TransactionOutputs {
     }
 }
 
-/// The whole answer: the outputs, in order.
+/// Parses a whole answer and returns the outputs in order.
 ///
 /// # Errors
-/// Not of the documented shape, or of another transaction than asked for.
+/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape or is about another
+/// transaction.
 pub fn outputs(body: &[u8], asked: &TxHash) -> ChainResult<Vec<TracedOutput>> {
     stream::whole(body, TransactionOutputs::of(*asked))
 }

@@ -1,17 +1,17 @@
-//! `/epochs/latest/parameters`.
+//! Parses `/epochs/latest/parameters`.
 
 use serde::Deserialize;
 
 use super::{ChainResult, json, malformed};
 use crate::params::{ProtocolParameters, Rational};
 
-/// Entries of a cost model that are read at most (Plutus V3 has 297 now).
+/// Maximum number of entries in a cost model. Plutus V3 has 297 at present.
 const MAX_COST_MODEL: usize = 2_000;
 
-/// Decimals of a price: with more, a fee's fractions would not fit.
+/// Maximum number of decimals of a price. With more, the fractions of a fee could overflow.
 const MAX_DECIMALS: usize = 15;
 
-/// A number that providers give as a number or as a string.
+/// A number that some providers send as a JSON number and others as a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Number {
@@ -23,7 +23,7 @@ impl Number {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            // The shortest decimal that reads back as the same double, never in scientific notation.
+            // Formats the shortest decimal that parses to the same double, never in scientific notation.
             Self::Number(number) => {
                 number.as_u64().map_or_else(|| number.as_f64().unwrap_or(f64::NAN).to_string(), |n| n.to_string())
             }
@@ -34,8 +34,8 @@ impl Number {
         self.text().parse().or_else(|_| malformed(what))
     }
 
-    /// The decimal fraction as written. One that does not end, or is longer than [`MAX_DECIMALS`], is the next larger
-    /// one of that length: a fee that is a lovelace too high is accepted.
+    /// Parses a decimal fraction exactly. With more than [`MAX_DECIMALS`] decimals it is rounded up, because a fee that
+    /// is one lovelace too high is still accepted.
     fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
@@ -58,7 +58,7 @@ struct ParametersJson {
     max_tx_size: Number,
     max_val_size: Number,
     coins_per_utxo_size: Option<Number>,
-    /// The older name, of the same price per byte since Babbage.
+    /// Older name of the same price per byte, since Babbage.
     coins_per_utxo_word: Option<Number>,
     collateral_percent: Number,
     max_collateral_inputs: Number,
@@ -71,17 +71,18 @@ struct ParametersJson {
     cost_models_raw: Option<CostModels>,
 }
 
-/// Some providers tell none, or none of Plutus V3: what runs no script is built without.
+/// Cost models. Some providers send none, or none for Plutus V3; transactions without scripts do not need them.
 #[derive(Default, Deserialize)]
 struct CostModels {
     #[serde(default, rename = "PlutusV3")]
     v3: Option<Vec<i64>>,
 }
 
-/// `/epochs/latest/parameters`.
+/// Parses `/epochs/latest/parameters`.
 ///
 /// # Errors
-/// Not of the documented shape, or a parameter with which nothing could be checked (such as a zero price per byte).
+/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape, or a parameter cannot be
+/// right (such as a price of zero per byte).
 pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
     let p: ParametersJson = json(body, "protocol parameters")?;
     let coins_per_utxo_byte = p.coins_per_utxo_size.or(p.coins_per_utxo_word);

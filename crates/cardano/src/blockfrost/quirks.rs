@@ -1,4 +1,4 @@
-//! What Blockfrost-compatible providers answer beside the documented form, one case each.
+//! Deviations of Blockfrost-compatible providers from the documented form, one test each.
 
 use serde_json::{Value, json};
 

@@ -1,60 +1,61 @@
-//! Answers that hold one long list, read while they arrive.
+//! Reads answers that contain one long list while they arrive, in bounded memory.
 //!
-//! Strangers decide how long some answers are: Blockfrost shows every token of every output. One transaction can name
-//! 450 outputs of 1,600 tokens each: 75 MB of JSON from 16 kB on the chain. Here one element of the list at a time is
-//! in memory; what is beside the list is passed over.
+//! Strangers determine how long some answers are, because Blockfrost lists every token of every output: a transaction
+//! of 16 kB can reference 450 outputs of 1,600 tokens each, which is 75 MB of JSON. The reader holds one element of the
+//! list at a time and skips everything else.
 
 use actson::{JsonEvent, JsonParser, feeder::JsonFeeder, options::JsonParserOptionsBuilder};
 
 use super::{ChainResult, malformed};
 use crate::chain::ChainError;
 
-/// Bytes of one text or number: a datum in hexadecimal is the longest, under 33 kB.
+/// Maximum size of one JSON string or number, in bytes. The longest is a datum in hex, which has less than 33 kB.
 const MAX_TOKEN: usize = 128 << 10;
-/// Bytes of one element: an output of 1,600 tokens, each about 95 bytes of JSON, and of a datum is under 200 kB.
+/// Maximum size of one element, in bytes. An output of 1,600 tokens (about 95 bytes of JSON each) with a datum has less
+/// than 200 kB.
 const MAX_ELEMENT: usize = 512 << 10;
-/// How deep the documented shapes nest, with room.
+/// Maximum nesting depth, above that of every documented answer.
 const MAX_DEPTH: usize = 16;
 
-/// What is done with the elements of an answer's list.
+/// Consumes the elements of an answer's list.
 pub trait Collect {
-    /// What is made of them.
+    /// Result of the whole list.
     type Out;
-    /// The field of the answer that is the list; `None` where the answer is.
+    /// Name of the field that contains the list; `None` if the answer itself is the list.
     const LIST: Option<&'static str>;
 
-    /// Takes a text beside the list.
+    /// Consumes a string field outside the list.
     ///
     /// # Errors
-    /// Not what is documented.
+    /// [`ChainError`](crate::chain::ChainError) if the value is not as documented.
     fn field(&mut self, _name: &str, _text: &str) -> ChainResult<()> {
         Ok(())
     }
-    /// Takes an element, as JSON; whether further ones are wanted.
+    /// Consumes one element, as JSON. Returns whether more elements are wanted.
     ///
     /// # Errors
-    /// Not what is documented.
+    /// [`ChainError`](crate::chain::ChainError) if the element is not as documented.
     fn element(&mut self, json: &[u8]) -> ChainResult<bool>;
-    /// What was made of all.
+    /// Returns the result after the last element.
     ///
     /// # Errors
-    /// Something is missing.
+    /// [`ChainError`](crate::chain::ChainError) if something is missing.
     fn out(self) -> ChainResult<Self::Out>;
 }
 
-/// Reads an answer piece by piece, in bounded memory.
+/// Parses an answer chunk by chunk, in bounded memory.
 pub struct AnswerReader<C> {
     collected: C,
     parser: JsonParser<Piece>,
-    /// Bytes of the pieces before this one.
+    /// Number of bytes in the chunks before the current one.
     before: usize,
-    /// Where in the answer the last token ended.
+    /// Offset in the answer at which the last token ended.
     token_end: usize,
     depth: usize,
-    /// The name of the field that is being read, on the outermost level.
+    /// Name of the current field at the outermost level.
     field: String,
     list: List,
-    /// What came before in this element, and up to where in the answer.
+    /// Bytes of the current element from earlier chunks, and the offset in the answer up to which they reach.
     element: Option<(Vec<u8>, usize)>,
     ended: Option<ChainResult<()>>,
 }
@@ -90,10 +91,10 @@ impl JsonFeeder for Piece {
 }
 
 impl<C: Collect> AnswerReader<C> {
-    /// The depth inside of the list.
+    /// Nesting depth inside the list.
     const INSIDE: usize = if C::LIST.is_some() { 2 } else { 1 };
 
-    /// A reader that gives the elements to this.
+    /// Creates a reader that passes the elements to `collect`.
     pub fn new(collect: C) -> Self {
         let options = JsonParserOptionsBuilder::default().with_max_depth(MAX_DEPTH).build();
         Self {
@@ -109,7 +110,7 @@ impl<C: Collect> AnswerReader<C> {
         }
     }
 
-    /// Takes the next piece; whether further ones are wanted. What was wrong [`AnswerReader::finish`] says.
+    /// Parses the next chunk and returns whether more are wanted. Errors are returned by [`AnswerReader::finish`].
     pub fn push(&mut self, piece: Vec<u8>) -> bool {
         if self.ended.is_none() {
             self.before = self.before.saturating_add(self.parser.feeder.bytes.len());
@@ -123,10 +124,10 @@ impl<C: Collect> AnswerReader<C> {
         self.ended.is_none()
     }
 
-    /// What was made of the answer.
+    /// Ends the answer and returns the collected result.
     ///
     /// # Errors
-    /// Not of the documented shape, or cut short.
+    /// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape or is truncated.
     pub fn finish(mut self) -> ChainResult<C::Out> {
         match self.ended.take() {
             Some(Err(error)) => return Err(error),
@@ -142,13 +143,13 @@ impl<C: Collect> AnswerReader<C> {
         self.collected.out()
     }
 
-    /// Bytes of the answer that are held now.
+    /// Number of bytes of the answer in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.element.as_ref().map_or(0, |(text, _)| text.capacity()).saturating_add(self.parser.feeder.bytes.capacity())
     }
 
-    /// Reads this piece; whether further ones are wanted.
+    /// Parses the current chunk and returns whether more are wanted.
     fn read(&mut self) -> ChainResult<bool> {
         loop {
             let event = self.parser.next_event().or_else(|error| malformed(&format!("an answer's JSON: {error}")))?;
@@ -170,7 +171,7 @@ impl<C: Collect> AnswerReader<C> {
         Ok(true)
     }
 
-    /// Takes the next event; whether further ones are wanted.
+    /// Handles one event and returns whether more are wanted.
     fn take(&mut self, event: JsonEvent) -> ChainResult<bool> {
         match event {
             JsonEvent::StartObject | JsonEvent::StartArray => self.begin(event)?,
@@ -199,7 +200,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 
     fn begin(&mut self, event: JsonEvent) -> ChainResult<()> {
-        // The bracket was the last byte that was read.
+        // The bracket is the last byte that was read.
         let place = self.parser.parsed_bytes().saturating_sub(1);
         let is_list = event == JsonEvent::StartArray
             && self.depth.saturating_add(1) == Self::INSIDE
@@ -224,7 +225,7 @@ impl<C: Collect> AnswerReader<C> {
         }
     }
 
-    /// Keeps what was read of the element since the last time.
+    /// Saves the bytes of the current element that were read since the last call.
     fn keep(&mut self) -> ChainResult<()> {
         let Some((text, kept)) = &mut self.element else { return Ok(()) };
         let read = self.parser.parsed_bytes();
@@ -235,7 +236,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 }
 
-/// Reads a whole answer.
+/// Parses a whole answer at once.
 pub(super) fn whole<C: Collect>(body: &[u8], collect: C) -> Result<C::Out, ChainError> {
     let mut reader = AnswerReader::new(collect);
     reader.push(body.to_vec());

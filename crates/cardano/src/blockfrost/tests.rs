@@ -16,10 +16,11 @@ fn listed(height: u64, index: u64) -> serde_json::Value {
     json!({ "tx_hash": "ab".repeat(32), "tx_index": index, "block_height": height, "block_time": 1_700_000_000 })
 }
 
-/// Anyone may send it anywhere, and who cannot read it cannot go on.
+/// Anyone may send such an output to any address, so a wallet that cannot read it would be blocked.
 #[test]
 fn an_output_with_as_many_tokens_as_the_ledger_allows_is_read() {
-    // The most in `maxValueSize` 5,000: one policy (30 bytes), each name with its quantity 3 bytes or 4.
+    // Maximum that fits into 5,000 bytes (`maxValueSize`): one policy (30 bytes), each name with its quantity 3 or 4
+    // bytes.
     let most = 256 + (5_000 - 40 - 3 * 256) / 4;
     let token = |n: usize| json!({ "unit": format!("{}{n:04x}", "ab".repeat(28)), "quantity": "1" });
     let lovelace = json!({ "unit": "lovelace", "quantity": "25000000" });
@@ -99,7 +100,7 @@ fn an_answer_about_another_transaction_is_refused() {
     assert_eq!(outputs(body.as_bytes(), &other), Ok(vec![]));
 }
 
-/// 450 inputs of 1,600 tokens, of which anyone can write the transaction in 16 kB.
+/// A transaction of 16 kB can reference 450 inputs of 1,600 tokens.
 #[test]
 fn inputs_of_any_size_are_skipped_in_bounded_memory() {
     let tx = TxHash::new([1; 32]);
@@ -114,7 +115,7 @@ fn inputs_of_any_size_are_skipped_in_bounded_memory() {
     let mut reader = AnswerReader::new(TransactionOutputs::of(tx));
     let mut bytes = 0;
     let mut push = |text: &str| {
-        // Pieces of odd sizes, as a network has them.
+        // Chunks of odd sizes, as a network delivers them.
         for piece in text.as_bytes().chunks(4_093) {
             assert!(reader.push(piece.to_vec()));
             bytes += piece.len();
@@ -181,7 +182,7 @@ fn page(outputs: &[serde_json::Value]) -> UnspentOutputs {
     stream::whole(json!(outputs).to_string().as_bytes(), UnspentPage::at("addr_test1")).unwrap()
 }
 
-/// Outputs of 1,200 tokens each, which anyone may send: what is held of them is bounded, and money stays in sight.
+/// Anyone may send outputs of 1,200 tokens each. Memory stays bounded, and the lovelace stays visible.
 #[test]
 fn a_wallet_full_of_tokens_is_read_in_bounded_memory() {
     let mut holdings = Holdings::default();

@@ -1,4 +1,4 @@
-//! Outputs as Blockfrost lists them, and those that are unspent at an address.
+//! Parses outputs as Blockfrost lists them, and collects the unspent outputs of an address.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::{
     money::Lovelace,
 };
 
-/// Outputs of one transaction or page that are read at most; the ledger's size limit keeps real ones far below.
+/// Maximum number of outputs read from one transaction or page. The ledger's size limit keeps real ones far below.
 pub(super) const MAX_OUTPUTS: usize = 1_000;
-/// Different tokens in one output that are read at most. Anyone may send an output with as many as the ledger allows to
-/// any address, and one that is not read stops its owner's payments. 5,000 bytes of value (`maxValueSize`) hold fewer
-/// than one for each 3 bytes.
+/// Maximum number of different tokens read from one output. An output's value has at most 5,000 bytes (`maxValueSize`)
+/// and each token at least 3, so every valid output can be read. If one could not, a stranger could block a wallet's
+/// payments by sending such an output to it.
 const MAX_ASSETS: usize = 2_000;
 
-/// Tokens that are held in memory at most, of all outputs that are read together: some 400 kB, for dozens of requests may read
-/// at once. One output has 1,600 at most.
+/// Maximum number of tokens kept over all outputs read together, about 400 kB, because dozens of requests may read at
+/// once. A single output has at most 1,600.
 const MAX_TOKENS: usize = 2_000;
 
 #[derive(Deserialize)]
@@ -91,7 +91,7 @@ impl OutputJson {
     }
 }
 
-/// `/addresses/{address}`: the lovelace there, however many tokens are.
+/// Reads `/addresses/{address}`: the lovelace at an address, regardless of the number of tokens there.
 #[derive(Debug, Default)]
 pub struct LovelaceReader(Option<Lovelace>);
 
@@ -112,7 +112,7 @@ impl Collect for LovelaceReader {
     }
 }
 
-/// `/addresses/{address}/utxos`: one page.
+/// Reads one page of `/addresses/{address}/utxos`.
 #[derive(Debug)]
 pub struct UnspentPage {
     address: String,
@@ -120,23 +120,23 @@ pub struct UnspentPage {
     page: UnspentOutputs,
 }
 
-/// Outputs on one page, and how many the provider listed.
+/// The outputs of one page.
 #[derive(Debug, Default)]
 pub struct UnspentOutputs {
-    /// Those that are kept.
+    /// Outputs that were kept.
     pub utxos: Vec<Utxo>,
-    /// All of them.
+    /// References of all outputs on the page.
     pub listed: Vec<TxRef>,
 }
 
 impl UnspentPage {
-    /// For the answer about this address (bech32).
+    /// Creates a reader for the answer about this address (bech32).
     #[must_use]
     pub fn at(address: &str) -> Self {
         Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
     }
 
-    /// Reads no inline datums, of which a wallet may have megabytes: what a key spends needs none.
+    /// Skips inline datums. They can amount to megabytes, and outputs at a key's address are spent without them.
     #[must_use]
     pub fn without_datums(self) -> Self {
         Self { has_datums: false, ..self }
@@ -166,33 +166,33 @@ impl Collect for UnspentPage {
     }
 }
 
-/// A whole page.
+/// Parses a whole page.
 ///
 /// # Errors
-/// Not of the documented shape.
+/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape.
 pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
     stream::whole(body, UnspentPage::at(address))
 }
 
-/// What a wallet holds, read page by page from both ends, as far as it was read. Strangers who fill one end with their
-/// outputs do not hide what is at the other.
+/// The outputs of a wallet as far as they have been read, page by page from both ends of the list. A stranger who fills
+/// one end with outputs does not hide those at the other end.
 #[derive(Debug, Default)]
 pub struct Holdings {
     utxos: Vec<Utxo>,
     seen: BTreeMap<TxRef, End>,
 }
 
-/// An end of an address's unspent outputs, in the chain's order.
+/// An end of the list of an address's unspent outputs, which is in chain order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// From the first block on.
+    /// The outputs of the earliest blocks.
     Oldest,
-    /// From the last block back.
+    /// The outputs of the latest blocks.
     Newest,
 }
 
 impl End {
-    /// Blockfrost's `order`.
+    /// Returns the value of Blockfrost's `order` parameter.
     #[must_use]
     pub const fn order(self) -> &'static str {
         match self {
@@ -203,12 +203,14 @@ impl End {
 }
 
 impl Holdings {
-    /// The pages to take, from both ends in turn, so many from each; the provider's first page is 1.
+    /// Returns the pages to request, alternating between the ends, up to `most` from each. The provider's first page is
+    /// 1.
     pub fn pages(most: usize) -> impl Iterator<Item = (usize, End)> {
         (1..=most).flat_map(|page| [(page, End::Oldest), (page, End::Newest)])
     }
 
-    /// Takes the next page from an end; whether there is more between the ends. A full page has so many outputs.
+    /// Adds a page from one end and returns whether outputs remain between the ends. `full` is the number of outputs on
+    /// a full page.
     pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
         let more = page.listed.len() >= full && !met;
@@ -218,26 +220,26 @@ impl Holdings {
         more
     }
 
-    /// The outputs.
+    /// Returns the outputs.
     #[must_use]
     pub fn utxos(&self) -> &[Utxo] {
         &self.utxos
     }
 
-    /// The outputs.
+    /// Returns the outputs.
     #[must_use]
     pub fn into_utxos(self) -> Vec<Utxo> {
         self.utxos
     }
 }
 
-/// Lets go of the outputs with the least lovelace for each of their tokens, until not too many tokens are held. They are
-/// read again once others are spent.
+/// Drops the outputs with the least lovelace per token until at most [`MAX_TOKENS`] tokens are kept. They reappear in a
+/// later reading once others have been spent.
 pub fn keep_most_valuable(utxos: &mut Vec<Utxo>) {
     keep_most_valuable_within(utxos, MAX_TOKENS);
 }
 
-/// [`keep_most_valuable`], until at most this many tokens are held.
+/// Drops outputs like [`keep_most_valuable`] until at most `most` tokens are kept.
 pub fn keep_most_valuable_within(utxos: &mut Vec<Utxo>, most: usize) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();

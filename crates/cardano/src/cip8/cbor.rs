@@ -1,21 +1,21 @@
-//! CBOR as wallets write it.
+//! Decodes CBOR in the encoding that wallets use.
 
 use ciborium::Value;
 
 use super::{Cip8Error, CosePart};
 
-/// Nesting that wallets need, with room: array, map, value. Bounds recursion on hostile input.
+/// Maximum nesting depth. Wallets need three levels; the limit bounds recursion on hostile input.
 const MAX_DEPTH: usize = 8;
 
-/// The CBOR item that these bytes are, if there are not too many.
+/// Decodes one CBOR item, unless it exceeds the size limit of this part.
 pub(super) fn decode(bytes: &[u8], part: CosePart) -> Result<Value, Cip8Error> {
     if bytes.len() > part.max_bytes() { Err(Cip8Error::TooLarge(part)) } else { item(bytes, part) }
 }
 
-/// The one CBOR item that these bytes are, in the encoding that they must have: its own, read back.
+/// Decodes bytes that consist of exactly one CBOR item in its canonical encoding.
 ///
-/// Writing uses definite lengths and shortest integers, and keeps the order of map keys. So equality leaves each item
-/// one encoding of its length and numbers, and none for bytes after the end.
+/// The value is encoded again and compared with the input. The encoder writes definite lengths and shortest integers
+/// and keeps the order of map keys, so only that encoding is accepted, without trailing bytes.
 pub(super) fn item(bytes: &[u8], part: CosePart) -> Result<Value, Cip8Error> {
     let mut rest = bytes;
     let value: Value =

@@ -1,45 +1,41 @@
-//! Builds signed messages, right ones and wrong ones, by hand: the tests' own writer, not the one under test.
+//! Builds valid and invalid signed messages by hand, independently of the code under test.
 
 use ciborium::Value;
 
 use crate::{address::Address, hash::blake2b, keys::SigningKey};
 
-/// A digest of this service, as the payload.
+/// A payload of the kind that this service uses: a digest.
 pub(super) const DIGEST: [u8; 32] = [0xab; 32];
 
-/// The owner's payment key.
 pub(super) fn payment_key() -> SigningKey {
     SigningKey::from_seed(&[1; 32]).unwrap()
 }
 
-/// The owner's stake key.
 pub(super) fn stake_key() -> SigningKey {
     SigningKey::from_seed(&[2; 32]).unwrap()
 }
 
-/// The owner's base address.
 pub(super) fn owner() -> Address {
     Address::base(payment_key().key_hash(), crate::address::Credential::Key(stake_key().key_hash()))
 }
 
-/// All that a signed message is made of, each part open to change.
+/// The parts of a signed message, each of which can be changed.
 #[derive(Clone)]
 pub(super) struct Forge {
     pub signer: SigningKey,
     pub key: Vec<(Value, Value)>,
     pub protected: Vec<(Value, Value)>,
-    /// Instead of the protected map's own encoding.
+    /// Replaces the encoding of the protected map, if set.
     pub protected_bytes: Option<Vec<u8>>,
     pub unprotected: Vec<(Value, Value)>,
     pub payload: Value,
-    /// What `Sig_structure` holds for a payload, where that differs.
+    /// Payload in the signed `Sig_structure`, if it differs.
     pub signed_payload: Option<Vec<u8>>,
     pub aad: Vec<u8>,
     pub context: &'static str,
     pub signature: Option<Value>,
 }
 
-/// COSE_Key and COSE_Sign1 as bytes.
 #[derive(Debug)]
 pub(super) struct Forged {
     pub key: Vec<u8>,
@@ -47,12 +43,12 @@ pub(super) struct Forged {
 }
 
 impl Forge {
-    /// What a wallet would make of [`DIGEST`] for [`owner`].
+    /// The message in which a wallet of [`owner`] signs [`DIGEST`].
     pub(super) fn valid() -> Self {
         Self::for_address(payment_key(), &owner().to_bytes())
     }
 
-    /// Signed by any key for any address bytes.
+    /// A message signed by any key for any address bytes.
     pub(super) fn for_address(signer: SigningKey, address: &[u8]) -> Self {
         Self {
             key: vec![(int(1), int(1)), (int(3), int(-8)), (int(-1), int(6)), (int(-2), bytes(&signer.public_key()))],
@@ -68,7 +64,7 @@ impl Forge {
         }
     }
 
-    /// As hardware wallets do with long messages.
+    /// A message with a hashed payload, as hardware wallets sign long messages.
     pub(super) fn hashed() -> Self {
         let mut forge = Self::valid();
         forge.unprotected = vec![(text("hashed"), Value::Bool(true))];
@@ -76,7 +72,7 @@ impl Forge {
         forge
     }
 
-    /// The message with one change, still properly signed.
+    /// Applies a change; the result is still properly signed.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self

@@ -1,4 +1,4 @@
-//! Signatures of wallets over a message: CIP-30's `signData`, which is COSE (RFC 9052) in the profile of CIP-8.
+//! Message signatures of wallets: CIP-30's `signData`, which is COSE (RFC 9052) in the profile of CIP-8.
 //!
 //! ```text
 //!   key        COSE_Key    {1: 1, 3: -8, -1: 6, -2: <public key>}
@@ -7,14 +7,14 @@
 //!   signed: ["Signature1", protected, h'', payload]
 //! ```
 //!
-//! [`SignedMessage::parse`] takes the two apart and refuses every shape that wallets do not emit;
-//! [`SignedMessage::check`] compares what they say with what the caller expects; the signature itself goes through
-//! the [`VerifyEd25519`] port. [`verify`] does the three in order.
+//! [`SignedMessage::parse`] decodes the two parts and rejects every shape that wallets do not emit.
+//! [`SignedMessage::check`] compares them with the address and payload that the caller expects. The signature itself is
+//! verified through the [`VerifyEd25519`] port. [`verify`] does all three in this order.
 //!
-//! The profile. Wallet libraries (evolution-sdk, lucid-evolution, mesh, message-signing, the SDK of Lace) all emit
-//! definite lengths and shortest integers, in varying key order. Anything else is refused, as are header and key
-//! parameters that none of them emits. General COSE libraries put the tag 18 before a COSE_Sign1 (RFC 9052 section 2),
-//! and a key id into any header. The tag may be there, and a key id that is not signed must name the key.
+//! Wallet libraries (evolution-sdk, lucid-evolution, mesh, message-signing, the SDK of Lace) all emit definite lengths
+//! and shortest integers, in varying key order. Any other encoding is rejected, as are header and key parameters that
+//! none of them emits. General COSE libraries add the tag 18 to a COSE_Sign1 (RFC 9052, section 2) and a key id to any
+//! header. The tag is accepted, and so is an unsigned key id if it identifies the key.
 
 use ciborium::Value;
 
@@ -39,18 +39,18 @@ mod refusals;
 #[cfg(test)]
 mod wallets;
 
-/// Most bytes of a COSE_Key. Wallets emit 42, or 101 with a base address as key id.
+/// Maximum size of a COSE_Key, in bytes. Wallets emit 42, or 101 with a base address as key id.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Most bytes of a COSE_Sign1. Wallets emit up to about 250 over a digest.
+/// Maximum size of a COSE_Sign1, in bytes. Wallets emit up to about 250 over a digest.
 pub const MAX_SIGNATURE_BYTES: usize = 512;
 
-/// Which of the two parts of a `signData` answer.
+/// A part of a `signData` answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CosePart {
-    /// The COSE_Key.
+    /// The key, a COSE_Key.
     Key,
-    /// The COSE_Sign1.
+    /// The signature, a COSE_Sign1.
     Signature,
 }
 
@@ -72,78 +72,78 @@ impl std::fmt::Display for CosePart {
     }
 }
 
-/// Why a signed message is refused.
+/// Reason why a signed message is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cip8Error {
-    /// Not hexadecimal.
+    /// The part is not hexadecimal.
     #[error("the {0} is not hexadecimal")]
     NotHex(CosePart),
-    /// Longer than any wallet's.
+    /// The part is longer than any wallet's.
     #[error("the {0} is too large")]
     TooLarge(CosePart),
-    /// Not CBOR of the right shape, or with a repeated map key.
+    /// The part is not CBOR of the right shape, or repeats a map key.
     #[error("the {0} is not well-formed")]
     Malformed(CosePart),
-    /// Indefinite lengths, integers longer than they need to be, or bytes after the end.
+    /// The part has indefinite lengths, integers in more bytes than needed, or trailing bytes.
     #[error("the {0} is not encoded as wallets do: definite lengths, shortest integers, nothing after the end")]
     NotCanonical(CosePart),
     /// The key is not an octet key pair (`kty` 1).
     #[error("the key is not of type OKP")]
     KeyType,
-    /// The key's or the signature's algorithm is not EdDSA (-8).
+    /// The algorithm of the key or of the signature is not EdDSA (-8).
     #[error("the {0} is not for the algorithm EdDSA")]
     Algorithm(CosePart),
     /// The key's curve is not Ed25519 (6).
     #[error("the key is not on the curve Ed25519")]
     Curve,
-    /// No 32-byte public key.
+    /// The key has no public key of 32 bytes.
     #[error("the key has no public key of 32 bytes")]
     PublicKey,
-    /// The key carries a private part. Its owner should stop using it.
+    /// The key contains its private part, so its owner should stop using it.
     #[error("the key contains a private key; never send it anywhere")]
     PrivatePart,
-    /// The key is marked for something other than verifying.
+    /// The key's `key_ops` allow something other than verifying.
     #[error("the key is not marked for verifying")]
     KeyOperations,
-    /// A parameter of the key, or a header of the signature, that no wallet emits.
+    /// The key or the signature has a parameter or header that no wallet emits.
     #[error("the {0} has a parameter that is not part of CIP-8")]
     UnknownParameter(CosePart),
-    /// No protected header `address`.
+    /// The protected header `address` is missing.
     #[error("the signature does not name the address that signs")]
     NoAddress,
-    /// The protected header `address` is not one of a preprod payment key.
+    /// The protected header `address` is not a preprod address with a payment key.
     #[error("the signature's address: {0}")]
     Address(AddressError),
-    /// Key ids in key and signature differ, or the key's says something else than the key.
+    /// The key ids in key and signature differ, or an unsigned key id does not identify the key.
     #[error("the key id of key and signature differ")]
     KeyId,
-    /// `hashed` is not a boolean.
+    /// The header `hashed` is not a boolean.
     #[error("the header hashed is not true or false")]
     Hashed,
-    /// A version of CIP-8 that does not exist.
+    /// The header `version` names a version of CIP-8 that does not exist.
     #[error("the signature is not of version 1 of CIP-8")]
     Version,
-    /// The payload is not inside.
+    /// The payload is not contained in the signature.
     #[error("the signature does not contain its payload")]
     Detached,
-    /// The signature is not 64 bytes.
+    /// The signature is not 64 bytes long.
     #[error("the signature is not 64 bytes long")]
     SignatureLength,
-    /// Signed for another address than the claimed one.
+    /// The signature is for another address than the claimed one.
     #[error("the signature is for another address")]
     OtherAddress,
-    /// Signed with a key that does not spend from the address. Its stake key does not either.
+    /// The key is not the address's payment key. A stake key is not accepted either.
     #[error("the key is not the payment key of the address")]
     OtherKey,
-    /// Signed another message.
+    /// The signature is of another message.
     #[error("the signature is of another message")]
     OtherPayload,
-    /// The signature is none.
+    /// The Ed25519 signature is invalid.
     #[error(transparent)]
     Signature(#[from] SignatureError),
 }
 
-/// A wallet's `signData` answer, well-formed. Nothing is known yet about who signed what.
+/// A well-formed `signData` answer. Neither the signer nor the message has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedMessage {
     public_key: [u8; 32],
@@ -155,23 +155,23 @@ pub struct SignedMessage {
     signature: [u8; 64],
 }
 
-/// Everything about a signed message holds but the Ed25519 equation, which is left to a [`VerifyEd25519`].
+/// A signed message that passed every check but the Ed25519 verification, which a [`VerifyEd25519`] does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nothing is proven before the signature is verified"]
 pub struct UnverifiedSignature {
-    /// The Ed25519 public key.
+    /// Ed25519 public key.
     pub public_key: [u8; 32],
-    /// The message that it signs: COSE's `Sig_structure`.
+    /// Bytes that the signature covers: COSE's `Sig_structure`.
     pub message: Vec<u8>,
-    /// The Ed25519 signature.
+    /// Ed25519 signature.
     pub signature: [u8; 64],
 }
 
 impl SignedMessage {
-    /// Takes a `signData` answer apart.
+    /// Decodes a `signData` answer.
     ///
     /// # Errors
-    /// Every deviation from what wallets emit; see the module.
+    /// [`Cip8Error`] for every deviation from what wallets emit; see the module.
     pub fn parse(cose_key: &[u8], cose_sign1: &[u8]) -> Result<Self, Cip8Error> {
         let key = parse::key(cbor::decode(cose_key, CosePart::Key)?)?;
         let sign1 = parse::sign1(cbor::decode(cose_sign1, CosePart::Signature)?)?;
@@ -187,43 +187,45 @@ impl SignedMessage {
         })
     }
 
-    /// The address that the signature says it is for. Proven only once [`SignedMessage::check`] and the signature hold.
+    /// Returns the address that the signature claims to be for. The claim is unproven until [`SignedMessage::check`]
+    /// and the signature's verification succeed.
     #[must_use]
     pub const fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The Ed25519 public key.
+    /// Returns the Ed25519 public key.
     #[must_use]
     pub const fn public_key(&self) -> &[u8; 32] {
         &self.public_key
     }
 
-    /// What the header `hashed` says, which is not signed; `None` where it is not there.
+    /// Returns the header `hashed`, which is not signed, or `None` if it is absent.
     #[must_use]
     pub const fn says_hashed(&self) -> Option<bool> {
         self.hashed
     }
 
-    /// The protected headers' CBOR, as signed.
+    /// Returns the CBOR of the protected headers, as signed.
     #[must_use]
     pub fn protected_headers(&self) -> &[u8] {
         &self.protected_headers
     }
 
-    /// The Ed25519 signature.
+    /// Returns the Ed25519 signature.
     #[must_use]
     pub const fn signature(&self) -> &[u8; 64] {
         &self.signature
     }
 
-    /// What was signed: the message's bytes, or (28 bytes) their BLAKE2b-224 where the wallet hashed them.
+    /// Returns the signed payload: the message, or its 28-byte BLAKE2b-224 hash if the wallet hashed it.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// That this address's payment key signed this payload, up to the Ed25519 equation.
+    /// Checks everything but the Ed25519 signature: that the message is `payload`, and that the key is the payment key
+    /// of `claimed`.
     ///
     /// # Errors
     /// [`Cip8Error::OtherAddress`], [`Cip8Error::OtherKey`], [`Cip8Error::OtherPayload`], [`Cip8Error::Signature`].
@@ -249,16 +251,16 @@ impl SignedMessage {
 }
 
 impl UnverifiedSignature {
-    /// The Ed25519 equation.
+    /// Verifies the Ed25519 signature.
     ///
     /// # Errors
-    /// [`SignatureError::Mismatch`], and the rules of [`keys::strict`].
+    /// [`SignatureError::Mismatch`], or a rule of [`keys::strict`].
     pub async fn verify(&self, port: &impl VerifyEd25519) -> Result<(), SignatureError> {
         keys::verify(port, &self.public_key, &self.message, &self.signature).await
     }
 }
 
-/// That the payment key of this address signed this payload (for this service: the 32 bytes of a digest).
+/// Verifies that the payment key of an address signed this payload (in this service, a digest of 32 bytes).
 ///
 /// # Errors
 /// The first check that fails.
@@ -273,20 +275,20 @@ pub async fn verify(
     Ok(unverified.verify(port).await?)
 }
 
-/// The text label of the header that names the signing address.
+/// Label of the header that contains the signing address.
 const ADDRESS: &str = "address";
-/// The text label of the header that says whether the payload is a BLAKE2b-224 hash of the message.
+/// Label of the header that says whether the payload is a BLAKE2b-224 hash of the message.
 const HASHED: &str = "hashed";
 
-/// The text label of the header that says which version of CIP-8 this is.
+/// Label of the header that contains the version of CIP-8.
 const VERSION: &str = "version";
 
-/// A COSE label given by its registered number.
+/// Converts a registered number to a COSE label.
 fn label(number: impl coset::iana::EnumI64) -> coset::Label {
     coset::Label::Int(number.to_i64())
 }
 
-/// Bytes out of a CBOR value, if it is a byte string.
+/// Returns the bytes of a CBOR value, or `None` if it is not a byte string.
 fn into_bytes(value: Value) -> Option<Vec<u8>> {
     value.into_bytes().ok()
 }

@@ -1,4 +1,4 @@
-//! The shapes of COSE_Key and COSE_Sign1 that wallets emit, and no other.
+//! Parses COSE_Key and COSE_Sign1 in the shapes that wallets emit, and no others.
 
 use ciborium::Value;
 use coset::{
@@ -9,18 +9,18 @@ use coset::{
 use super::{ADDRESS, Cip8Error, CosePart, HASHED, VERSION, cbor, into_bytes, label};
 use crate::{address::Address, hash::KeyHash};
 
-/// What a COSE_Key says.
+/// Contents of a COSE_Key.
 pub(super) struct Key {
     pub public_key: [u8; 32],
     key_id: Option<Vec<u8>>,
 }
 
-/// What a COSE_Sign1 says.
+/// Contents of a COSE_Sign1.
 pub(super) struct Sign1 {
     pub address: Address,
     key_id: Option<Vec<u8>>,
     unsigned_key_id: Option<Vec<u8>>,
-    /// What the header says; `None` where it is not there, which means the same as `false`.
+    /// The header `hashed`; `None` if absent, which means `false`.
     pub hashed: Option<bool>,
     pub protected_headers: Vec<u8>,
     pub payload: Vec<u8>,
@@ -36,7 +36,7 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
     if !is_eddsa(key.alg.as_ref()) {
         return Err(Cip8Error::Algorithm(CosePart::Key));
     }
-    // Libraries may mark a key for verifying; a mark for anything else contradicts its use.
+    // Some libraries mark a key for verifying. Any other operation contradicts its use.
     let verifying = KeyOperation::Assigned(iana::KeyOperation::Verify);
     if key.key_ops.iter().any(|operation| *operation != verifying) {
         return Err(Cip8Error::KeyOperations);
@@ -63,8 +63,8 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
 }
 
 impl Key {
-    /// CIP-30: a key id in the key is that of the signature. What nothing signed vouches for must be a name that the key
-    /// itself implies.
+    /// Checks the key ids that are not signed. If the signature has a signed key id, they must equal it (CIP-30);
+    /// otherwise they must be the public key, its hash or the address.
     pub(super) fn matches_key_ids(&self, sign1: &Sign1) -> Result<(), Cip8Error> {
         let names_key = |id: &[u8]| {
             id == self.public_key
@@ -80,7 +80,7 @@ impl Key {
     }
 }
 
-/// The tag of a COSE_Sign1 (RFC 9052 section 2).
+/// CBOR tag of a COSE_Sign1 (RFC 9052, section 2).
 const SIGN1_TAG: u64 = 18;
 
 pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
@@ -114,8 +114,8 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     Ok(Sign1 { address, key_id, unsigned_key_id, hashed, protected_headers, payload, to_be_signed, signature })
 }
 
-/// The one header that wallets leave unprotected. CIP-8 demands it; where some leave it out nothing was hashed.
-/// CIP-8 also demands a version, which libraries leave out; there is one.
+/// Returns the unprotected header `hashed`. CIP-8 requires it, but some wallets omit it when nothing was hashed. CIP-8
+/// also requires a version, which libraries omit; if present, it must be 1.
 fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
     if take_text(&mut unprotected, VERSION).is_some_and(|version| version != Value::from(1)) {
         return Err(Cip8Error::Version);
@@ -128,7 +128,7 @@ fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
     if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(CosePart::Signature)) }
 }
 
-/// Takes the header with this text label out of the map. `coset` has refused repeated labels.
+/// Removes the header with this text label from the map. `coset` has already rejected repeated labels.
 fn take_text(header: &mut Header, name: &str) -> Option<Value> {
     let position = header.rest.iter().position(|(label, _)| matches!(label, Label::Text(text) if text == name))?;
     Some(header.rest.swap_remove(position).1)
@@ -138,7 +138,7 @@ fn is_eddsa(algorithm: Option<&Algorithm>) -> bool {
     algorithm == Some(&Algorithm::Assigned(iana::Algorithm::EdDSA))
 }
 
-/// `coset` stands empty bytes for an absent key id, and refuses an empty one.
+/// Converts `coset`'s empty bytes, which stand for an absent key id, to `None`.
 fn some_bytes(bytes: Vec<u8>) -> Option<Vec<u8>> {
     if bytes.is_empty() { None } else { Some(bytes) }
 }

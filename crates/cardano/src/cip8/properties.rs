@@ -1,4 +1,4 @@
-//! What holds for all inputs.
+//! Properties that hold for all inputs.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn accepts(key: &[u8], sign1: &[u8]) -> bool {
     verdict == Ok(Ok(()))
 }
 
-/// Every layout that is accepted, for changes to start from.
+/// Every accepted layout, from which tests start.
 fn layouts() -> Vec<Forged> {
     let with_key_id = |key_id: &[u8]| {
         Forge::valid().with(|it| {

@@ -1,4 +1,4 @@
-//! Signing as a wallet does: seller quotes and arbiter signatures.
+//! Signs messages as a wallet does, for seller quotes and arbiters' awards.
 
 use ciborium::Value;
 use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1, CoseSign1Builder, Header, HeaderBuilder, iana};
@@ -6,7 +6,7 @@ use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1, CoseSign1Build
 use super::{ADDRESS, Cip8Error, CosePart, HASHED};
 use crate::{address::Address, keys::SigningKey};
 
-/// What CIP-30's `signData` returns (there in hexadecimal).
+/// Result of CIP-30's `signData`, which wallets return in hex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSignature {
     /// COSE_Key.
@@ -16,7 +16,7 @@ pub struct DataSignature {
 }
 
 impl DataSignature {
-    /// Reads a wallet's answer: two hexadecimal strings.
+    /// Decodes a wallet's answer: two hexadecimal strings.
     ///
     /// # Errors
     /// [`Cip8Error::TooLarge`], [`Cip8Error::NotHex`].
@@ -31,19 +31,19 @@ impl DataSignature {
     }
 }
 
-/// Who signs for an address: what is the same in all that they sign.
+/// The parts of a signature that are the same for every payload signed for one address. They are encoded once.
 #[derive(Clone, Debug)]
 pub struct Signatory {
     key: Vec<u8>,
-    /// Without a payload.
+    /// Message without a payload.
     message: CoseSign1,
 }
 
 impl Signatory {
-    /// The key of this address.
+    /// Creates the signatory of an address.
     ///
     /// # Errors
-    /// [`Cip8Error::OtherKey`] where the key does not spend from the address.
+    /// [`Cip8Error::OtherKey`] if the key is not the address's payment key.
     pub fn new(secret: &SigningKey, address: &Address) -> Result<Self, Cip8Error> {
         if secret.key_hash() != *address.payment_key() {
             return Err(Cip8Error::OtherKey);
@@ -51,7 +51,7 @@ impl Signatory {
         Ok(Self::of(secret, address))
     }
 
-    /// The key of its own enterprise address.
+    /// Creates the signatory of the key's own enterprise address.
     #[must_use]
     pub fn own(secret: &SigningKey) -> Self {
         Self::of(secret, &secret.enterprise_address())
@@ -71,7 +71,7 @@ impl Signatory {
         Self { key: encoded(cose_key(secret)), message }
     }
 
-    /// A payload that they are to sign.
+    /// Prepares a payload for signing.
     #[must_use]
     pub fn unsigned(&self, payload: &[u8]) -> Unsigned {
         let message = CoseSign1 { payload: Some(payload.to_vec()), ..self.message.clone() };
@@ -79,8 +79,8 @@ impl Signatory {
     }
 }
 
-/// A payload that is to be signed for an address: protected headers algorithm and raw address, unprotected `hashed`
-/// false, the payload attached. The same bytes every time, and those of evolution-sdk and lucid-evolution.
+/// A payload prepared for signing, with algorithm and raw address as protected headers and `hashed: false` unprotected.
+/// The encoding is deterministic and equals that of evolution-sdk and lucid-evolution.
 #[derive(Clone, Debug)]
 pub struct Unsigned {
     key: Vec<u8>,
@@ -89,13 +89,13 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// The bytes that the key signs.
+    /// Returns the bytes to sign.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
         &self.to_sign
     }
 
-    /// With the key's signature of them.
+    /// Adds the key's signature.
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> DataSignature {
         let message = CoseSign1 { signature: signature.to_vec(), ..self.message };
@@ -103,10 +103,10 @@ impl Unsigned {
     }
 }
 
-/// Signs a payload for an address, as [`Unsigned`] has it.
+/// Signs a payload for an address.
 ///
 /// # Errors
-/// As [`Signatory::new`].
+/// See [`Signatory::new`].
 pub fn sign(secret: &SigningKey, address: &Address, payload: &[u8]) -> Result<DataSignature, Cip8Error> {
     let unsigned = Signatory::new(secret, address)?.unsigned(payload);
     let signature = secret.sign(unsigned.to_sign());
@@ -122,7 +122,7 @@ fn cose_key(secret: &SigningKey) -> CoseKey {
         .build()
 }
 
-/// Encoding fails only for repeated labels, which the builders above do not make.
+/// Encodes a COSE structure. Encoding fails only on repeated labels, which the builders above never produce.
 fn encoded(structure: impl CborSerializable) -> Vec<u8> {
     structure.to_vec().unwrap_or_default()
 }

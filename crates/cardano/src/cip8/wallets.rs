@@ -1,4 +1,4 @@
-//! Signatures made by the wallet libraries themselves (tests/fixtures/cip8/generate.ts).
+//! Verifies signatures made by the wallet libraries themselves (tests/fixtures/cip8/generate.ts).
 
 use serde::Deserialize;
 

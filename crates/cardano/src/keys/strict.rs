@@ -1,8 +1,9 @@
-//! What an Ed25519 verifier may or may not look at, looked at by us.
+//! Rejects the keys and signatures on which Ed25519 verifiers disagree.
 //!
-//! The rules are those of libsodium's `crypto_sign_verify_detached` (RFC 8032 section 5.1.7 with small orders refused):
-//! S reduced, A and R canonically encoded, neither of small order. They need no curve arithmetic: a point is its
-//! y coordinate and a sign bit, and only five values of y belong to points whose order divides 8.
+//! The rules are those of libsodium's `crypto_sign_verify_detached` (RFC 8032, section 5.1.7, and no points of small
+//! order): S reduced, A and R canonically encoded, neither of small order. They need no curve arithmetic, because a
+//! point is encoded as its y coordinate and a sign bit, and only five values of y belong to points whose order divides
+//! 8.
 
 use super::{Point, SignatureError};
 
@@ -14,13 +15,13 @@ const PRIME: [u8; 32] = {
     p
 };
 
-/// The order of the prime-order subgroup, 2^252 + 27742317777372353535851937790883648493, little endian.
+/// Order of the prime-order subgroup, 2^252 + 27742317777372353535851937790883648493, little endian.
 const GROUP_ORDER: [u8; 32] = [
     0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
 ];
 
-/// The y coordinates, little endian, of the eight points of small order.
+/// The y coordinates of the eight points of small order, little endian.
 const SMALL_ORDER_Y: [[u8; 32]; 5] = [
     // y = 0: order 4.
     [0; 32],
@@ -36,7 +37,7 @@ const SMALL_ORDER_Y: [[u8; 32]; 5] = [
         minus_one[0] = 0xec;
         minus_one
     },
-    // The two coordinates of the points of order 8.
+    // The two y coordinates of the points of order 8.
     [
         0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5, 0xdf,
         0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
@@ -47,10 +48,10 @@ const SMALL_ORDER_Y: [[u8; 32]; 5] = [
     ],
 ];
 
-/// Refuses what verifiers disagree about. What is left still has to be verified.
+/// Rejects encodings on which verifiers disagree. A signature that passes must still be verified.
 ///
 /// # Errors
-/// Which rule is broken.
+/// The rule that is broken.
 pub fn check(key: &[u8; 32], signature: &[u8; 64]) -> Result<(), SignatureError> {
     let (commitment, scalar) = signature.split_at(32);
     if !is_below(scalar, &GROUP_ORDER) {
@@ -78,7 +79,7 @@ fn check_point(encoded: &[u8], which: Point) -> Result<(), SignatureError> {
     Ok(())
 }
 
-/// Whether a little-endian number is below another of the same length.
+/// Compares two little-endian numbers of equal length.
 fn is_below(number: &[u8], bound: &[u8]) -> bool {
     number.iter().rev().lt(bound.iter().rev())
 }

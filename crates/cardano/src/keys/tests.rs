@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::*;
 
-/// Signatures that verifiers disagree about, and who has to refuse each: [`strict::check`], or every port after it.
-/// WebCrypto is asked about this file, too (tests/chain/webcrypto.test.ts).
+/// Signatures on which verifiers disagree, each with the stage that must reject it: [`strict::check`], or every port.
+/// WebCrypto runs the same file (tests/chain/webcrypto.test.ts).
 const CASES: &str = include_str!("../../tests/fixtures/cip8/strictness.json");
 
 #[derive(Deserialize)]
@@ -88,7 +88,7 @@ fn another_key_or_message_does_not_verify() {
 fn a_scalar_of_the_group_order_or_more_is_refused() {
     let (public, signature) = (key(1).public_key(), key(1).sign(b"message"));
     let order = bytes::<32>("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010");
-    // The malleable twin of a valid signature: S + L.
+    // The malleated twin of a valid signature: S + L.
     let mut carry = 0u16;
     let mut twin = signature;
     for (byte, add) in twin[32..].iter_mut().zip(order) {
@@ -108,7 +108,7 @@ fn a_scalar_of_the_group_order_or_more_is_refused() {
 fn each_point_of_small_order_is_refused_as_key_and_as_commitment() {
     let (public, signature) = (key(1).public_key(), key(1).sign(b"message"));
     for point in curve25519_dalek::constants::EIGHT_TORSION {
-        // Both sign bits: the sign of x = 0 may be spelt either way by lenient decoders.
+        // Both sign bits: lenient decoders accept x = 0 with either sign.
         for sign in [0, 0x80] {
             let mut encoded = point.compress().to_bytes();
             encoded[31] ^= sign;
@@ -135,7 +135,8 @@ fn a_coordinate_of_the_prime_or_more_is_refused() {
 
 #[test]
 fn a_signature_that_holds_only_with_the_cofactor_is_refused() {
-    // A key with a component of order 8, as its owner may craft it: honest arithmetic then verifies only up to it.
+    // A public key with a component of order 8, which its owner can craft. The equation then holds only up to that
+    // component.
     let secret = ExpandedSecretKey::from_bytes(&[7; 64]);
     let torsion = curve25519_dalek::constants::EIGHT_TORSION[1];
     let public = (curve25519_dalek::constants::ED25519_BASEPOINT_POINT * secret.scalar + torsion).compress();
@@ -174,7 +175,7 @@ fn a_wallet_key_depends_on_master_version_and_owner_and_never_changes() {
     for other in [derive(&[2; 32], 1, "demo"), derive(&[1; 32], 2, "demo"), derive(&[1; 32], 1, "dem0")] {
         assert_ne!(one, other);
     }
-    // Wallets hold money: a change of this value changes the address of every service wallet.
+    // Wallets hold money, and changing this value changes the address of every service wallet.
     assert_eq!(hex::encode(one), "7ba156a48c0729fc66c089165f364c6d93d2c8bc62890f4f00cf4210c18aa175");
 }
 

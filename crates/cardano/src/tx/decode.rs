@@ -1,4 +1,4 @@
-//! Reading a signed transaction of the Conway era, strictly, keeping the bytes as they came.
+//! Decodes signed transactions of the Conway era strictly, and keeps the bytes as received.
 //!
 //! ```text
 //! bytes ──bounded──> well formed CBOR ──> [body, witnesses, isValid, auxiliary data]
@@ -7,10 +7,9 @@
 //!                                            └ id = BLAKE2b-256 of exactly these bytes
 //! ```
 //!
-//! What a plain payment consists of is decoded into types. What else may be in a transaction is kept as bytes under its
-//! name ([`TxPart`]): a caller can refuse, or look into, what it did not expect. The reader is stricter than the
-//! ledger's, but only where honest wallets write otherwise: lengths longer than needed, duplicate keys in any map,
-//! nesting over [`MAX_CBOR_DEPTH`].
+//! The parts of a plain payment are decoded into types. All other parts are kept as bytes under their name
+//! ([`TxPart`]), so that a caller can reject or inspect them. The decoder is stricter than the ledger's, but only where
+//! wallets never write otherwise: over-long lengths, duplicate keys in any map, nesting deeper than [`MAX_CBOR_DEPTH`].
 //!
 //! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`).
 
@@ -33,38 +32,38 @@ use crate::{
     money::Lovelace,
 };
 
-/// Bytes of the largest transaction that is read: the ledger's `maxTxSize` since Alonzo, 16 KiB. Verification also
-/// compares with the live parameter.
+/// Maximum size of a transaction, in bytes: the ledger's `maxTxSize` since Alonzo, 16 KiB. Verification also compares
+/// with the current protocol parameter.
 pub const MAX_TX_BYTES: usize = 16_384;
 
-/// A signed transaction as received. Nothing about it has been judged yet but its shape.
+/// A signed transaction as received. Only its shape has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedTx {
-    /// BLAKE2b-256 of the body's bytes as received: what the ledger will call this transaction.
+    /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// What it spends, in its order; never twice the same, never empty.
+    /// Spent outputs in their original order, without duplicates; never empty.
     pub inputs: Vec<TxRef>,
-    /// What it makes, in its order.
+    /// Created outputs, in order.
     pub outputs: Vec<Output>,
-    /// The fee that it offers.
+    /// Fee in lovelace.
     pub fee: Lovelace,
-    /// The first slot in which it is no longer valid.
+    /// First slot in which the transaction is no longer valid (TTL).
     pub ttl: Option<u64>,
-    /// The first slot in which it is valid.
+    /// First slot in which the transaction is valid.
     pub validity_start: Option<u64>,
-    /// The network that it names: 0 for every test network, 1 for mainnet.
+    /// Network id: 0 for every test network, 1 for mainnet.
     pub network_id: Option<u8>,
-    /// Keys that must sign beyond the owners of the inputs.
+    /// Keys that must sign in addition to those of the inputs.
     pub required_signers: Vec<KeyHash>,
-    /// What the body says that the auxiliary data hashes to.
+    /// Hash of the auxiliary data according to the body.
     pub auxiliary_data_hash: Option<[u8; 32]>,
-    /// The auxiliary data: metadata, and scripts to publish.
+    /// Auxiliary data: metadata and published scripts.
     pub auxiliary_data: Option<AuxiliaryData>,
-    /// The signatures, at most one for a key. Not verified yet.
+    /// Signatures, at most one per key. They are not verified.
     pub vkey_witnesses: Vec<VkeyWitness>,
-    /// The flag that says whether its scripts are expected to succeed.
+    /// Flag that says whether the scripts are expected to succeed.
     pub is_valid: bool,
-    /// Everything else that is in it: the CBOR of each such part.
+    /// CBOR of every other part of the transaction.
     pub parts: BTreeMap<TxPart, Vec<u8>>,
     cbor: Vec<u8>,
 }
@@ -94,57 +93,58 @@ pub enum TxPart {
     Redeemers,
 }
 
-/// Why bytes are not a transaction that we read. The message says where.
+/// Reason why bytes are not a readable transaction. The message says where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// More than [`MAX_TX_BYTES`].
+    /// There are more than [`MAX_TX_BYTES`] bytes.
     #[error("the transaction is larger than {MAX_TX_BYTES} bytes")]
     TooLarge,
-    /// Not one well formed CBOR item.
+    /// The bytes are not exactly one well-formed CBOR item.
     #[error("the transaction is not well formed CBOR: {0}")]
     Cbor(#[from] CborError),
-    /// Not `[body, witnesses, isValid, auxiliary data]`.
+    /// The item is not `[body, witnesses, isValid, auxiliary data]`.
     #[error(
         "not a transaction of the Conway era: expected an array of body, witness set, validity flag, auxiliary data"
     )]
     NotATransaction,
-    /// Only eras before Conway had this.
+    /// The field or form exists only in eras before Conway.
     #[error("{0} no longer exists on the ledger since the Conway era")]
     OldEra(&'static str),
-    /// A field that the ledger does not know.
+    /// The ledger does not know this field.
     #[error("the {place} has an unknown field {key}")]
     UnknownField {
-        /// Where.
+        /// The map that contains the field.
         place: &'static str,
-        /// Its key.
+        /// The field's key.
         key: u64,
     },
-    /// A field that must be there.
+    /// A mandatory field is missing.
     #[error("the transaction has no {0}")]
     Missing(&'static str),
-    /// A field of another type, length or range than the ledger's.
+    /// The field's type, length or range differs from the ledger's.
     #[error("the {0} of the transaction is malformed")]
     Malformed(&'static str),
-    /// One thing twice in a set.
+    /// A set contains the same element twice.
     #[error("the transaction has the same {0} twice")]
     Duplicate(&'static str),
-    /// A set or map that must not be empty.
+    /// A set or map that must not be empty is empty.
     #[error("the {0} of the transaction is empty")]
     Empty(&'static str),
 }
 
 impl SignedTx {
-    /// Reads a signed transaction.
+    /// Decodes a signed transaction.
     ///
     /// # Errors
-    /// Bytes that are too many, not well formed, or not a Conway transaction, each with its reason.
+    /// See [`DecodeError`].
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.len() > MAX_TX_BYTES {
             return Err(DecodeError::TooLarge);
         }
         well_formed::check(bytes)?;
         let mut reader = cbor::Reader::new(bytes);
-        // The ledger's size, and so its fee, counts on the one byte of this array's head: no other form of it is read.
+        // The ledger computes the size, and so the fee, with a one-byte header for this array, so no other encoding of
+        // the header is accepted.
         if reader.array().map_err(|_| DecodeError::NotATransaction)? != cbor::Items::exactly(4) {
             return Err(DecodeError::NotATransaction);
         }
@@ -172,14 +172,14 @@ impl SignedTx {
         })
     }
 
-    /// The whole transaction, byte for byte as received.
+    /// Returns the whole transaction, byte for byte as received.
     #[must_use]
     pub fn cbor(&self) -> &[u8] {
         &self.cbor
     }
 
-    /// The size that the ledger bounds and charges for: the transaction without its validity flag, one byte. Source:
-    /// cardano-ledger, `toCBORForSizeComputation` of Alonzo's `Tx`, kept so that sizes did not change from Mary.
+    /// Returns the size that the ledger limits and charges for: the transaction without its one-byte validity flag.
+    /// Source: cardano-ledger, Alonzo's `toCBORForSizeComputation`, which keeps sizes as they were in Mary.
     #[must_use]
     pub fn ledger_size(&self) -> usize {
         self.cbor.len().saturating_sub(1)

@@ -1,5 +1,5 @@
-//! Transactions: read from foreign bytes ([`SignedTx::parse`]), and built ([`build`]); and what a wallet says
-//! that it holds ([`read_unspent`]).
+//! Transactions: decoding foreign ones ([`SignedTx::parse`]), building own ones ([`build`]), and decoding a wallet's
+//! unspent outputs ([`read_unspent`]).
 
 pub mod build;
 mod decode;

@@ -1,12 +1,12 @@
-//! What a transaction of anyone did, read from its bytes: what it spent and what it made.
+//! Reads the effects of any included transaction from its bytes: the outputs that it spent and created.
 //!
-//! [`SignedTx`] reads payments that are to be judged, and refuses what honest wallets do not write. What is in a block
-//! has been judged by the ledger already. So this reader takes every encoding that a ledger takes. It passes over what
-//! no caller asks for (certificates, votes, metadata, witnesses). Its work is bounded by the bytes of one transaction,
-//! whatever that transaction refers to.
+//! [`SignedTx`] decodes payments that are still to be judged and rejects encodings that wallets do not write. A
+//! transaction in a block has already passed the ledger's rules, so this reader accepts every encoding that the ledger
+//! accepts and skips the parts that no caller needs (certificates, votes, metadata, witnesses). Its work is bounded by
+//! the size of one transaction.
 //!
-//! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`), whose
-//! keys are those of the eras since Shelley.
+//! Source: the Conway CDDL of the ledger (IntersectMBO/cardano-ledger, `eras/conway/impl/cddl-files/conway.cddl`),
+//! whose keys have been the same in all eras since Shelley.
 //!
 //! [`SignedTx`]: super::SignedTx
 
@@ -28,63 +28,63 @@ use crate::{
 use cbor::{ItemCount, unsupported};
 pub use unspent::{MAX_UNSPENT_OUTPUT, NotAnUnspentOutput, read_unspent};
 
-/// Bytes of a transaction that are read at most: four times what the ledger allows now, should a vote allow more.
+/// Maximum size of a transaction that is read, in bytes: four times the ledger's present limit, in case it is raised.
 pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
 
-/// What a transaction did to the ledger's outputs.
+/// The outputs that a transaction spent and created.
 ///
-/// A transaction whose scripts failed spent its collateral and made its collateral's return, nothing else. Whether they
-/// failed is the one thing here that the id does not vouch for: see [`TransactionUtxos::valid`].
+/// If a transaction's scripts failed, it spent its collateral and created the collateral return, and nothing else. The
+/// id does not cover whether they failed: see [`TransactionUtxos::valid`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionUtxos {
-    /// BLAKE2b-256 of the body's bytes as they came.
+    /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// Whether its scripts succeeded, as these bytes say it. Outside the body, so not part of what the id names:
-    /// [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's word on the block.
+    /// Whether the scripts succeeded, according to these bytes. The flag is outside the body, so the id does not cover
+    /// it; [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's answer about the block.
     pub valid: bool,
-    /// The first slot in which it is valid.
+    /// First slot in which the transaction is valid.
     pub validity_start: Option<u64>,
-    /// The first slot in which it is no longer valid.
+    /// First slot in which the transaction is no longer valid.
     pub ttl: Option<u64>,
-    /// What it spent, in its order.
+    /// Spent outputs, in order.
     pub spent: Vec<TxRef>,
-    /// What of it Plutus scripts released, in the ledger's order: the inputs with a redeemer.
+    /// Spent outputs that have a redeemer, so that a Plutus script allowed the spending; in the ledger's order.
     pub by_script: Vec<TxRef>,
-    /// What it made, in order.
+    /// Created outputs, in order.
     pub made: Vec<Utxo>,
 }
 
-/// Why bytes are not a transaction that a ledger since Shelley could have taken.
+/// Reason why bytes are not a transaction of an era since Shelley.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionUtxosError {
-    /// More than [`MAX_TX_IN_BLOCK`].
+    /// There are more than [`MAX_TX_IN_BLOCK`] bytes.
     #[error("the transaction is larger than {MAX_TX_IN_BLOCK} bytes")]
     TooLarge,
-    /// A part that is not what it should be.
+    /// A part is malformed.
     #[error("the {0} of the transaction cannot be read")]
     Malformed(&'static str),
 }
 
-/// The id of a transaction: of its body's bytes as they came.
+/// Computes a transaction's id from its body's bytes as received.
 ///
 /// # Errors
-/// Bytes that are too many or no transaction.
+/// [`TransactionUtxosError`] if the bytes are too long or not a transaction.
 pub fn transaction_id(bytes: &[u8]) -> Result<TxHash, TransactionUtxosError> {
     let (_, body) = body_of(bytes)?;
     Ok(TxHash::of_body(body))
 }
 
 impl TransactionUtxos {
-    /// Reads what a transaction did.
+    /// Reads the effects of a transaction.
     ///
     /// # Errors
-    /// Bytes that are too many, or that no ledger since Shelley could have taken as a transaction.
+    /// [`TransactionUtxosError`] if the bytes are too long or not a transaction of an era since Shelley.
     pub fn read(bytes: &[u8]) -> Result<Self, TransactionUtxosError> {
         let (mut decoder, body_bytes) = body_of(bytes)?;
         let body = UtxosBody::read(body_bytes)?;
         let redeemed =
             witnesses::spending_redeemers(&mut decoder).map_err(|_| TransactionUtxosError::Malformed("witness set"))?;
-        // Eras before Alonzo had no flag: three parts, the last of which is never a boolean.
+        // Before Alonzo, a transaction had three parts and no flag. The third part is never a boolean.
         let valid = match decoder.datatype() {
             Ok(Type::Bool) => decoder.bool().map_err(|_| TransactionUtxosError::Malformed("validity flag"))?,
             Ok(_) => true,
@@ -94,7 +94,7 @@ impl TransactionUtxos {
     }
 }
 
-/// A transaction's decoder behind its body, and the body.
+/// Returns the body's bytes and a decoder positioned after them.
 fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> {
     if bytes.len() > MAX_TX_IN_BLOCK {
         return Err(TransactionUtxosError::TooLarge);
@@ -110,13 +110,13 @@ fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> 
     Ok((decoder, body))
 }
 
-/// What of a body is of interest.
+/// The fields of a body that are read.
 #[derive(Default)]
 struct UtxosBody<'b> {
     inputs: Vec<TxRef>,
     outputs: Vec<output::ProducedOutput>,
     collateral: Vec<TxRef>,
-    /// As it came: what a transaction does not make, it may name in any way, and is not read.
+    /// Kept undecoded, because a valid transaction does not create it and may contain anything here.
     collateral_return: Option<&'b [u8]>,
     validity_start: Option<u64>,
     ttl: Option<u64>,
@@ -151,14 +151,15 @@ impl<'b> UtxosBody<'b> {
         redeemed: &BTreeSet<usize>,
     ) -> Result<TransactionUtxos, TransactionUtxosError> {
         let returned = self.outputs.len();
-        // A redeemer names its input by its index among all of them in order (Alonzo, `rdptr`).
+        // A redeemer names its input by the index among all sorted inputs (Alonzo, `rdptr`).
         let in_order = self.inputs.iter().copied().filter(|_| valid).collect::<BTreeSet<_>>();
         let by_script = in_order.into_iter().enumerate().filter(|(index, _)| redeemed.contains(index));
         let by_script = by_script.map(|(_, input)| input).collect();
         let (spent, made) = if valid {
             (self.inputs, self.outputs.into_iter().zip(0_usize..).collect())
         } else {
-            // Its index is behind the outputs that the transaction would have made (Babbage, `collateralReturn`).
+            // Its index follows those of the outputs that the transaction would have created (Babbage,
+            // `collateralReturn`).
             let made = self.collateral_return.map(|made| output::read(&mut Decoder::new(made))).transpose();
             let made = made.map_err(|_| TransactionUtxosError::Malformed("collateral return"))?;
             (self.collateral, made.into_iter().map(|made| (made, returned)).collect::<Vec<_>>())

@@ -1,8 +1,8 @@
-//! Plutus data as the ledger writes it.
+//! Reads and writes Plutus data in the ledger's encoding.
 //!
-//! Reading follows the expected shape and nothing else. No tree is built from outside bytes, so their nesting and
-//! length cost nothing. What has another shape is [`InvalidDatum`], an answer and not a failure: anyone may send
-//! anything to a script's address.
+//! The reader follows the shape of the expected type and builds no tree, so deeply nested or long input from outside
+//! costs nothing. Input of any other shape yields [`InvalidDatum`], which is an expected answer rather than a failure,
+//! because anyone may send an output with any datum to a script's address.
 
 mod reader;
 mod writer;
@@ -10,22 +10,23 @@ mod writer;
 pub(crate) use reader::{DataReader, OpenItem};
 pub(crate) use writer::{bytes, constr, integer, list, map, to_cbor};
 
-/// The most bytes of a datum or redeemer that are looked at: a whole transaction's (Conway, `maxTxSize`).
+/// Maximum length of a datum or redeemer that is read, in bytes: the size limit of a whole transaction (`maxTxSize`).
 pub const MAX_DATA_BYTES: usize = 16_384;
 
-/// Why some Plutus data is not of this contract's types. It never concerns anyone else's escrow.
+/// Reason why Plutus data is not a valid datum or redeemer of this contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDatum {
-    /// More bytes than a transaction can hold.
+    /// Longer than a whole transaction may be.
     #[error("longer than any transaction")]
     TooLong,
-    /// Another constructor, another number of fields, another kind of data, or no Plutus data at all.
+    /// A constructor, number of fields or kind of data that differs from the contract's type, or no Plutus data at all.
     #[error("{0} is not of the contract's shape")]
     Shape(&'static str),
-    /// A number that no honest escrow holds: negative, or past the year 287,396 (2^53 ms), or more than all ADA.
+    /// A number that no valid escrow contains: negative, a time past 2^53 milliseconds, or an amount above all ADA in
+    /// existence.
     #[error("{0} is out of range")]
     Range(&'static str),
-    /// More bytes after the data.
+    /// Further bytes follow the data.
     #[error("followed by other bytes")]
     Trailing,
 }

@@ -1,18 +1,18 @@
-//! A strict reader of Plutus data: strict about the shape, and open to every encoding of it that the ledger takes.
+//! A reader of Plutus data that is strict about the shape and accepts every encoding that the ledger accepts.
 //!
-//! The party that spends an escrow chooses how its next datum is encoded, and the contract compares data, not bytes. A
-//! datum that the ledger reads and we don't would look like the end of an escrow that goes on.
+//! The party that spends an escrow chooses how the next datum is encoded, and the contract compares data, not bytes. If
+//! the ledger accepted an encoding that this reader rejects, a continuing escrow would look as if it had ended.
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
 use super::{InvalidDatum, MAX_DATA_BYTES};
 
-/// Constructors 0 to 6 have the tags 121 to 127 (CDDL of the ledger, `plutus_data`); the contract has no others.
+/// Constructors 0 to 6 have the CBOR tags 121 to 127 (`plutus_data` in the ledger's CDDL). The contract uses no others.
 const FIRST_CONSTRUCTOR_TAG: u64 = 121;
 const LAST_CONSTRUCTOR_TAG: u64 = 127;
-/// The general form, which the ledger takes for any constructor: `[index, [fields]]`.
+/// Tag of the general form, `[index, [fields]]`, which the ledger accepts for any constructor.
 const GENERAL_CONSTRUCTOR_TAG: u64 = 102;
-/// Numbers as bytes, which the ledger takes for small ones, too (RFC 8949, 3.4.3).
+/// Tags of integers encoded as bytes, which the ledger accepts for small integers too (RFC 8949, section 3.4.3).
 const POSITIVE_TAG: u64 = 2;
 const NEGATIVE_TAG: u64 = 3;
 
@@ -20,11 +20,12 @@ pub(crate) struct DataReader<'b> {
     decoder: Decoder<'b>,
 }
 
-/// An opened constructor, list or map: how many items are still to come, where the encoding says so.
+/// A constructor, list or map whose items are being read. `left` is the number of unread items, or `None` if the
+/// encoding has no length.
 pub(crate) struct OpenItem {
     what: &'static str,
     left: Option<u64>,
-    /// Whether what encloses it, in the general form of a constructor, ends with a break of its own.
+    /// `true` if this is the field list of a general-form constructor whose outer array ends with a break.
     enclosed: bool,
 }
 
@@ -36,7 +37,7 @@ impl<'b> DataReader<'b> {
         Ok(Self { decoder: Decoder::new(bytes) })
     }
 
-    /// The beginning of a constructor: which one, and its fields.
+    /// Opens a constructor and returns its index and its fields.
     pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), InvalidDatum> {
         let shape = InvalidDatum::Shape(what);
         let tag = self.decoder.tag().map_err(|_| shape)?.as_u64();
@@ -60,7 +61,7 @@ impl<'b> DataReader<'b> {
         Ok((index, OpenItem { enclosed: length.is_none(), ..fields }))
     }
 
-    /// The beginning of a constructor that must be this one.
+    /// Opens a constructor that must have this index.
     pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<OpenItem, InvalidDatum> {
         match self.constr(what)? {
             (found, open) if found == index => Ok(open),
@@ -78,7 +79,7 @@ impl<'b> DataReader<'b> {
         Ok(OpenItem { what, left, enclosed: false })
     }
 
-    /// Whether another item (or pair) follows; counts it.
+    /// Returns whether another item (or pair, in a map) follows, and counts it as read.
     pub(crate) fn more(&mut self, open: &mut OpenItem) -> Result<bool, InvalidDatum> {
         match &mut open.left {
             Some(0) => Ok(false),
@@ -94,12 +95,12 @@ impl<'b> DataReader<'b> {
         }
     }
 
-    /// The next item must be there.
+    /// Moves to the next item. Fails if there is none.
     pub(crate) fn next(&mut self, open: &mut OpenItem) -> Result<&mut Self, InvalidDatum> {
         if self.more(open)? { Ok(self) } else { Err(InvalidDatum::Shape(open.what)) }
     }
 
-    /// No item may follow.
+    /// Checks that all items have been read.
     pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), InvalidDatum> {
         let OpenItem { what, left, enclosed } = open;
         match left {
@@ -133,18 +134,18 @@ impl<'b> DataReader<'b> {
         self.bytes(what)?.try_into().map_err(|_| InvalidDatum::Shape(what))
     }
 
-    /// A number from 0 to `max`.
+    /// Reads an integer from 0 to `max`.
     pub(crate) fn number(&mut self, what: &'static str, max: u64) -> Result<u64, InvalidDatum> {
         let number = self.natural(what)?;
         if number <= max { Ok(number) } else { Err(InvalidDatum::Range(what)) }
     }
 
-    /// A number from 0 on; a larger one than `max` is read as `max`.
+    /// Reads a non-negative integer. Values above `max` are returned as `max`.
     pub(crate) fn number_up_to(&mut self, what: &'static str, max: u64) -> Result<u64, InvalidDatum> {
         Ok(self.natural(what)?.min(max))
     }
 
-    /// A number from 0 on; one beyond 64 bits is read as the largest of them.
+    /// Reads a non-negative integer. Values that do not fit into 64 bits are returned as `u64::MAX`.
     fn natural(&mut self, what: &'static str) -> Result<u64, InvalidDatum> {
         let shape = InvalidDatum::Shape(what);
         if self.decoder.datatype().map_err(|_| shape)? != Type::Tag {

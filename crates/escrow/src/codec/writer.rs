@@ -1,5 +1,5 @@
-//! Plutus data as `serialiseData` writes it on the chain: lists that are not empty in indefinite form, maps in
-//! definite form, byte strings over 64 bytes in chunks. Signed intents depend on these exact bytes.
+//! Writes Plutus data exactly as `serialiseData` does on the chain: non-empty lists in indefinite form, maps in
+//! definite form, byte strings over 64 bytes in chunks. Arbiters sign a hash of these bytes, so they must not differ.
 
 use pallas_codec::{
     minicbor,
@@ -16,7 +16,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> PlutusData {
     PlutusData::BoundedBytes(bytes.to_vec().into())
 }
 
-/// A number. Those of the contract's types fit 63 bits; a larger one would be written as the largest.
+/// Encodes an integer. All integers of the contract's types fit into 63 bits; a larger value is written as `i64::MAX`.
 pub(crate) fn integer(number: u64) -> PlutusData {
     PlutusData::BigInt(BigInt::Int(i64::try_from(number).unwrap_or(i64::MAX).into()))
 }
@@ -27,7 +27,7 @@ pub(crate) fn map(pairs: Vec<(PlutusData, PlutusData)>) -> PlutusData {
 
 pub(crate) fn to_cbor(data: &PlutusData) -> Vec<u8> {
     let mut cbor = Vec::new();
-    // Infallible: a vector takes every write.
+    // Writing to a vector cannot fail.
     let written = minicbor::encode(data, &mut cbor);
     debug_assert!(written.is_ok());
     cbor

@@ -73,7 +73,7 @@ pub(crate) fn any_datum() -> impl Strategy<Value = Datum> {
     )
 }
 
-/// The tree with every list in the other encoding.
+/// Converts every list to the definite encoding.
 fn definite(data: PlutusData) -> PlutusData {
     match data {
         PlutusData::Constr(mut c) => {
@@ -84,7 +84,7 @@ fn definite(data: PlutusData) -> PlutusData {
     }
 }
 
-/// The published datum with one field's data replaced.
+/// Encodes the published datum with one field replaced.
 fn with_field(index: usize, data: PlutusData) -> Vec<u8> {
     let PlutusData::Constr(c) = published().to_data() else { unreachable!() };
     let mut fields = c.fields.to_vec();
@@ -210,8 +210,8 @@ fn a_cooldown_beyond_all_times_never_ends_and_its_datum_is_valid() {
     }
 }
 
-/// Equal data in another encoding that the ledger takes (plutus-core, `Data.hs`: `decodeConstr`,
-/// `decodeBoundedBigInteger`, `decodeBoundedBytes`), chosen by one coin for each item.
+/// Encodes equal data in other encodings that the ledger accepts (plutus-core, `Data.hs`: `decodeConstr`,
+/// `decodeBoundedBigInteger`, `decodeBoundedBytes`). One coin per item chooses the encoding.
 fn encoded(data: &PlutusData, coins: &mut impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     let coin = coins.next().unwrap_or(0);
     match data {

@@ -1,4 +1,5 @@
-//! From a step to a transaction that its keys can sign: built, evaluated by the provider, built again.
+//! Drafts the transaction for a step: builds it, has the provider evaluate it, and builds it again with the evaluated
+//! units.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +12,38 @@ use cardano::{
 
 use super::{ChainTime, Escrow, PlanError, Planner, Step};
 
-/// Why there is no transaction for a step.
+/// Reason why no transaction could be drafted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// It cannot be planned.
+    /// The step cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The wallet cannot pay for it.
+    /// The wallet cannot pay for the transaction, or the transaction breaks a limit of the ledger.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The contract refuses it, against the rules that it was planned by; with the provider's reason.
+    /// The contract rejects the transaction although the plan follows its rules; with the provider's reason.
     #[error("the contract refuses the transaction: {0}")]
     Refused(String),
-    /// The provider cannot be asked.
+    /// The provider did not answer.
     #[error(transparent)]
     Chain(#[from] ChainError),
 }
 
 impl DraftError {
-    /// Whether it is a refusal whose reason names this output: another transaction spends it.
+    /// Returns `true` if the contract's rejection names this output, which means that another transaction spends it.
     #[must_use]
     pub fn names(&self, output: &TxRef) -> bool {
         matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))
     }
 
-    /// Whether the wallet has too little for it that is free.
+    /// Returns `true` if the wallet's unreserved outputs hold too little lovelace.
     #[must_use]
     pub const fn lacks_funds(&self) -> bool {
         matches!(self, Self::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
     }
 
-    /// Whether more of the wallet may help. It has too little free money, or only in outputs that do not fit together,
-    /// such as those full of tokens.
+    /// Returns `true` if a retry with more of the wallet's outputs may succeed: the given ones hold too little, or are
+    /// so full of tokens that the transaction becomes too large.
     #[must_use]
     pub const fn wants_more_of_the_wallet(&self) -> bool {
         self.lacks_funds()
@@ -51,10 +52,10 @@ impl DraftError {
 }
 
 impl Planner<'_> {
-    /// The transaction for a step at this time, paid for by this wallet.
+    /// Drafts the transaction for a step at this time, paid for by `wallet`.
     ///
     /// # Errors
-    /// See [`DraftError`]; nothing was reserved or sent.
+    /// See [`DraftError`]. Nothing is reserved or submitted.
     pub async fn draft(
         &self,
         provider: &impl Evaluate,
@@ -67,10 +68,10 @@ impl Planner<'_> {
         self.draft_of(provider, plan, wallet).await
     }
 
-    /// The transaction for a plan.
+    /// Drafts the transaction for a plan.
     ///
     /// # Errors
-    /// As [`Planner::draft`].
+    /// See [`Planner::draft`].
     pub async fn draft_of(
         &self,
         provider: &impl Evaluate,
@@ -80,10 +81,11 @@ impl Planner<'_> {
         self.draft_chained(provider, plan, wallet, &[]).await
     }
 
-    /// The transaction for a plan that spends outputs of transactions that no block has yet.
+    /// Drafts the transaction for a plan that spends outputs of `unconfirmed` transactions, which no block includes
+    /// yet.
     ///
     /// # Errors
-    /// As [`Planner::draft`].
+    /// See [`Planner::draft`].
     pub async fn draft_chained(
         &self,
         provider: &impl Evaluate,

@@ -1,4 +1,4 @@
-//! When a transaction may be valid, in slots.
+//! Computes validity intervals in slots.
 
 use cardano::{
     slots::{Millis, SlotConfig},
@@ -8,23 +8,24 @@ use cardano::{
 use super::PlanError;
 use crate::rules::{ContractRefusal, Window};
 
-/// How long a transaction may wait for a block. Enough for several on preprod (one in 20 s on average); the cooldown
-/// counts from its end, so no longer than needed.
+/// Length of a validity interval in milliseconds, from now. On preprod, a block appears every 20 seconds on average. A
+/// cooldown counts from the interval's end, so the interval is kept short.
 const WINDOW_MS: Millis = 180_000;
-/// A transaction with less time than this (ms) would mostly be lost: it is not made.
+/// Minimum time left before a deadline, in milliseconds. With less, most transactions would miss the deadline, so none
+/// is made.
 pub const LEAST_WINDOW_MS: Millis = 20_000;
 
-/// What the time is.
+/// The current time, on the chain and on the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainTime {
-    /// The slot of the newest block. A node takes nothing that is valid only after it.
+    /// Slot of the newest block. Nodes reject a transaction that becomes valid only after this slot.
     pub tip_slot: u64,
-    /// The escrow's clock: the later of the wall clock and the newest block's time, POSIX ms.
+    /// The later of the wall clock and the newest block's time, in POSIX milliseconds.
     pub now: Millis,
 }
 
 impl ChainTime {
-    /// The slots of a transaction that acts in this window.
+    /// Returns the validity interval of a transaction that acts within `window`.
     pub(super) fn validity(self, window: Window, slots: &SlotConfig) -> Result<Validity, PlanError> {
         let Window { opens, closes } = window;
         let from = first_slot_from(opens, slots).ok_or(PlanError::OutOfRange)?;
@@ -40,7 +41,7 @@ impl ChainTime {
         if until < self.now.saturating_add(LEAST_WINDOW_MS) {
             return Err(late());
         }
-        // The slot that contains this time begins at or before it.
+        // The slot that contains this time begins at or before it, so the interval cannot end too late.
         let until = slots.slot_at(until).ok_or(PlanError::OutOfRange)?;
         if until <= from.max(self.tip_slot) {
             return Err(late());
@@ -49,7 +50,7 @@ impl ChainTime {
     }
 }
 
-/// The first slot that begins at or after this time; the first that is known where the time is before it.
+/// Returns the first slot that begins at or after this time, or the first known slot if the time is before it.
 fn first_slot_from(time: Millis, slots: &SlotConfig) -> Option<u64> {
     let Some(slot) = slots.slot_at(time) else { return Some(slots.zero_slot) };
     if slots.slot_begins_at(slot)? == time { Some(slot) } else { slot.checked_add(1) }

@@ -1,7 +1,7 @@
-//! Several escrows in one transaction: one fee, one reading of the contract, one submission.
+//! Combines plans for several escrows into one transaction, which pays one fee and references the script once.
 //!
-//! The contract tells escrows in one transaction apart by their reference signatures. For each it counts only outputs
-//! that are tagged with its name, so no payment counts twice.
+//! The contract tells the escrows in a transaction apart by their reference signatures. For each escrow it counts only
+//! outputs whose datum is that escrow's output reference, so no payment counts twice.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,10 @@ use cardano::{
 use super::Planner;
 
 impl Planner<'_> {
-    /// One plan that does what these plans do, in the time in which all of them are valid; `None` where there is no such
-    /// time, or no plan. For the draft that is evaluated, its scripts share the units that a transaction may use.
+    /// Combines plans into one that is valid while all of them are. Returns `None` if there is no such time, or no
+    /// plan.
+    ///
+    /// The scripts share a transaction's maximum execution units equally, so that the draft can be evaluated.
     #[must_use]
     pub fn together(&self, plans: Vec<TxPlan>) -> Option<TxPlan> {
         let count = u64::try_from(plans.len()).ok()?;

@@ -1,4 +1,4 @@
-//! What the table says by itself; that the contract says the same is shown by `tests/contract/matrix`.
+//! Checks the table on its own; `tests/contract/matrix` checks that the contract agrees with it.
 
 use super::*;
 use crate::{
@@ -13,7 +13,7 @@ const PERIOD: Millis = 60_000;
 const BUYER: KeyHash = KeyHash::new([0x11; 28]);
 const SELLER: KeyHash = KeyHash::new([0x22; 28]);
 
-/// An escrow in a state, with the result that the state has by honest ways.
+/// An escrow in this state, with a result if honest parties would have submitted one.
 fn escrow(state: State) -> Datum {
     let result_hash = match state {
         ResultSubmitted | Disputed | WithdrawAuthorized => vec![0x99; 32],
@@ -54,10 +54,10 @@ fn a_short_reference_signature_strands_the_escrow() {
     assert!(permit(Action::WithdrawRefund, &datum, 0, 1).is_ok());
 }
 
-/// An action, from when (0: at once) and until when.
+/// An action, the start of its window (0: at once) and its end.
 type WindowRow = (Action, Millis, Option<Millis>);
 
-/// Of the escrow of these tests, in each state: what each party can do.
+/// Checks the windows of each party in each state.
 #[test]
 fn each_partys_windows_are_as_in_the_table() {
     use Action::{

@@ -1,4 +1,4 @@
-//! When an action can be done, and who can do what.
+//! The time window in which an action is possible, and the actions open to a party.
 //!
 //! ```text
 //!             opens           closes
@@ -10,29 +10,29 @@ use cardano::slots::Millis;
 use super::{Party, Rule};
 use crate::{datum::Datum, redeemer::Action};
 
-/// When the contract permits an action, POSIX ms.
+/// Time window in which the contract permits an action, in POSIX milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// From this time on; 0 where the action can be done at once.
+    /// Start of the window, inclusive; 0 if the action is possible at once.
     pub opens: Millis,
-    /// Before this time; `None` where it stays possible as long as the escrow is as it is.
+    /// End of the window, exclusive; `None` if it stays open while the escrow is unchanged.
     pub closes: Option<Millis>,
 }
 
-/// Where a time stands to a [`Window`].
+/// Position of a point in time relative to a [`Window`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timing {
-    /// Possible from this time on, POSIX ms.
+    /// The window opens at this time, in POSIX milliseconds.
     Early(Millis),
-    /// Possible now.
+    /// The window is open.
     Open,
-    /// Not possible any more, or too little time is left.
+    /// The window has closed, or closes too soon to act.
     Over,
 }
 
 impl Window {
-    /// Where a time stands to the window, for an action that needs `margin` ms before the window closes. A window that
-    /// opens too late for that is over before it opens.
+    /// Compares a time with the window, for an action that must happen at least `margin` milliseconds before the window
+    /// closes. A window that is shorter than `margin` is never open.
     #[must_use]
     pub fn timing(self, now: Millis, margin: Millis) -> Timing {
         let starts = now.max(self.opens);
@@ -45,21 +45,22 @@ impl Window {
 }
 
 impl Datum {
-    /// When the contract permits an action on this escrow as it is now; `None` where no rule does.
+    /// Returns the window of an action on this escrow, or `None` if no rule permits it.
     #[must_use]
     pub fn window(&self, action: Action) -> Option<Window> {
         Rule::find(action, self).map(|rule| rule.window(self))
     }
 
-    /// What this party can do with this escrow as it is now, and when: also what is over or not open yet. Nothing for a
-    /// party that is a script.
+    /// Returns each action of a party on this escrow with its window, including windows that are closed or not open
+    /// yet. Empty if the party is a script.
     pub fn windows_of(&self, party: Party) -> impl Iterator<Item = (Action, Window)> {
         let rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, self));
         let own = rules.filter(move |rule| rule.by == party && rule.signer(self).is_ok());
         own.map(|rule| (rule.action, rule.window(self)))
     }
 
-    /// What this party can do at this time, each until when (`None`: as long as the escrow is as it is).
+    /// Returns each action that a party can take at `now`, with the end of its window (`None`: open while the escrow is
+    /// unchanged).
     pub fn open_to(&self, party: Party, now: Millis) -> impl Iterator<Item = (Action, Option<Millis>)> {
         let open = self.windows_of(party).filter(move |(_, window)| window.timing(now, 0) == Timing::Open);
         open.map(|(action, window)| (action, window.closes))

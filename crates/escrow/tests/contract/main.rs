@@ -1,7 +1,7 @@
-//! The compiled contract, held against our rules: case by case in the Plutus evaluator, and from lock to end on a local
+//! Holds the compiled contract against our rules: case by case in the Plutus evaluator, and from lock to end on a local
 //! ledger that runs it.
 //!
-//! `ESCROW_BLUEPRINT` names another blueprint with the same interface.
+//! `ESCROW_BLUEPRINT` selects another blueprint with the same interface.
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![allow(clippy::panic)]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "starts a ledger, and is told what to print")]

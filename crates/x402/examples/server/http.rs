@@ -1,4 +1,4 @@
-//! HTTP, as far as one resource needs it: a request at a time, each on a connection of its own.
+//! A minimal HTTP server for one resource: one request at a time, each on its own connection.
 
 use std::{
     error::Error,
@@ -7,29 +7,27 @@ use std::{
     time::Duration,
 };
 
-/// Bytes of a request's head that are read: a PAYMENT-SIGNATURE and as much again.
+/// Maximum size of a request's head, in bytes: twice a PAYMENT-SIGNATURE.
 const MAX_HEAD: u64 = 96 * 1024;
-/// How long one may take to arrive.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is answered.
+/// An HTTP response.
 pub struct Answer {
-    /// The status.
     pub status: u16,
-    /// Headers beside those of every answer.
+    /// Headers in addition to those of every response.
     pub headers: Vec<(&'static str, String)>,
-    /// Text.
     pub body: String,
 }
 
 impl Answer {
-    /// The chain cannot be asked now.
+    /// Creates the response to a chain that cannot be read.
     pub fn unavailable(why: &str) -> Self {
         Self { status: 503, headers: vec![("Retry-After", "5".into())], body: why.into() }
     }
 }
 
-/// Answers every request by its PAYMENT-SIGNATURE; says on stdout where it listens.
+/// Answers every request by its PAYMENT-SIGNATURE, and prints the address on which it listens.
 pub fn serve(
     port: u16,
     mut handle: impl FnMut(Option<&str>) -> Result<Answer, Box<dyn Error>>,
@@ -37,7 +35,7 @@ pub fn serve(
     let listener = TcpListener::bind(("127.0.0.1", port))?;
     println!("http://{}", listener.local_addr()?);
     for stream in listener.incoming() {
-        // One client's trouble ends its connection, not the server.
+        // A client's error ends its connection, not the server.
         if let Err(error) = stream.map_err(Into::into).and_then(|stream| answer(&stream, &mut handle)) {
             eprintln!("{error}");
         }

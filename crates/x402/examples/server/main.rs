@@ -1,7 +1,8 @@
 //! A shop with one thing to sell, over HTTP: `cargo run -p x402-cardano --example server -- SELLER_ADDRESS`
 //!
-//! `sell` is the whole of it: any Rust server's handler can call it. Beside it, `http` is as much of HTTP as this needs, and
-//! `chain` asks Blockfrost (`BLOCKFROST_URL`, `BLOCKFROST_PROJECT_ID`). It listens on 127.0.0.1 (`PORT`, 0: any free one).
+//! `sell` is the whole shop and can be called from any Rust server's handler. `http` is a minimal HTTP server, and
+//! `chain` reads the chain through Blockfrost (`BLOCKFROST_URL`, `BLOCKFROST_PROJECT_ID`). The shop listens on
+//! 127.0.0.1 (`PORT`; 0 picks a free one).
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a developer's machine")]
 
@@ -33,13 +34,13 @@ use crate::{chain::Blockfrost, http::Answer};
 
 const CONTENT: &str = "A haiku costs more\nthan it weighs; a lovelace is\nlighter than a word.\n";
 
-/// Where it sells.
+/// Network on which it sells.
 const NETWORK: Network = Network::Preprod;
 
-/// Which transactions came, and whether the content was given for them. A shop that lasts keeps this in a database.
+/// Known transactions, and whether the content was delivered for them. A real shop keeps this in a database.
 type Payments = HashMap<TxHash, bool>;
 
-/// Answers a request: 402 with the terms, or the content for a payment in a block.
+/// Answers a request: 402 with the terms, or the content for an included payment.
 async fn sell(
     chain: &Blockfrost,
     payments: &mut Payments,
@@ -67,7 +68,8 @@ async fn sell(
         Err(VerifyError::Refused(why)) => return refuse(Some(&why)),
         Err(VerifyError::Chain(why)) => return Ok(Answer::unavailable(&why.to_string())),
     };
-    // A transaction that was public before it came here may be anyone's; one that was paid for is not paid for again.
+    // A transaction that was public before it came here may be anyone's. A transaction that was used is not accepted
+    // again.
     match payments.get(&payment.tx_id) {
         Some(true) => return refuse(Some(&NotSettled::Duplicate.into())),
         None if payment.public => return refuse(Some(&NotSettled::Duplicate.into())),
@@ -87,7 +89,7 @@ async fn sell(
     Ok(answer)
 }
 
-/// The payment in the header, if it may be settled.
+/// Verifies the payment in the header.
 async fn verified(
     chain: &Blockfrost,
     method: &DefaultMethod,
@@ -101,7 +103,7 @@ async fn verified(
     exact::verify(method, &offered, &payment, chain, &Native, Moment { now_ms, slots: NETWORK.slots() }).await
 }
 
-/// Hands it to the network, unless a block has it. Where none has it yet the buyer sends the same header again.
+/// Submits the transaction unless a block already includes it. Until one does, the buyer sends the same header again.
 async fn settled(chain: &Blockfrost, payment: &VerifiedPayment) -> Result<Settlement, ChainError> {
     if let Some(inclusion) = chain.inclusion_of(&payment.tx_id).await? {
         let confirmations = payment.newest_height.saturating_sub(inclusion.height);

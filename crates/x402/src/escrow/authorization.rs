@@ -1,4 +1,4 @@
-//! Terms that the seller has signed: what a lock is held against.
+//! Verifies the seller's signed terms, against which a lock is later checked.
 
 use cardano::{
     Lovelace,
@@ -15,7 +15,7 @@ use super::{
 use crate::wire::{Asset, PaymentRequirements, SCHEME_EXACT};
 use ::escrow::{Deadlines, Deployment, PlutusAddress};
 
-/// The terms of a payment, known to be signed by the seller for an escrow that this service allows.
+/// Payment terms that the seller signed, for an escrow deployment that this service allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizedTerms {
     pub(super) terms: SellerTerms,
@@ -27,45 +27,45 @@ pub struct AuthorizedTerms {
 }
 
 refusals! {
-    /// Which of the scheme's rules about the requirements does not hold.
+    /// The rule about the requirements that is broken.
     pub enum AuthorizationError {
-        /// Not of the scheme's shape.
+        /// The requirements do not have the scheme's shape.
         #[error("{0}")]
         Schema(#[from] SchemaError) => "invalid_exact_cardano_requirements_masumi_schema",
-        /// Another transfer method than the configured one.
+        /// The transfer method is not the configured one.
         #[error("the escrow's transfer method is another")]
         Method => "invalid_exact_cardano_requirements_masumi_method",
-        /// A digest of the request commitment.
+        /// A digest of the request commitment is wrong.
         #[error("{0}")]
         Commitment(#[from] CommitmentError) => "invalid_exact_cardano_requirements_masumi_commitment",
-        /// The terms are about another request than the commitment.
+        /// The terms commit to another request than the request commitment.
         #[error("terms.inputHash is not inputCommitment.digest")]
         InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
-        /// The deadlines are not far enough apart.
+        /// The deadlines are too close together.
         #[error("the deadlines are closer together than the scheme allows")]
         DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
-        /// A deployment that the service does not allow: other arbiters, other trust.
+        /// The deployment is not allowed, for example because its arbiters are others.
         #[error("the escrow's deployment is not an allowed one")]
         Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
-        /// `payTo` is not where that deployment's escrows are.
+        /// `payTo` is not the address of that deployment's escrows.
         #[error("payTo is not the address of the escrow's deployment")]
         Address => "invalid_exact_cardano_requirements_masumi_address",
-        /// A registry issued, which this service cannot validate.
+        /// The terms name a registered agent, which this service cannot validate.
         #[error("terms.agentIdentifier claims a registration, which is not validated here")]
         AgentIdentifier => "invalid_exact_cardano_requirements_masumi_agent_identifier",
-        /// The seller's signature.
+        /// The seller's signature is invalid.
         #[error("the seller's signature of the terms does not hold: {0}")]
         SellerSignature(#[from] Cip8Error) => "invalid_exact_cardano_requirements_masumi_seller_signature",
-        /// The seller signed a hash of the digest, not the digest.
+        /// The header `hashed` is not `false`, so the signature may cover a hash of the digest.
         #[error("the seller's signature must say that its payload is not hashed")]
         Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
-        /// The compatibility identifier.
+        /// `blockchainIdentifier` does not match the requirements.
         #[error("blockchainIdentifier is not that of the requirements")]
         Identifier => "invalid_exact_cardano_requirements_masumi_identifier",
     }
 }
 
-/// An entry to check, and what the service allows: the one deployment, under the configured name.
+/// An entry to check, with the deployment and method name that the service allows.
 #[derive(Clone, Copy)]
 pub(super) struct Issued<'a> {
     entry: &'a PaymentRequirements,
@@ -76,7 +76,7 @@ pub(super) struct Issued<'a> {
 
 type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
-/// Every rule about the requirements but the seller's signature, in the order in which they are checked.
+/// Every rule about the requirements but the seller's signature, in the order of checking.
 pub(super) const CHECKS: &[Check] =
     &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 
@@ -125,7 +125,7 @@ fn holds(condition: bool, error: AuthorizationError) -> Result<(), Authorization
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// That the seller signed exactly these terms, the CIP-8 way and without hashing the payload.
+/// Verifies that the seller signed exactly these terms with CIP-8, without hashing the payload.
 pub(super) async fn seller_signature(
     port: &impl VerifyEd25519,
     issued: &Issued<'_>,
@@ -142,11 +142,11 @@ pub(super) async fn seller_signature(
 }
 
 impl AuthorizedTerms {
-    /// Checks an entry that any server issued for this deployment under this name: every rule of the scheme that does not
-    /// need the transaction.
+    /// Verifies an entry against every rule of the scheme that does not need the transaction. The entry may come from
+    /// any server; only this deployment under this method name is allowed.
     ///
     /// # Errors
-    /// The first rule that does not hold.
+    /// The first rule that is broken.
     pub async fn verify(
         port: &impl VerifyEd25519,
         entry: &PaymentRequirements,
@@ -164,7 +164,7 @@ impl AuthorizedTerms {
         Ok(Self::signed(extra, terms_digest, price, deployment.address()))
     }
 
-    /// Terms that are known to be signed.
+    /// Creates terms that are known to be signed.
     pub(crate) fn signed(
         extra: &EscrowExtra,
         terms_digest: TermsDigest,
@@ -181,13 +181,14 @@ impl AuthorizedTerms {
         }
     }
 
-    /// The logical replay key.
+    /// Returns the digest that identifies these terms. Only the first transaction that claims it may use the terms (the
+    /// scheme's *logical replay key*).
     #[must_use]
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest
     }
 
-    /// When what may happen to an escrow under these terms.
+    /// Returns the deadlines of an escrow under these terms.
     #[must_use]
     pub const fn deadlines(&self) -> &Deadlines {
         &self.terms.deadlines
@@ -205,7 +206,8 @@ mod tests {
     };
     use crate::wire::Amount;
 
-    /// The codes of every rule that these requirements break, signed anew by the seller if so wished.
+    /// Returns the codes of every rule that the changed requirements break. With `resign`, the seller signs the changed
+    /// terms.
     fn broken(resign: bool, change: impl FnOnce(&mut PaymentRequirements, &mut EscrowExtra)) -> Vec<&'static str> {
         let mut entry = offered().requirements;
         let mut extra = entry.extra.escrow().unwrap().clone();
@@ -279,7 +281,8 @@ mod tests {
             })
         };
         let unsigned = code("seller_signature");
-        // `{"hashed": true}` and no `hashed` at all, instead of `{"hashed": false}`: the header is not signed itself.
+        // `{"hashed": true}`, or no `hashed` at all, instead of `{"hashed": false}`. The signature does not cover this
+        // header.
         let flip = |x: &mut EscrowExtra| {
             let signature = &mut x.reference_signature;
             let at = signature.windows(7).position(|part| part == b"hashed\xf4").unwrap() + 6;

@@ -1,4 +1,4 @@
-//! The request commitment: what is bought, digested. The escrow's `input_hash` is its digest.
+//! The request commitment: digests of the parts of a purchase request. Its own digest is the escrow's `input_hash`.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use cardano::ContentHash;
@@ -11,77 +11,77 @@ use crate::{
 };
 
 const DOMAIN: &str = "masumi:x402:input:v1\n";
-/// The most parts of a commitment that are looked at; the reference implementation's bound.
+/// Maximum number of parts, as in the reference implementation.
 const MAX_PARTS: usize = 32;
-/// The most characters of a part's name and media type; the reference implementation's bounds.
+/// Maximum number of characters of a part's name and media type, as in the reference implementation.
 const MAX_NAME_CHARS: usize = 128;
 const MAX_MEDIA_TYPE_CHARS: usize = 256;
 
-/// What the seller commits to: parts of the request, each with its digest.
+/// The seller's commitment to a request, made of parts with a digest each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputCommitment {
-    /// Always `1`.
+    /// Version; always `1`.
     pub version: String,
-    /// Always `sha256`.
+    /// Algorithm; always `sha256`.
     pub algorithm: String,
-    /// The parts, with unique names, in an order that counts.
+    /// Parts with unique names. Their order is significant.
     #[serde(deserialize_with = "list")]
     pub parts: Vec<CommitmentPart>,
-    /// The digest of the manifest.
+    /// Digest of the manifest.
     pub digest: ContentHash,
 }
 
-/// One part of the request.
+/// A part of the request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct CommitmentPart {
-    /// Unique among the parts, not empty.
+    /// Name, unique among the parts and not empty.
     pub name: String,
-    /// How the content becomes bytes.
+    /// Encoding that turns the content into bytes.
     pub canonicalization: Canonicalization,
-    /// The content's media type, if it was said.
+    /// Media type of the content; `None` if unspecified.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// The content. A part that the client itself sent may come without.
+    /// Content. May be absent if the client itself sent it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
     /// SHA-256 of the content's bytes.
     pub digest: ContentHash,
 }
 
-/// How a part's content becomes bytes.
+/// Encoding that turns a part's content into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Canonicalization {
-    /// RFC 8785.
+    /// Canonical JSON (RFC 8785).
     Jcs,
     /// Unpadded base64url.
     Raw,
 }
 
-/// Why a commitment does not hold.
+/// Reason why a commitment is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitmentError {
-    /// A version or an algorithm that does not exist.
+    /// The version or the algorithm is unknown.
     #[error("inputCommitment.{0} is not supported")]
     Unsupported(&'static str),
-    /// No part, or more than 32.
+    /// There are no parts, or more than 32.
     #[error("inputCommitment.parts has a wrong number of parts")]
     Parts,
-    /// An empty, overlong or repeated name, or an overlong media type.
+    /// A name is empty, too long or repeated, or a media type is too long.
     #[error("inputCommitment.parts[{0}] has a name or media type that is not allowed")]
     Name(usize),
-    /// A part's digest is not that of its content.
+    /// A part's digest differs from that of its content.
     #[error("inputCommitment.parts[{0}].digest is not the digest of its content")]
     PartDigest(usize),
-    /// The commitment's digest is not that of its manifest.
+    /// The commitment's digest differs from that of its manifest.
     #[error("inputCommitment.digest is not the digest of the manifest")]
     Digest,
 }
 
 impl InputCommitment {
-    /// The commitment of a sale: one part, that names the listing and its content's hash.
+    /// Creates the commitment of a sale: one part that contains the listing's id and content hash.
     #[must_use]
     pub fn of_listing(listing_id: &str, content_hash: &ContentHash) -> Self {
         let content = json!({ "listingId": listing_id, "contentHash": content_hash });
@@ -89,14 +89,14 @@ impl InputCommitment {
             name: "listing".to_owned(),
             canonicalization: Canonicalization::Jcs,
             media_type: Some("application/json".to_owned()),
-            // A JSON object of two texts always has canonical bytes.
+            // An object of two strings always has a canonical form.
             digest: ContentHash::of(&canon::canonical(&content).unwrap_or_default()),
             content: Some(content),
         };
         Self::of(vec![part])
     }
 
-    /// The commitment to these parts.
+    /// Creates the commitment to these parts.
     pub(crate) fn of(parts: Vec<CommitmentPart>) -> Self {
         let (version, algorithm) = ("1".to_owned(), "sha256".to_owned());
         let mut commitment = Self { version, algorithm, parts, digest: ContentHash::new([0; 32]) };
@@ -104,21 +104,21 @@ impl InputCommitment {
         commitment
     }
 
-    /// The digest of the manifest, which is the commitment without contents and without its own digest: what `inputHash`
-    /// must be.
+    /// Computes the digest of the manifest, which is the commitment without contents and without its own digest.
+    /// `inputHash` must equal it.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
         let manifest = json!({ "version": self.version, "algorithm": self.algorithm, "parts": parts });
-        // Texts only: always has canonical bytes. A zero digest would match no commitment.
+        // An object of strings always has a canonical form. A zero digest would match no commitment.
         canon::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
     }
 
-    /// Recomputes every digest. A part that came without its content is taken at its word: who sent the request can
-    /// check it, a facilitator cannot.
+    /// Recomputes every digest. The digest of a part without content is trusted, because only the sender of the request
+    /// can check it.
     ///
     /// # Errors
-    /// The first thing that does not hold.
+    /// The first error found.
     pub fn check(&self) -> Result<(), CommitmentError> {
         self.check_shape()?;
         for (index, part) in self.parts.iter().enumerate() {
@@ -130,7 +130,7 @@ impl InputCommitment {
         if self.input_hash() == self.digest { Ok(()) } else { Err(CommitmentError::Digest) }
     }
 
-    /// The shape alone, as the scheme's table has it.
+    /// Checks only the shape, according to the scheme's table.
     pub(super) fn check_shape(&self) -> Result<(), CommitmentError> {
         if self.version != "1" {
             return Err(CommitmentError::Unsupported("version"));
@@ -155,7 +155,7 @@ impl InputCommitment {
 }
 
 impl Canonicalization {
-    /// SHA-256 of the content's bytes; `None` where it has none.
+    /// Computes the SHA-256 of the content's bytes. Returns `None` if the content does not have this encoding.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
             Self::Jcs => canon::canonical(content)?,
@@ -165,7 +165,7 @@ impl Canonicalization {
     }
 }
 
-/// What the escrow's `input_hash` is for a sale of this listing: the arbiter's first check.
+/// Returns the `input_hash` of an escrow for this listing, which the arbiter compares first.
 #[must_use]
 pub fn listing_input_hash(listing_id: &str, content_hash: &ContentHash) -> ContentHash {
     InputCommitment::of_listing(listing_id, content_hash).digest

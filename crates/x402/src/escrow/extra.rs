@@ -1,4 +1,4 @@
-//! The escrow's `extra` on the wire: closed objects, one spelling for every value.
+//! The JSON object `extra` of the escrow method. All objects are closed, and every value has exactly one encoding.
 
 use ::escrow::Parameters;
 use cardano::{KeyHash, hash::to_hex};
@@ -13,41 +13,42 @@ use super::{
 };
 use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object, present, present_object};
 
-/// Bytes of a COSE object at most: padding inflates the datum, and so what the buyer must lock.
+/// Maximum size of a COSE object, in bytes. Padding would inflate the datum and so the lovelace that the buyer must
+/// lock.
 const MAX_COSE_BYTES: usize = 512;
 
 /// The closed object `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EscrowExtra {
-    /// The transfer method's configured name.
+    /// Configured name of the transfer method.
     pub asset_transfer_method: TransferMethod,
-    /// How deep in the chain a payment must be; 1 where it is not said.
+    /// Required confirmations; 1 if absent.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub confirmation_policy: Option<ConfirmationPolicy>,
-    /// Never true: this scheme has no fee sponsorship.
+    /// Never `true`, because this scheme has no fee sponsorship.
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
-    /// What is bought.
+    /// Commitment to the purchased listing.
     #[serde(deserialize_with = "object")]
     pub input_commitment: InputCommitment,
-    /// What the seller promises.
+    /// The seller's terms.
     #[serde(deserialize_with = "object")]
     pub terms: SellerTerms,
-    /// COSE_Key.
+    /// COSE_Key of the seller.
     #[serde(with = "cose")]
     pub reference_key: Vec<u8>,
-    /// COSE_Sign1 over the terms' digest.
+    /// COSE_Sign1 of the seller over the terms' digest.
     #[serde(with = "cose")]
     pub reference_signature: Vec<u8>,
-    /// See [`BlockchainIdentifier`].
+    /// Lookup key; see [`BlockchainIdentifier`].
     pub blockchain_identifier: String,
-    /// The contract's parameters; those of the scheme's canonical deployment where they are not said.
+    /// The contract's parameters; those of the scheme's canonical deployment if absent.
     #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentWire>,
 }
 
-/// The closed object `deployment`: the contract's parameters as texts.
+/// The closed object `deployment`: the contract's parameters as strings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DeploymentWire {
@@ -56,16 +57,16 @@ pub struct DeploymentWire {
     cooldown_period: String,
 }
 
-/// The escrow's entry is not of the scheme's shape. The text says where, for people.
+/// The escrow's entry does not have the scheme's shape. The text tells people where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow requirements are malformed: {0}")]
 pub struct SchemaError(pub(super) String);
 
 impl EscrowExtra {
-    /// Reads an entry's `extra`.
+    /// Parses an entry's `extra`.
     ///
     /// # Errors
-    /// Any deviation from the closed objects of the scheme.
+    /// [`SchemaError`] for any deviation from the scheme's closed objects.
     pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
         let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
         if extra.reference_signature.len() < ::escrow::MIN_REFERENCE_SIGNATURE_BYTES {
@@ -78,18 +79,18 @@ impl EscrowExtra {
         Ok(extra)
     }
 
-    /// The digest that the seller of the entry with this `extra` must have signed.
+    /// Computes the digest that the seller of an entry with this `extra` must have signed.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
         self.terms.digest(entry, self.asset_transfer_method)
     }
 
-    /// The text that this digest is of.
+    /// Returns the text that the digest covers.
     pub(crate) fn signed_terms(&self, entry: &PaymentRequirements) -> Option<Vec<u8>> {
         self.terms.signed(entry, self.asset_transfer_method)
     }
 
-    /// The identifier that an entry with this `extra` and this `payTo` must carry.
+    /// Computes the identifier that an entry with this `extra` and this `payTo` must have.
     #[must_use]
     pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {
         let SellerTerms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
@@ -105,7 +106,7 @@ impl EscrowExtra {
 }
 
 impl DeploymentWire {
-    /// These parameters on the wire.
+    /// Converts parameters to their JSON form.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
@@ -115,7 +116,7 @@ impl DeploymentWire {
         }
     }
 
-    /// The parameters; `None` where they are not possible ones in their one spelling.
+    /// Returns the parameters, or `None` if they are invalid or not in their canonical form.
     #[must_use]
     pub fn parameters(&self) -> Option<Parameters> {
         let parameters = Parameters {

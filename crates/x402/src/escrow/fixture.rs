@@ -1,4 +1,4 @@
-//! A sale for tests: a seller, an escrow, a quote, and a buyer's lock that passes every rule until a test changes it.
+//! Test fixture: a seller, an escrow, a quote, and a buyer's lock that passes every rule until a test changes it.
 
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, Network, ScriptHash, TxHash, TxRef,
@@ -82,7 +82,7 @@ pub(crate) struct TestOutput {
     pub reference_script: bool,
 }
 
-/// A lock before it is a transaction.
+/// A lock before it is encoded as a transaction.
 pub(crate) struct TestLock {
     pub outputs: Vec<TestOutput>,
     pub ttl: Option<u64>,
@@ -175,7 +175,7 @@ impl TestOutput {
     }
 }
 
-/// The datum of an honest lock under these terms.
+/// Builds the datum of a valid lock under these terms.
 pub(crate) fn honest_datum(signed: &AuthorizedTerms) -> Datum {
     let terms = &signed.terms;
     Datum {
@@ -202,7 +202,7 @@ pub(crate) fn buyer() -> Address {
     key(2).enterprise_address()
 }
 
-/// Runs a future that never waits.
+/// Runs a future that is never pending.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -1,4 +1,4 @@
-//! `blockchainIdentifier`: a lookup key by which the escrow's tools elsewhere find a payment.
+//! `blockchainIdentifier`: a lookup key with which tools of other Masumi services find a payment.
 //!
 //! ```text
 //! hex(LZString.compressToUint8Array(sellerNonce agentIdentifier "." buyerNonce "." signature "." key "." escrow))
@@ -6,34 +6,34 @@
 
 use cardano::hash::to_hex;
 
-/// The most compressed bytes that are unpacked: unpacking may grow with their square.
+/// Maximum compressed size, in bytes. The decompressed size can grow with its square.
 const MAX_COMPRESSED_BYTES: usize = 2_048;
 const SELLER_NONCE_CHARS: usize = 64;
 
-/// The parts of an identifier, all as their text on the wire.
+/// The parts of an identifier, each as in the JSON terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockchainIdentifier {
-    /// 64 hex characters.
+    /// Seller's nonce, 64 hex characters.
     pub seller_nonce: String,
-    /// Hex; empty for an unregistered seller.
+    /// Agent identifier in hex; empty for an unregistered seller.
     pub agent_identifier: String,
-    /// Hex; may be empty.
+    /// Buyer's nonce in hex; may be empty.
     pub buyer_nonce: String,
-    /// COSE_Sign1 hex.
+    /// COSE_Sign1 in hex.
     pub reference_signature: String,
-    /// COSE_Key hex.
+    /// COSE_Key in hex.
     pub reference_key: String,
-    /// bech32.
+    /// Address of the contract in bech32.
     pub contract_address: String,
 }
 
-/// Not an identifier.
+/// The text is not a `blockchainIdentifier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a blockchainIdentifier")]
 pub struct NotAnIdentifier;
 
 impl BlockchainIdentifier {
-    /// The text that is compressed.
+    /// Returns the text before compression.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { seller_nonce, agent_identifier, buyer_nonce, reference_signature, reference_key, contract_address } =
@@ -43,13 +43,13 @@ impl BlockchainIdentifier {
         )
     }
 
-    /// The identifier on the wire, lowercase hex.
+    /// Encodes the identifier as lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
         encoded(&self.text())
     }
 
-    /// Reads an identifier from the wire.
+    /// Decodes an identifier.
     ///
     /// # Errors
     /// [`NotAnIdentifier`] for anything else, and for more than 2,048 compressed bytes.
@@ -79,7 +79,7 @@ impl BlockchainIdentifier {
     }
 }
 
-/// An identifier's text on the wire.
+/// Compresses and encodes an identifier's text.
 pub(crate) fn encoded(text: &str) -> String {
     to_hex(lz::compress(text))
 }
@@ -91,7 +91,7 @@ mod tests {
 
     const ESCROW: &str = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";
 
-    /// scheme_exact_cardano.md, "Identity and compatibility identifier": both vectors.
+    /// Both vectors of scheme_exact_cardano.md, "Identity and compatibility identifier".
     fn vectors() -> [(BlockchainIdentifier, String, &'static str); 2] {
         let identifier = |nonce: &str, agent: String, buyer: &str, signature: &str, key: &str| BlockchainIdentifier {
             seller_nonce: nonce.repeat(32),

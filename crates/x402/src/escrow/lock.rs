@@ -1,9 +1,9 @@
-//! Verification of a lock: the transaction against the terms that the seller signed.
+//! Verifies a lock: the buyer's transaction against the terms that the seller signed.
 //!
-//! The contract runs only when an escrow is spent, never when it is made: what is wrong with a lock is found here or
-//! strands the money. Every rule of the scheme document ("Facilitator Verification Rules", the additional ones, and
-//! "Lock invariants") is one function in one table and judges one thing. It passes where the thing is not there at all,
-//! which another rule refuses. A rule that others imply is named where it is implied.
+//! The contract runs only when an escrow is spent, not when it is created, so an error in a lock that is not found here
+//! would strand the money. Every rule of the scheme document ("Facilitator Verification Rules", the additional ones,
+//! and "Lock invariants") is a function in one table and checks one property. If the subject of a rule is absent, the
+//! rule passes, because another rule rejects the absence. Where one rule implies another, the implying rule says so.
 
 use ::escrow::{Datum, InvalidDatum, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State, collateral};
 use cardano::{
@@ -20,44 +20,44 @@ mod rules;
 
 pub use rules::RULES;
 
-/// What a lock is judged by. Everything was read before.
+/// Everything that is needed to check a lock. All of it was read before.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
-    /// The transaction.
+    /// Transaction to check.
     pub tx: &'a SignedTx,
-    /// The terms that it must lock under.
+    /// Terms under which it must lock.
     pub terms: &'a AuthorizedTerms,
-    /// Who owns the output that the payment's nonce names.
+    /// Owner of the output that the payment's nonce names.
     pub payer: &'a Address,
-    /// The protocol parameters of the current epoch.
+    /// Protocol parameters of the current epoch.
     pub parameters: &'a ProtocolParameters,
-    /// How slots map to time.
+    /// Conversion between slots and time.
     pub slots: &'a SlotConfig,
 }
 
-/// A lock that holds.
+/// A lock that passed every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedLock {
-    /// Who bought.
+    /// The buyer's address.
     pub buyer: Address,
-    /// The escrow as it will be on the chain.
+    /// Datum of the escrow.
     pub datum: Datum,
-    /// The logical replay key: the first transaction that claims it keeps it.
+    /// Digest that identifies the terms. Only the first transaction that claims it may use them.
     pub terms_digest: TermsDigest,
-    /// Which output of the transaction the escrow is.
+    /// Index of the escrow's output in the transaction.
     pub output_index: u16,
-    /// Where it is.
+    /// Address of the escrow.
     pub address: PlutusAddress,
-    /// What is locked, collateral included.
+    /// Locked lovelace, including the collateral.
     pub locked: Lovelace,
     /// The buyer's collateral.
     pub collateral: Lovelace,
 }
 
-/// Which rule a lock breaks.
+/// The rule that a lock breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// Not exactly one output at the escrow's address.
+    /// The number of outputs at the escrow's address is not one.
     #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
     OutputCount(usize),
     /// The escrow output has no inline datum.
@@ -66,55 +66,55 @@ pub enum LockError {
     /// The escrow output carries a script.
     #[error("the escrow output carries a reference script")]
     ReferenceScript,
-    /// Not the contract's datum.
+    /// The datum is not of the contract's type.
     #[error("the escrow datum: {0}")]
     DatumSchema(InvalidDatum),
-    /// Another state than `FundsLocked`.
+    /// The state is not `FundsLocked`.
     #[error("the escrow datum is not in the state FundsLocked")]
     State,
-    /// A result before there is one.
+    /// The datum already contains a result.
     #[error("the escrow datum has a result already")]
     Result,
-    /// A cooldown on a fresh lock.
+    /// The datum already contains a cooldown.
     #[error("the escrow datum has a cooldown already")]
     Cooldown,
-    /// The buyer's, or the buyer's return, address is a script's.
+    /// The buyer's address or return address is a script's.
     #[error("the escrow datum's {0} is a script: it must be an address with a payment key")]
     ScriptParty(&'static str),
-    /// A return address is the escrow itself: no payout could ever be made.
+    /// A party's address is the escrow itself, so no payout could ever be made.
     #[error("the escrow datum's {0} is the escrow itself")]
     EscrowParty(&'static str),
-    /// Both parties are paid at the same address.
+    /// Both parties would be paid at the same address.
     #[error("the buyer's and the seller's payout addresses are the same")]
     SamePayout,
-    /// The datum's buyer does not own the nonce.
+    /// The datum's buyer does not own the output that the nonce names.
     #[error("the escrow datum's buyer does not own the output that payload.nonce names")]
     Buyer,
-    /// The buyer did not sign.
+    /// The buyer did not sign the transaction.
     #[error("the escrow datum's buyer has not signed the transaction")]
     BuyerWitness,
-    /// A field that must be as signed.
+    /// A field differs from the signed terms.
     #[error("the escrow datum's {0} is not as the seller signed it")]
     Mismatch(Field),
-    /// Some collateral, but less than the least.
+    /// The collateral is not zero and below the minimum.
     #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
     Collateral,
-    /// Another sum than price and collateral.
+    /// The locked amount is not the sum of price and collateral.
     #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
     Value(Lovelace),
-    /// Tokens beside the price.
+    /// The output holds native tokens.
     #[error("the escrow output holds tokens, which the price does not ask for")]
     Assets,
-    /// Too little to carry the result later.
+    /// The output holds too little lovelace to carry the result later.
     #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
     MinUtxo(Lovelace),
-    /// No TTL, or one after `pay_by_time`.
+    /// The TTL is missing or after `pay_by_time`.
     #[error("the transaction needs a TTL that is not after pay_by_time")]
     Ttl,
 }
 
 refusals! {
-    /// The datum's fields that the terms fix, by their names in the contract.
+    /// Fields of the datum that the terms determine, by their names in the contract.
     #[derive(Copy)]
     #[allow(missing_docs, reason = "the names are those of the contract's datum")]
     pub enum Field {
@@ -146,7 +146,7 @@ refusals! {
 }
 
 impl LockError {
-    /// The stable code; the reference implementation's where it has one for exactly this rule.
+    /// Returns the stable code: the reference implementation's if it has one for exactly this rule.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ impl LockError {
     }
 }
 
-/// The escrow output of a transaction, read once for all rules.
+/// The escrow output of a transaction, found once for all rules.
 #[derive(Clone, Debug)]
 pub struct Lock<'a> {
     facts: LockFacts<'a>,
@@ -182,7 +182,7 @@ pub struct Lock<'a> {
 }
 
 impl<'a> Lock<'a> {
-    /// Looks for the escrow output.
+    /// Finds the escrow output.
     #[must_use]
     pub fn read(facts: LockFacts<'a>) -> Self {
         let escrow = facts.terms.escrow.to_bytes();
@@ -200,10 +200,10 @@ impl<'a> Lock<'a> {
         self.datum.as_ref()?.as_ref().ok()
     }
 
-    /// Judges the lock by every rule.
+    /// Checks every rule.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first rule that is broken.
     pub fn verify(self) -> Result<VerifiedLock, LockError> {
         for rule in RULES {
             rule(&self)?;
@@ -225,7 +225,7 @@ impl<'a> Lock<'a> {
 /// Verifies a lock.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// The first rule that is broken.
 pub fn verify_lock(facts: LockFacts<'_>) -> Result<VerifiedLock, LockError> {
     Lock::read(facts).verify()
 }

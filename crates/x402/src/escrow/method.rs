@@ -1,4 +1,4 @@
-//! The name under which payments into the escrow are offered.
+//! The configured name of the escrow's transfer method.
 
 use std::{fmt, str::FromStr};
 
@@ -6,24 +6,25 @@ use ::escrow::Deployment;
 use cardano::ContentHash;
 use serde::{Deserialize, Serialize};
 
-/// SHA-256 over the canonical text (RFC 8785) of the blueprint that the scheme document's escrow is published with.
+/// SHA-256 of the canonical JSON (RFC 8785) of the blueprint that the scheme document publishes.
 pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
     0x62, 0x49, 0xde, 0x17, 0xbb, 0x87, 0xc5, 0x24, 0x61, 0x06, 0xaf, 0x6b, 0x0f, 0x33, 0xde, 0x22, 0xb4, 0x4c, 0xa2,
     0x4b, 0x9c, 0x14, 0x45, 0xfa, 0x36, 0xd1, 0x0e, 0xb8, 0xb5, 0x83, 0xde, 0xc7,
 ]);
 
-/// One configured name. It is inside the signed terms: chosen when the quote is signed, checked on the retry.
+/// A configured name. The signed terms contain it, so it is chosen when a quote is signed and checked when it comes
+/// back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransferMethod {
     /// The name in this service's API.
     #[default]
     Escrow,
-    /// The name in the scheme document: what stock clients pay.
+    /// The name in the scheme document, which stock clients support.
     Masumi,
 }
 
-/// Neither of the two names.
+/// The name is neither `escrow` nor `masumi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
@@ -37,17 +38,17 @@ pub struct UnknownMethod;
 pub struct NotPublished;
 
 impl TransferMethod {
-    /// Whether clients that know the method by this name can pay into this deployment. Those of `masumi` derive `payTo`
-    /// from the published validator and `extra.deployment`, and refuse any other.
+    /// Checks that clients that know the method by this name can pay into this deployment. Clients of `masumi` derive
+    /// `payTo` from the published validator and `extra.deployment`, and reject any other address.
     ///
     /// # Errors
-    /// They cannot.
+    /// [`NotPublished`] if they cannot.
     pub fn check_deployment(self, deployment: &Deployment) -> Result<(), NotPublished> {
         let published = deployment.blueprint_sha256 == Some(PUBLISHED_BLUEPRINT);
         if self == Self::Escrow || published { Ok(()) } else { Err(NotPublished) }
     }
 
-    /// The name on the wire.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,13 +1,13 @@
-//! Payments into the `vested_pay` escrow: the second entry of a 402's `accepts`, and what a lock must hold.
+//! Payments into the `vested_pay` escrow: quotes in a 402's `accepts`, and the rules for a lock.
 //!
 //! ```text
 //!  issue: listing, price, now, nonce ──> commitment ──> terms ──one signature──> requirements
-//!  retry: accepted ──> the same from its nonce and deadlines ──> equal? then it is ours (nothing was stored)
+//!  retry: accepted ──> rebuilt from its nonce and deadlines ──> equal? then it is ours (nothing was stored)
 //!         transaction ──> lock checks ──> buyer, datum, terms digest
 //! ```
 //!
-//! Source: scheme_exact_cardano.md (x402-foundation/x402), "Masumi assetTransferMethod". The names below are that
-//! document's. The transfer method's own name is configured: this service says `escrow`, the document `masumi`.
+//! Source: scheme_exact_cardano.md (x402-foundation/x402), "Masumi assetTransferMethod". Field names are that
+//! document's. The name of the transfer method is configured: `escrow` in this service, `masumi` in the document.
 
 mod authorization;
 mod commitment;

@@ -1,4 +1,4 @@
-//! The buyer's side: the output that locks a payment under terms that the seller signed. Service wallets pay with it.
+//! The buyer's side: builds the output that locks a payment under the seller's signed terms. Used for service wallets.
 
 use cardano::{Address, Lovelace, chain::Value, params::ProtocolParameters, slots::SlotConfig, tx::build::NewOutput};
 
@@ -7,8 +7,8 @@ use crate::method::{CannotPay, PaymentOutput};
 use ::escrow::{Datum, PlutusAddress, State, collateral::collateral_for};
 
 impl AuthorizedTerms {
-    /// The lock by which this buyer pays, with the least collateral that carries it to its end. Refunds go to the
-    /// return address, if there is one.
+    /// Builds the lock with which this buyer pays, with the smallest collateral that carries it to its end. Refunds go
+    /// to `return_address` if there is one.
     ///
     /// # Errors
     /// See [`CannotPay`].
@@ -36,7 +36,7 @@ impl AuthorizedTerms {
         Ok(PaymentOutput { output, latest_end_slot })
     }
 
-    /// The datum of a lock by this buyer, with the return address and the collateral that the buyer chose.
+    /// Builds the datum of a lock for this buyer, return address and collateral.
     #[must_use]
     pub fn datum_for(
         &self,
@@ -90,7 +90,7 @@ mod tests {
         AuthorizedTerms { price, ..fixture::terms() }
     }
 
-    /// Pays with a wallet and verifies the transaction as a seller would.
+    /// Pays from a wallet and verifies the transaction as a seller would.
     fn paid_and_verified(terms: &AuthorizedTerms, return_address: Option<&Address>) -> VerifiedLock {
         let parameters = parameters();
         let lock = terms.lock_for(&buyer(), return_address, &parameters, &SlotConfig::PREPROD).unwrap();

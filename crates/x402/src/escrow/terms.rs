@@ -1,4 +1,4 @@
-//! The seller's terms, and the one digest that the seller signs.
+//! The seller's terms, and the digest that the seller signs.
 
 use std::fmt;
 
@@ -14,48 +14,48 @@ use crate::{
 
 const DOMAIN: &str = "masumi:x402:terms:v1\n";
 const VERSION: &str = "1";
-/// The contract's generation. Any other is another contract.
+/// Version of the contract. Other values stand for other contracts.
 const PAYMENT_TYPE: &str = "Web3CardanoV2";
-/// Bytes of a buyer's nonce, where it is not empty (scheme document, "Constraints for `terms`").
+/// Length of a buyer's nonce in bytes, unless it is empty (scheme document, "Constraints for `terms`").
 const BUYER_NONCE_BYTES: std::ops::RangeInclusive<usize> = 7..=13;
-/// Bytes of a registry asset's name at most: a policy and an asset name.
+/// Maximum length of a registry asset's identifier, in bytes: a policy id and an asset name.
 const MAX_AGENT_IDENTIFIER_BYTES: usize = 60;
-/// Digits of a time at most: what a datum of this service holds, 2^53 ms, has 16.
+/// Maximum number of digits of a time. The largest time in a datum of this service, 2^53 ms, has 16.
 const MAX_TIME_DIGITS: usize = 16;
 
-/// What the seller promises, as far as the 402's own fields do not say it already.
+/// The seller's terms that are not in other fields of the 402.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TermsJson", into = "TermsJson")]
 pub struct SellerTerms {
-    /// Who sells, and signs.
+    /// The seller's address, whose key signs the terms.
     pub seller: Address,
-    /// Where the seller's money must go, if it was said.
+    /// Address to which the seller's money must go; `None` if unspecified.
     pub seller_return: Option<Address>,
-    /// Fresh for every quote.
+    /// Random nonce, new for every quote.
     pub seller_nonce: [u8; 32],
-    /// Empty, or 7 to 13 bytes.
+    /// The buyer's nonce, of 7 to 13 bytes, or empty.
     pub buyer_nonce: Vec<u8>,
     /// The seller's registry asset.
     pub agent_identifier: AgentIdentifier,
-    /// What is bought.
+    /// Digest of the request commitment.
     pub input_hash: ContentHash,
-    /// When what may happen.
+    /// Deadlines of the escrow.
     pub deadlines: Deadlines,
 }
 
-/// Three spellings on the wire of "not registered", which are signed differently.
+/// The identifier of a registered agent. An unregistered seller has three JSON forms, each with a different digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentIdentifier {
-    /// No field.
+    /// The field is absent.
     Omitted,
-    /// `null`.
+    /// The field is `null`.
     Null,
-    /// Bytes; none for an unregistered seller.
+    /// Bytes; empty for an unregistered seller.
     Bytes(Vec<u8>),
 }
 
 impl AgentIdentifier {
-    /// What stands in the datum.
+    /// Returns the bytes that the datum contains.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -65,7 +65,7 @@ impl AgentIdentifier {
     }
 }
 
-/// SHA-256 over the signed terms: what the seller signs, and the logical replay key of the payment.
+/// SHA-256 of the signed terms. The seller signs it, and it identifies the payment (the scheme's *logical replay key*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermsDigest(pub ContentHash);
 
@@ -75,7 +75,7 @@ impl fmt::Display for TermsDigest {
     }
 }
 
-/// The terms, with the fields of their entry that the seller signs together with them.
+/// The terms with the entry's fields that are signed along with them.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SignedTermsJson<'a> {
@@ -91,14 +91,14 @@ struct SignedTermsJson<'a> {
 }
 
 impl SellerTerms {
-    /// The digest that the seller signs, for terms in this entry under this method; whatever the entry's own `extra` is.
-    /// `None` only where a text has no canonical form, which these all have.
+    /// Computes the digest that the seller signs for these terms in this entry under this method. The entry's own
+    /// `extra` is ignored. Returns `None` only if the terms had no canonical form, which cannot happen.
     #[must_use]
     pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
         self.signed(entry, method).map(|text| TermsDigest(ContentHash::of(&text)))
     }
 
-    /// The text that the digest is of.
+    /// Returns the text that the digest covers.
     pub(super) fn signed(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<Vec<u8>> {
         let signed = SignedTermsJson {
             terms: self.clone().into(),
@@ -114,7 +114,7 @@ impl SellerTerms {
     }
 }
 
-/// The terms on the wire: a closed object of texts.
+/// The terms in JSON: a closed object of strings.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct TermsJson {
@@ -134,7 +134,7 @@ struct TermsJson {
     external_dispute_unlock_time: String,
 }
 
-/// Which field of the terms is not as the scheme has it.
+/// A field of the terms that violates the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("terms.{0} is malformed")]
 struct Malformed(&'static str);
@@ -204,12 +204,12 @@ impl From<SellerTerms> for TermsJson {
     }
 }
 
-/// Lowercase hex only: each value has one spelling, so that the terms that were read are the terms that were signed.
+/// Decodes lowercase hex only, so that a value has one encoding and the decoded terms are the signed terms.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) { None } else { hex::decode(text).ok() }
 }
 
-/// A positive decimal number without leading zeros.
+/// Parses a positive decimal number without leading zeros.
 fn time(text: &str) -> Option<u64> {
     let canonical = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
     if canonical && text.len() <= MAX_TIME_DIGITS { text.parse().ok() } else { None }

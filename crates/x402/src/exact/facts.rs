@@ -1,4 +1,4 @@
-//! Everything that judging a payment needs from the chain, read before anything is judged.
+//! Reads everything that verifying a payment needs from the chain, before any rule is checked.
 
 use std::collections::BTreeMap;
 
@@ -15,53 +15,56 @@ use serde::{Deserialize, Serialize};
 
 use super::Payment;
 
-/// Transactions whose outputs are looked up for one payment. With the newest block, the protocol parameters, the
-/// submission and the watching after it, a request stays under 40 calls to the outside.
+/// Maximum number of transactions whose outputs are looked up for one payment. Together with the newest block, the
+/// protocol parameters, the submission and the polling after it, a request stays below 40 outgoing calls.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
-/// Native tokens of all outputs that a payment from outside spends. They are held until the payment is verified, beside
-/// those of other payments. The ledger lets an output have a few hundred of common names, and 1,600 of the shortest.
+/// Maximum number of native tokens in the outputs that a foreign payment spends. They are kept in memory until the
+/// payment is verified, next to those of concurrent payments. One output holds a few hundred tokens with names of usual
+/// length, and at most 1,600.
 pub const MAX_INPUT_TOKENS: usize = 1_000;
 
-/// Transactions whose outputs are looked up at once: each may have made three outputs full of tokens.
+/// Maximum number of concurrent lookups. Each transaction may have three outputs full of tokens.
 const LOOKUPS_AT_ONCE: usize = 2;
 
-/// The chain around a transaction.
+/// The state of the chain around a transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The state of each output that the transaction spends.
+    /// State of each output that the transaction spends.
     pub inputs: BTreeMap<TxRef, InputState>,
-    /// The protocol parameters.
+    /// Protocol parameters.
     pub parameters: ProtocolParameters,
-    /// The newest block.
+    /// Newest block.
     pub tip: Tip,
-    /// Whether the provider's mempool had the payment before its inputs were looked at.
+    /// `true` if the provider's mempool had the payment before its inputs were looked up.
     #[serde(default)]
     pub in_mempool: bool,
 }
 
-/// An output that a transaction wants to spend.
+/// State of an output that a transaction spends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InputState {
-    /// There to be spent.
+    /// The output is unspent.
     Unspent(Utxo),
-    /// Spent by another transaction.
+    /// Another transaction spent the output.
     Spent(TxHash),
-    /// Spent by the very transaction that is judged, which is in a block.
+    /// The transaction under verification is already included and spent the output.
     SpentByPayment(Utxo),
-    /// In no block that the provider knows: not made yet, or never.
+    /// No block known to the provider contains the output.
     Unknown,
 }
 
 impl Facts {
-    /// What is needed to know the payer and the time: the transaction that the nonce comes from, the newest block, the
-    /// protocol parameters. Asked first and alone, so that inputs made up by a stranger cost four calls.
+    /// Reads what is needed to know the payer and the time: the transaction that the nonce refers to, the newest block
+    /// and the protocol parameters. These are read first, so that a transaction with made-up inputs costs only four
+    /// calls.
     ///
-    /// The mempool is asked before the blocks: what left it meanwhile is seen where it went.
+    /// The mempool is read before the blocks. A transaction that leaves the mempool in between is then found in a
+    /// block.
     ///
     /// # Errors
-    /// A chain that cannot be asked. An error is never taken for an absence.
+    /// [`ChainError`] if the chain cannot be read. An error never counts as absence.
     pub async fn of_payer(chain: &impl Chain, payment: &Payment) -> Result<Self, ChainError> {
         let (in_mempool, parameters, tip) =
             try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.tip()).await?;
@@ -71,10 +74,10 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Adds every other input's state, or as many until these have more tokens than a payment may spend.
+    /// Adds the states of the remaining inputs. Stops early once the inputs hold more tokens than a payment may spend.
     ///
     /// # Errors
-    /// As [`Facts::of_payer`].
+    /// See [`Facts::of_payer`].
     pub async fn complete(&mut self, chain: &impl Chain, payment: &Payment) -> Result<(), ChainError> {
         let sources = payment.sources();
         let others = sources.iter().filter(|tx| **tx != payment.nonce.tx);
@@ -88,7 +91,7 @@ impl Facts {
         Ok(())
     }
 
-    /// How many native tokens the outputs hold that are known so far.
+    /// Number of native tokens in the outputs known so far.
     pub(super) fn tokens(&self) -> usize {
         let held = self.inputs.values().map(|state| match state {
             InputState::Unspent(utxo) | InputState::SpentByPayment(utxo) => utxo.value.assets.len(),
@@ -102,20 +105,20 @@ impl Facts {
         self.inputs.extend(from_it.map(|input| (*input, state(&mut outputs, input, &payment.tx.id))));
     }
 
-    /// Whether a block or the mempool had the payment already.
+    /// Returns `true` if a block or the mempool already has the payment.
     #[must_use]
     pub fn has_payment(&self) -> bool {
         self.in_mempool || self.inputs.values().any(|state| matches!(state, InputState::SpentByPayment(_)))
     }
 }
 
-/// What a payment spends of what a transaction made.
+/// Reads the outputs of `tx` that the payment spends.
 async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result<Vec<TracedOutput>, ChainError> {
     let named = payment.tx.inputs.iter().filter(|input| input.tx == *tx).copied().collect();
     Ok(chain.outputs_among(tx, &named, MAX_INPUT_TOKENS).await?.unwrap_or_default())
 }
 
-/// Outputs that the provider lists but that are not real (see [`TracedOutput::collateral`]) count as absent.
+/// Outputs that the provider lists although they do not exist (see [`TracedOutput::collateral`]) count as absent.
 fn state(outputs: &mut Vec<TracedOutput>, input: &TxRef, payment: &TxHash) -> InputState {
     let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.collateral);
     match found.map(|found| outputs.swap_remove(found)) {

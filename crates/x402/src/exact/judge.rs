@@ -1,9 +1,8 @@
-//! The rules in their order, for every transfer method.
+//! Applies the rules in order, for every transfer method.
 //!
-//! Cheapest first: what the payment alone shows, then the signatures, then what one look at the payer's money and the
-//! clock shows, then everything. A stranger who made up a transaction is found out before many calls are spent on him.
-//! Some rules are implied by later ones: a TTL that has not passed is set, a signed input is unspent and a key's. They
-//! stand here so that the refusal is theirs.
+//! The cheapest checks come first: the payment alone, then the signatures, then the payer's output and the time, then
+//! all inputs. A made-up transaction is rejected before it causes many calls. Some rules are implied by later ones (a
+//! TTL that has not passed must be set); they exist to give the rejection a more precise code.
 
 use cardano::{chain::Chain, keys::VerifyEd25519};
 
@@ -20,7 +19,7 @@ use crate::{
     wire::SCHEME_EXACT,
 };
 
-/// Rules that need nothing but the payment.
+/// Rules that need only the payment.
 const RULES: &[PaymentRule] = &[
     network::network_id,
     network::output_addresses,
@@ -59,10 +58,11 @@ const LEDGER_RULES: &[ChainRule] = &[
     limits::fee_covers_the_minimum,
 ];
 
-/// Verifies a payment under what was offered: every rule but the last, that it is confirmed, which is settlement's.
+/// Verifies a payment against the offer. Checks every rule of the scheme but the last one, confirmation, which belongs
+/// to settlement.
 ///
 /// # Errors
-/// The first rule that it breaks, or a chain that cannot be asked.
+/// The first rule that is broken, or an error reading the chain.
 pub async fn verify(
     method: &dyn PaymentMethod,
     offered: &Offered,
@@ -72,7 +72,7 @@ pub async fn verify(
     moment: Moment,
 ) -> Result<VerifiedPayment, VerifyError> {
     let case = PaymentContext::new(offered, payment)?;
-    // Only where they have to be looked up.
+    // Only checked if the inputs have to be looked up.
     inputs::are_few(&case)?;
     judge_alone(method, &case, moment)?;
     witnesses::verify(signatures, payment).await?;
@@ -80,15 +80,15 @@ pub async fn verify(
     judge(PAYER_RULES, &VerificationContext { case: &case, facts: &facts, moment })?;
     facts.complete(chain, payment).await?;
     let context = VerificationContext { case: &case, facts: &facts, moment };
-    // Of these alone not all were looked up.
+    // If these hold too many tokens, not all inputs were looked up.
     inputs::hold_few_tokens(&context)?;
     Ok(judge_whole(method, &context)?)
 }
 
-/// As [`verify`], with facts that were gathered before.
+/// Verifies a payment like [`verify`], with facts that were read before.
 ///
 /// # Errors
-/// The first rule that the payment breaks.
+/// The first rule that is broken.
 pub async fn verify_with_facts(
     method: &dyn PaymentMethod,
     offered: &Offered,

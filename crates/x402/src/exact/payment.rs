@@ -1,4 +1,4 @@
-//! What a buyer hands over, read into types: the transaction and the nonce.
+//! Parses a buyer's payment into a transaction and a nonce.
 
 use std::collections::BTreeSet;
 
@@ -10,35 +10,35 @@ use cardano::{
 
 use crate::wire::ExactPayload;
 
-/// A payment: read, not judged.
+/// A payment that was parsed but not verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payment {
-    /// The transaction.
+    /// Signed transaction.
     pub tx: SignedTx,
-    /// The input that names the payer.
+    /// Input that identifies the payer.
     pub nonce: TxRef,
 }
 
 refusals! {
-    /// Why the scheme's payload cannot be read.
+    /// Reason why the scheme's payload cannot be parsed.
     pub enum InvalidPayload {
         /// `payload.transaction` is not base64.
         #[error("payload.transaction is not base64 (standard alphabet, padded)")]
         TransactionNotBase64 => "invalid_exact_cardano_payload_transaction_decode_failed",
-        /// Not a transaction that we read.
+        /// The transaction cannot be decoded.
         #[error("payload.transaction: {0}")]
         TransactionMalformed(#[from] DecodeError) => "invalid_exact_cardano_payload_transaction_decode_failed",
-        /// The nonce is not `txHash#index`.
+        /// The nonce does not have the form `txHash#index`.
         #[error("payload.nonce is not a UTxO reference: name one input as txHash#index in lowercase")]
         NonceMalformed => "invalid_exact_cardano_payload_nonce_invalid",
     }
 }
 
 impl Payment {
-    /// Reads the scheme's payload of a paid request.
+    /// Parses the scheme's payload of a paid request.
     ///
     /// # Errors
-    /// Whatever keeps it from being a payment.
+    /// See [`InvalidPayload`].
     pub fn read(payload: &ExactPayload) -> Result<Self, InvalidPayload> {
         let ExactPayload { transaction, nonce } = payload;
         if transaction.len() > base64::encoded_len(MAX_TX_BYTES, true).unwrap_or(0) {
@@ -49,17 +49,17 @@ impl Payment {
         Ok(Self { tx: SignedTx::parse(&cbor)?, nonce })
     }
 
-    /// A signed transaction of a wallet of one's own; its first input names the payer.
+    /// Creates a payment from a signed transaction of an own wallet. Its first input identifies the payer.
     ///
     /// # Errors
-    /// Not a transaction that we read.
+    /// [`DecodeError`] if the transaction cannot be decoded.
     pub fn of_transaction(cbor: &[u8]) -> Result<Self, DecodeError> {
         let tx = SignedTx::parse(cbor)?;
         let nonce = *tx.inputs.first().ok_or(DecodeError::Empty("inputs"))?;
         Ok(Self { tx, nonce })
     }
 
-    /// The transactions whose outputs it spends.
+    /// Returns the transactions whose outputs it spends.
     #[must_use]
     pub fn sources(&self) -> BTreeSet<TxHash> {
         self.tx.inputs.iter().map(|input| input.tx).collect()

@@ -1,5 +1,5 @@
-//! The rules, one file a subject. A rule is a pure function from a [`PaymentContext`] or a [`VerificationContext`] to a
-//! refusal or nothing. Each file has the error of its rules, with their stable codes.
+//! The rules, one file per subject. A rule is a pure function from a [`PaymentContext`] or a [`VerificationContext`] to
+//! `Ok` or a refusal. Each file contains the error of its rules, with their stable codes.
 
 pub(super) mod datum;
 pub(super) mod inputs;
@@ -29,38 +29,38 @@ pub use witnesses::InvalidWitnesses;
 use super::{Facts, Moment, Payment};
 use crate::{Refusal, method::Offered};
 
-/// A payment to judge, with what was asked for.
+/// A payment to verify, with the offer.
 #[derive(Clone, Debug)]
 pub struct PaymentContext<'a> {
-    /// What is asked for: ours, never what the buyer says it is.
+    /// The offer. Always this service's own, never the buyer's copy.
     pub offered: &'a Offered,
-    /// What is handed over.
+    /// The payment.
     pub payment: &'a Payment,
     pay_to: PaymentAddress,
     pay_to_bytes: Vec<u8>,
 }
 
-/// A payment to judge, with the chain around it.
+/// A payment to verify, with the state of the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct VerificationContext<'a> {
-    /// The payment.
+    /// The payment and its offer.
     pub case: &'a PaymentContext<'a>,
-    /// What the chain says.
+    /// State of the chain.
     pub facts: &'a Facts,
-    /// The time of the check.
+    /// Time of verification.
     pub moment: Moment,
 }
 
-/// A rule that needs nothing but the payment.
+/// A rule that needs only the payment.
 pub(super) type PaymentRule = fn(&PaymentContext<'_>) -> Result<(), Refusal>;
 /// A rule that needs the chain.
 pub(super) type ChainRule = fn(&VerificationContext<'_>) -> Result<(), Refusal>;
 
 impl<'a> PaymentContext<'a> {
-    /// The case of a payment under what was offered.
+    /// Creates the context of a payment under an offer.
     ///
     /// # Errors
-    /// `payTo`, which the offer's issuer vouches for, is no address that can be paid: a fault of the service.
+    /// [`Refusal::Requirements`] if the offer's `payTo` is not a payable address, which is a fault of the service.
     pub fn new(offered: &'a Offered, payment: &'a Payment) -> Result<Self, Refusal> {
         let text = &offered.requirements.pay_to;
         let pay_to = text.parse::<PaymentAddress>().ok().filter(|address| address.to_string() == *text);

@@ -1,10 +1,10 @@
 //! The transfer method `default`: the buyer pays the seller's address directly.
 //!
-//! What a payment may be is deliberately narrow. It spends preprod outputs of keys, each with its owner's valid
-//! signature. It has no mint, certificates, withdrawals, votes, proposals, donation, collateral, reference inputs,
-//! scripts, redeemers or datums. It has no Byron signature and no Byron or mainnet address. Tokens may pass through,
-//! conserved exactly; metadata is welcome when it is what the body hashes. One output at `payTo` holds at least the
-//! amount. For such a transaction the rules here are complete: the ledger refuses none that they accept.
+//! The accepted transactions are deliberately limited. They spend preprod outputs of keys, each with its owner's valid
+//! signature. They contain no mint, certificates, withdrawals, votes, proposals, donation, collateral, reference
+//! inputs, scripts, redeemers, datums or Byron signatures, and no Byron or mainnet addresses. Tokens may pass through
+//! if they are conserved exactly, and metadata is allowed if the body contains its hash. One output at `payTo` holds at
+//! least the amount. For such transactions the rules here are complete: the ledger rejects none that they accept.
 
 use cardano::{
     Address, Lovelace,
@@ -29,7 +29,7 @@ use crate::{
 
 const NAME: &str = "default";
 
-/// Straight to the seller.
+/// The method that pays the seller directly.
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultMethod {
     network: Network,
@@ -37,10 +37,10 @@ pub struct DefaultMethod {
 }
 
 impl DefaultMethod {
-    /// The method on this network, waiting for this evidence.
+    /// Creates the method for a network and a confirmation policy.
     ///
     /// # Errors
-    /// A policy that waits for no block.
+    /// [`MempoolPolicy`] if the policy does not wait for a block.
     pub fn new(network: Network, policy: ConfirmationPolicy) -> Result<Self, MempoolPolicy> {
         Ok(Self { network, policy: at_least_in_a_block(policy)? })
     }

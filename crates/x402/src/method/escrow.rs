@@ -1,12 +1,12 @@
-//! The transfer method `escrow` (the scheme document's `masumi`): the buyer locks the payment in the contract. The
-//! seller signed its quote, which is recognised on the retry without having been stored.
+//! The transfer method `escrow` (`masumi` in the scheme document): the buyer locks the payment in the contract, under a
+//! quote that the seller signed. Quotes are recognised when they come back, without having been stored.
 //!
-//! Everything in a quote follows from the sale, the configuration, the time of issue and a random nonce. Signing is
-//! deterministic (RFC 8032), so the quote that an entry claims to be can be made again from the entry's own nonce and
-//! deadlines. If both are equal in every byte, it is this server's: only its key makes the signature in it.
+//! A quote depends only on the sale, the configuration, the time of issue and a random nonce, and signing is
+//! deterministic (RFC 8032). An entry that claims to be a quote is therefore rebuilt from its own nonce and deadlines.
+//! If every byte is equal, this server issued it, because only its key can produce the signature in it.
 //!
-//! The transaction keeps the rules of any payment here, with one exception: the output at the escrow's address, and no
-//! other, carries a datum. That output is judged by [`crate::escrow`].
+//! The rules for every payment apply to the transaction, with one exception: the output at the escrow's address may
+//! carry a datum. [`crate::escrow`] verifies that output.
 
 mod template;
 
@@ -38,10 +38,11 @@ use crate::{
     },
 };
 
-/// The least price that can be protected (service API, "Limits"): under it the fees and the least output eat the sale.
+/// Minimum price of a protected sale (service API, "Limits"). Below it, fees and minimum amounts would consume the
+/// price.
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
-/// Into the escrow. The holder of the seller's key is the seller of record of every sale.
+/// The method that pays into the escrow. The holder of the signing key is the seller of record of every sale.
 #[derive(Clone, Debug)]
 pub struct EscrowMethod {
     network: Network,
@@ -55,11 +56,11 @@ pub struct EscrowMethod {
 }
 
 impl EscrowMethod {
-    /// The method for this deployment on this network, with the key that signs its quotes, under this name, waiting for this evidence.
-    /// Whether clients of that name can pay there is said by [`TransferMethod::check_deployment`].
+    /// Creates the method for a deployment. `seller` signs the quotes. [`TransferMethod::check_deployment`] tells
+    /// whether clients that know the method by `name` can pay into this deployment.
     ///
     /// # Errors
-    /// A policy that waits for no block.
+    /// [`MempoolPolicy`] if the policy does not wait for a block.
     pub fn new(
         network: Network,
         deployment: Deployment,
@@ -79,13 +80,13 @@ impl EscrowMethod {
         })
     }
 
-    /// The escrow.
+    /// Returns the deployment.
     #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
     }
 
-    /// The key that signs its quotes.
+    /// Returns the key that signs quotes.
     #[must_use]
     pub const fn signer(&self) -> &SigningKey {
         &self.seller
@@ -116,7 +117,7 @@ impl EscrowMethod {
     }
 }
 
-/// A quote that lacks the seller's signature.
+/// A quote without the seller's signature.
 #[derive(Clone, Debug)]
 pub struct UnsignedQuote<'m> {
     method: &'m EscrowMethod,
@@ -128,25 +129,25 @@ pub struct UnsignedQuote<'m> {
 }
 
 impl UnsignedQuote<'_> {
-    /// The key that signs it.
+    /// Returns the key that must sign.
     #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.method.seller
     }
 
-    /// The digest of its terms, which the signature carries.
+    /// Returns the digest of the terms, which the signature covers.
     #[must_use]
     pub const fn terms_digest(&self) -> &TermsDigest {
         &self.digest
     }
 
-    /// The bytes that are signed.
+    /// Returns the bytes to sign.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
         self.unsigned.to_sign()
     }
 
-    /// The quote, with the key's signature of them.
+    /// Adds the signature.
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> Offered {
         let Self { method, price, mut extra, mut requirements, digest, unsigned } = self;
@@ -168,7 +169,7 @@ impl PaymentMethod for EscrowMethod {
         self.network
     }
 
-    /// One signature.
+    /// Drafts a quote, which needs one signature.
     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
         if sale.price < MIN_PROTECTED_PRICE {
             return Err(OfferError::PriceTooLow);

@@ -1,4 +1,4 @@
-//! What a buyer says to have accepted, kept as it came ("exact `accepted` matching"; x402 v2, section 5.2).
+//! The entry that a buyer accepted, kept as received ("exact `accepted` matching"; x402 v2, section 5.2).
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::{
     json,
 };
 
-/// An entry of `accepts` that came back. Its seven fields are of their types; `extra` is any object, until a transfer
-/// method reads it.
+/// An entry of `accepts` that a buyer sent back. Its seven fields are typed; `extra` may be any object until a transfer
+/// method parses it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Accepted {
     received: Value,
@@ -21,16 +21,16 @@ pub struct Accepted {
 }
 
 refusals! {
-    /// How an accepted entry is not the one that is offered.
+    /// Difference between an accepted entry and the offered one.
     #[derive(Copy)]
     pub enum InvalidAccepted {
-        /// Another scheme than `exact`.
+        /// The scheme is not `exact`.
         #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
         Scheme => "unsupported_scheme",
-        /// Another network.
+        /// The network differs.
         #[error("the accepted network is not the one offered: pay on {0}")]
         Network(&'static str) => "network_mismatch",
-        /// Another field, by its name.
+        /// Another field differs, named here.
         #[error(
             "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
         )]
@@ -39,33 +39,33 @@ refusals! {
 }
 
 impl Accepted {
-    /// What a buyer who echoes this entry unchanged sends.
+    /// Builds the entry that a buyer who echoes `offered` unchanged sends.
     ///
     /// # Errors
-    /// Never in practice: requirements are texts and small numbers.
+    /// Never in practice, because requirements contain only strings and small numbers.
     pub fn echo(offered: &PaymentRequirements) -> Result<Self, serde_json::Error> {
         serde_json::from_value(serde_json::to_value(offered)?)
     }
 
-    /// The name of the transfer method: `default` where none is said, no name where it is not a text.
+    /// Returns the name of the transfer method: `default` if absent, empty if it is not a string.
     #[must_use]
     pub fn method(&self) -> &str {
         method_of(&self.entry.extra)
     }
 
-    /// `extra`, as the escrow's.
+    /// Parses `extra` as the escrow's.
     ///
     /// # Errors
-    /// It is not of that shape.
+    /// [`SchemaError`] if it does not have that shape.
     pub fn escrow_extra(&self) -> Result<EscrowExtra, SchemaError> {
         EscrowExtra::read(&self.entry.extra)
     }
 
-    /// Whether this is that entry in every byte of its canonical text (RFC 8785). A network's alias counts as that
-    /// network.
+    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. A network's alias counts
+    /// as the network.
     ///
-    /// An offered entry may hold a signature that the sender does not know. So the time of the comparison must not show
-    /// how much of it was guessed.
+    /// An offered entry can contain a signature that the sender does not know, so the comparison takes constant time
+    /// and does not reveal how much of it was guessed.
     #[must_use]
     pub fn is(&self, offered: &PaymentRequirements) -> bool {
         match (json::canonical(&*self.with_canonical_network()), json::canonical(offered)) {
@@ -74,10 +74,10 @@ impl Accepted {
         }
     }
 
-    /// As [`Accepted::is`], naming the first field that differs: for entries without secrets.
+    /// Compares like [`Accepted::is`] and names the first field that differs. For entries without secrets.
     ///
     /// # Errors
-    /// It is not that entry.
+    /// [`InvalidAccepted`] if the entries differ.
     pub fn check(&self, offered: &PaymentRequirements) -> Result<(), InvalidAccepted> {
         self.check_basics(offered.network)?;
         if self.is(offered) {
@@ -90,12 +90,12 @@ impl Accepted {
         Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
     }
 
-    /// The network, as the buyer names it.
+    /// Returns the network that the buyer named.
     pub(crate) const fn network(&self) -> Network {
         self.entry.network
     }
 
-    /// The scheme, and the network on which it is offered.
+    /// Checks the scheme and the network.
     pub(crate) fn check_basics(&self, offered: Network) -> Result<(), InvalidAccepted> {
         if self.entry.scheme != SCHEME_EXACT {
             Err(InvalidAccepted::Scheme)
@@ -119,7 +119,7 @@ impl Accepted {
     }
 }
 
-/// `assetTransferMethod` of an `extra`; absent means `default`.
+/// Returns `assetTransferMethod` of an `extra`, or `default` if absent.
 pub(super) fn method_of(extra: &Map<String, Value>) -> &str {
     extra.get("assetTransferMethod").map_or("default", |method| method.as_str().unwrap_or_default())
 }

@@ -1,25 +1,25 @@
-//! Amounts: positive canonical decimal strings.
+//! Amounts as positive decimal strings.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
-/// A positive number of an asset's smallest units (lovelace for ADA). JSON: a decimal string without leading zeros,
-/// so that one amount has one spelling and requirements can be compared and signed.
+/// A positive number of an asset's smallest units (lovelace for ADA). In JSON a decimal string without leading zeros,
+/// so that an amount has one encoding and requirements can be compared and signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(NonZeroU64);
 
-/// Why a text is not an [`Amount`].
+/// The text is not an [`Amount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an amount is a positive whole number as a decimal string without leading zeros")]
 pub struct AmountError;
 
 impl Amount {
-    /// The amount, if it is not zero.
+    /// Creates an amount, or returns `None` for zero.
     #[must_use]
     pub fn new(units: u64) -> Option<Self> {
         NonZeroU64::new(units).map(Self)
     }
 
-    /// The number of smallest units.
+    /// Returns the number of smallest units.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()

@@ -1,28 +1,28 @@
-//! Assets: `lovelace`, or `policyId.assetNameHex`.
+//! Assets as strings: `lovelace`, or `policyId.assetNameHex`.
 
 use std::{fmt, str::FromStr};
 
-/// What is paid with.
+/// The asset of a payment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Asset {
     /// ADA, counted in lovelace.
     Lovelace,
     /// A native token.
     Token {
-        /// The minting policy: 28 bytes.
+        /// Policy id, 28 bytes.
         policy: [u8; 28],
-        /// The name under it: 0 to 32 bytes.
+        /// Asset name, 0 to 32 bytes.
         name: Vec<u8>,
     },
 }
 
-/// Why a text is not an [`Asset`].
+/// The text is not an [`Asset`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an asset is \"lovelace\", or policyId.assetNameHex in lowercase hexadecimal")]
 pub struct AssetError;
 
 impl Asset {
-    /// A token's name in values: policy and name in hex, joined without a separator. `None` for lovelace.
+    /// Returns a token's unit as in values: policy and name in hex, joined without a separator. `None` for lovelace.
     #[must_use]
     pub fn unit(&self) -> Option<String> {
         match self {

@@ -1,28 +1,28 @@
-//! The extension `bazaar`: how a paid resource is called, so that directories can list it.
+//! The extension `bazaar`, which describes how a paid resource is called, so that directories can list it.
 //!
-//! A block states it in `info` and carries its JSON Schema. For a path with parameters, `routeTemplate` is the one name
-//! under which all its resources are listed. A block depends on the resource alone: it can be made once and kept.
-//! Source: x402-foundation/x402, `specs/extensions/bazaar.md`.
+//! A block contains the description in `info` and its JSON Schema. For a path with parameters, all resources are listed
+//! under one `routeTemplate`. A block depends only on the resource, so it can be built once. Source:
+//! x402-foundation/x402, `specs/extensions/bazaar.md`.
 
 use serde_json::{Map, Value, json};
 
-/// The extension's name in `extensions`.
+/// Name of the extension in `extensions`.
 pub const NAME: &str = "bazaar";
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A resource that a `GET` answers, under a path with parameters.
+/// A resource behind a `GET` path with parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Get<'a> {
-    /// The path with `:name` in the place of each parameter: `/listings/:id/unlock`.
+    /// Path with `:name` in place of each parameter, such as `/listings/:id/unlock`.
     pub route_template: &'a str,
-    /// What stands in their places here, by name.
+    /// Names and values of the parameters for this resource.
     pub path_params: &'a [(&'a str, &'a str)],
-    /// What a paid answer is: `text`, `json`.
+    /// Type of a paid answer: `text` or `json`.
     pub output: &'a str,
 }
 
 impl Get<'_> {
-    /// Its block, under the extension's name.
+    /// Builds the block, under the extension's name.
     #[must_use]
     pub fn extension(&self) -> Map<String, Value> {
         let texts = |of: fn(&str) -> Value| -> Map<String, Value> {
@@ -51,19 +51,19 @@ impl Get<'_> {
     }
 }
 
-/// A tool of an MCP server that speaks streamable HTTP.
+/// A tool of an MCP server with the transport streamable HTTP.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool<'a> {
-    /// Its name, as `tools/call` takes it.
+    /// Name of the tool in `tools/call`.
     pub name: &'a str,
-    /// What it does, for people.
+    /// Description for people.
     pub description: &'a str,
-    /// The JSON Schema of its arguments, as the server's list of tools has it.
+    /// JSON Schema of the arguments, as in the server's list of tools.
     pub input_schema: &'a Value,
 }
 
 impl Tool<'_> {
-    /// Its block, under the extension's name.
+    /// Builds the block, under the extension's name.
     #[must_use]
     pub fn extension(&self) -> Map<String, Value> {
         let input = json!({

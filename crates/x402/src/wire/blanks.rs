@@ -1,17 +1,17 @@
-//! A text of which all but a few parts is the same each time.
+//! A text with blanks that are filled in repeatedly.
 
 use std::collections::BTreeMap;
 
-/// A text with blanks, each of which one value fills.
+/// A text with blanks, each filled by one value.
 #[derive(Clone, Debug)]
 pub(crate) struct Blanks {
     first: String,
-    /// Whose value comes next, and what stands after it.
+    /// For each blank, the index of its value and the text that follows it.
     rest: Vec<(usize, String)>,
 }
 
 impl Blanks {
-    /// The text with a blank where each of these marks stands. `None` where one of them does not stand there exactly once.
+    /// Creates a text with a blank in place of each mark. Returns `None` unless every mark occurs exactly once.
     pub fn of(text: &str, marks: &[&str]) -> Option<Self> {
         let mut found = BTreeMap::new();
         for (of, mark) in marks.iter().enumerate() {
@@ -28,19 +28,19 @@ impl Blanks {
         Some(Self { first: text.get(..first)?.to_owned(), rest })
     }
 
-    /// What stands before the first blank.
+    /// Returns the text before the first blank.
     pub fn first(&self) -> &str {
         &self.first
     }
 
-    /// The rest, with these values in the order of the marks.
+    /// Returns the text from the first blank on, with these values in the order of the marks.
     pub fn rest(&self, values: &[&str]) -> String {
         let mut text = String::new();
         self.fill(&mut text, values);
         text
     }
 
-    /// All of it.
+    /// Returns the whole text with these values in the order of the marks.
     pub fn filled(&self, values: &[&str]) -> String {
         let mut text = self.first.clone();
         self.fill(&mut text, values);

@@ -1,27 +1,27 @@
-//! How much of the chain's evidence a resource waits for.
+//! The number of confirmations that a resource waits for.
 
 use serde::{Deserialize, Serialize};
 
 use super::object::Object;
 
-/// `extra.confirmationPolicy`: a closed object.
+/// `extra.confirmationPolicy`, a closed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationPolicy {
     l1_confirmations: i8,
 }
 
-/// Why JSON is not a [`ConfirmationPolicy`].
+/// The JSON is not a [`ConfirmationPolicy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("confirmationPolicy.l1Confirmations is a whole number from -1 to 20")]
 pub struct ConfirmationPolicyError;
 
 impl ConfirmationPolicy {
-    /// A node took it into its mempool.
+    /// Accepted into a node's mempool.
     pub const MEMPOOL: Self = Self { l1_confirmations: -1 };
-    /// In a block.
+    /// Included in a block.
     pub const IN_BLOCK: Self = Self { l1_confirmations: 0 };
-    /// What an absent policy means: one newer block.
+    /// Included with one newer block, which an absent policy means.
     pub const DEFAULT: Self = Self { l1_confirmations: 1 };
 
     /// A policy, if the number is from -1 to 20.
@@ -30,7 +30,7 @@ impl ConfirmationPolicy {
         (-1..=20).contains(&l1_confirmations).then_some(Self { l1_confirmations })
     }
 
-    /// -1: accepted by a node; 0: in a block; n: at least n newer blocks.
+    /// Returns the required evidence: -1 for acceptance by a node, 0 for inclusion, n for at least n newer blocks.
     #[must_use]
     pub const fn l1_confirmations(self) -> i8 {
         self.l1_confirmations

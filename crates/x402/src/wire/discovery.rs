@@ -1,45 +1,45 @@
-//! What a service says of itself before anyone pays: `GET /supported`, `GET /discovery/resources` and
-//! `GET /discovery/search`.
+//! Answers that describe a service before any payment: `GET /supported`, `GET /discovery/resources` and `GET
+//! /discovery/search`.
 //!
 //! Sources: x402 specification v2, sections 7.3 and 8; `specs/extensions/bazaar.md`. `lastUpdated` is a number in the
-//! specification and an ISO 8601 text in every published client (one of them refuses a number): here it is the text.
+//! specification and an ISO 8601 string in every published client, one of which rejects numbers. Here it is a string.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{DefaultExtra, Network, PaymentRequirements, ResourceInfo, SCHEME_EXACT, Version2};
 
-/// Resources on a page where the client does not say.
+/// Default number of resources on a page.
 pub const DEFAULT_LIMIT: u32 = 20;
-/// The most resources on a page.
+/// Maximum number of resources on a page.
 pub const MAX_LIMIT: u32 = 100;
 
-/// The answer to `GET /supported`.
+/// Answer to `GET /supported`.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Supported {
-    /// What may be paid by.
+    /// Supported ways to pay.
     pub kinds: Vec<SupportedKind>,
-    /// The extensions that are understood, by name.
+    /// Names of the supported extensions.
     pub extensions: Vec<&'static str>,
-    /// Who signs transactions on the clients' behalf, by network: on Cardano the clients sign, so it is empty.
+    /// Signers that act for clients, by network. Empty on Cardano, where clients sign.
     pub signers: Map<String, Value>,
 }
 
-/// One way to pay.
+/// A way to pay.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SupportedKind {
-    /// The protocol's version.
+    /// Protocol version.
     #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
-    /// The scheme.
+    /// Scheme.
     pub scheme: &'static str,
-    /// The CAIP-2 network id.
+    /// CAIP-2 network id.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub network: Network,
-    /// What the scheme adds.
+    /// Details of the scheme.
     pub extra: SupportedExtra,
 }
 
@@ -48,12 +48,12 @@ pub struct SupportedKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SupportedExtra {
-    /// By name.
+    /// Names of the transfer methods.
     pub asset_transfer_methods: Vec<&'static str>,
 }
 
 impl Supported {
-    /// On this network by these transfer methods, with these extensions.
+    /// Creates the answer for a network, transfer methods and extensions.
     #[must_use]
     pub fn new(network: Network, asset_transfer_methods: Vec<&'static str>, extensions: Vec<&'static str>) -> Self {
         let kind = SupportedKind {
@@ -71,24 +71,24 @@ impl Supported {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveryPage {
-    /// The protocol's version.
+    /// Protocol version.
     #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
-    /// The resources, newest first.
+    /// Resources, newest first.
     pub items: Vec<DiscoveredResource>,
-    /// Where in all of them this is.
+    /// Position of the page.
     pub pagination: Pagination,
 }
 
-/// Where a page is.
+/// Position of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pagination {
-    /// At most this many are on it.
+    /// Maximum number of resources on the page.
     pub limit: u32,
-    /// So many come before it.
+    /// Number of resources before the page.
     pub offset: u32,
-    /// So many match in all.
+    /// Total number of matching resources.
     pub total: u64,
 }
 
@@ -97,29 +97,29 @@ pub struct Pagination {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SearchPage {
-    /// The protocol's version.
+    /// Protocol version.
     #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
-    /// The resources, the best first.
+    /// Resources, best match first.
     pub resources: Vec<DiscoveredResource>,
-    /// Whether more match.
+    /// `true` if more resources match.
     pub partial_results: bool,
-    /// How to go on.
+    /// How to request the next page.
     pub pagination: SearchPagination,
 }
 
-/// How to go on after a page of a search.
+/// How to request the next page of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchPagination {
-    /// So many are on this page.
+    /// Number of resources on this page.
     pub limit: usize,
-    /// What asks for the next one; `None` where this is the last.
+    /// Cursor of the next page; `null` on the last one.
     #[cfg_attr(feature = "schema", schemars(schema_with = "text_or_null"))]
     pub cursor: Option<String>,
 }
 
-/// What is there and null: other fields that may be missing are never null.
+/// A nullable string. Other optional fields are absent rather than null.
 #[cfg(feature = "schema")]
 fn text_or_null(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "oneOf": [{ "type": "string" }, { "type": "null" }] })
@@ -130,47 +130,47 @@ fn text_or_null(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveredResource {
-    /// Its address.
+    /// URL of the resource.
     #[cfg_attr(feature = "schema", schemars(url))]
     pub resource: String,
-    /// `http`.
+    /// Always `http`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The protocol's version.
+    /// Protocol version.
     #[cfg_attr(feature = "schema", schemars(with = "u8"))]
     pub x402_version: Version2,
-    /// The ways to pay. What is made for one buyer at one time is not in them: the resource itself is asked for that.
+    /// Ways to pay, without the parts that are specific to a buyer or a time. Request the resource itself for those.
     pub accepts: Vec<PaymentRequirements<DefaultExtra>>,
-    /// ISO 8601, UTC.
+    /// Time of the last change, ISO 8601 in UTC.
     pub last_updated: String,
-    /// What the resource's own 402 says of it.
+    /// Description from the resource's own 402.
     #[serde(flatten)]
     pub about: About,
-    /// As in the resource's own 402.
+    /// Extensions, as in the resource's own 402.
     pub extensions: Map<String, Value>,
 }
 
-/// What a resource is, without its address.
+/// Description of a resource, without its URL.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct About {
-    /// For people.
+    /// Description for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The media type of the answer.
+    /// Media type of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Who offers it.
+    /// Name of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_name: Option<String>,
-    /// What the service is about.
+    /// Topics of the service.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
 impl DiscoveredResource {
-    /// An HTTP resource as its 402 describes it.
+    /// Creates the entry of an HTTP resource from its 402.
     #[must_use]
     pub fn http(
         resource: ResourceInfo,

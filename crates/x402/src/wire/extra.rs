@@ -1,4 +1,4 @@
-//! `extra`: what a transfer method adds to an entry. Typed by the method, which `assetTransferMethod` names.
+//! The object `extra`, whose type depends on the transfer method named by `assetTransferMethod`.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 use super::{ConfirmationPolicy, accepted::method_of, present};
 use crate::escrow::EscrowExtra;
 
-/// What the transfer method adds.
+/// Details of the transfer method.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Extra {
-    /// Straight to the seller's address.
+    /// Payment to the seller's address.
     Default(DefaultExtra),
-    /// Into the escrow.
+    /// Payment into the escrow.
     Escrow(Box<EscrowExtra>),
 }
 
@@ -20,19 +20,19 @@ pub enum Extra {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DefaultExtra {
-    /// `default`, if it is said.
+    /// Always `default`, if present.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub asset_transfer_method: Option<String>,
-    /// Never true: this scheme has no fee sponsorship.
+    /// Never `true`, because this scheme has no fee sponsorship.
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
-    /// How deep in the chain a payment must be.
+    /// Required confirmations.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub confirmation_policy: Option<ConfirmationPolicy>,
 }
 
 impl Extra {
-    /// The transfer method's name.
+    /// Returns the name of the transfer method.
     #[must_use]
     pub fn method(&self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Extra {
         }
     }
 
-    /// How deep in the chain a payment must be; where it is not said, one newer block.
+    /// Returns the required confirmations, or one newer block if absent.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         let said = match self {
@@ -51,7 +51,7 @@ impl Extra {
         said.unwrap_or_default()
     }
 
-    /// The escrow's terms, where it is paid into.
+    /// Returns the escrow's details, or `None` for another method.
     #[must_use]
     pub fn escrow(&self) -> Option<&EscrowExtra> {
         match self {
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Extra {
     }
 }
 
-/// For `areFeesSponsored`: absent or `false`.
+/// Deserialises `areFeesSponsored`, which must be absent or `false`.
 pub(crate) fn not_sponsored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     if bool::deserialize(deserializer)? { Err(de::Error::custom("areFeesSponsored is true")) } else { Ok(Some(false)) }
 }

@@ -1,4 +1,4 @@
-//! Base64 of JSON, in headers.
+//! Headers: base64 of JSON.
 
 use base64::{
     Engine, alphabet,
@@ -10,49 +10,49 @@ use serde_json::Value;
 use super::{blanks::Blanks, object::Object};
 use crate::json;
 
-/// The header of a 402.
+/// Header of a 402.
 pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
-/// The header of a paid request.
+/// Header of a paid request.
 pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
-/// The header of a settled answer.
+/// Header of the answer to a paid request.
 pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
 
-/// Characters of a header that is decoded: a transaction of 16 KiB in base64 twice over is 29,128, requirements with
-/// commitments and signatures a few thousand more.
+/// Maximum length of a header value, in characters. A transaction of 16 KiB, encoded as base64 twice, has 29,128, and
+/// requirements with commitments and signatures a few thousand.
 pub const MAX_HEADER_BYTES: usize = 48 * 1024;
 
-/// Bytes that base64 takes together.
+/// Number of bytes that base64 encodes together.
 const GROUP: usize = 3;
 
-/// Base64 with padding or without, as clients' libraries write it.
+/// Base64 with or without padding, because clients' libraries differ.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const ANY_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const ANY_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
 
-/// Why a header's value cannot be read.
+/// Reason why a header's value cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// More than [`MAX_HEADER_BYTES`].
+    /// The value is longer than [`MAX_HEADER_BYTES`].
     #[error("it is longer than {MAX_HEADER_BYTES} characters")]
     TooLong,
-    /// Not base64, of the standard alphabet or of the one for URLs.
+    /// The value is not base64, in the standard or the URL-safe alphabet.
     #[error("it is not base64")]
     NotBase64,
-    /// Not JSON of the documented shape.
+    /// The value is not JSON of the documented shape.
     #[error("{0}")]
     Json(String),
 }
 
-/// The header value of an x402 object.
+/// Encodes an x402 object as a header value.
 ///
 /// # Errors
-/// An object that has no JSON form; none of this crate's.
+/// [`HeaderError`] if the object has no JSON form, which cannot happen for types of this crate.
 pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
     Ok(STANDARD.encode(serde_json::to_string(object).map_err(HeaderError::json)?))
 }
 
-/// A header value that is the same each time but for a few texts.
+/// A header value that is the same each time except for a few strings.
 #[derive(Clone, Debug)]
 pub struct HeaderTemplate {
     before: String,
@@ -60,21 +60,22 @@ pub struct HeaderTemplate {
 }
 
 impl HeaderTemplate {
-    /// The header value of an object in which these texts stand for others, once each.
+    /// Encodes an object that contains each mark exactly once.
     ///
     /// # Errors
-    /// An object that has no JSON form, or none with these texts in it.
+    /// [`HeaderError`] if the object has no JSON form, or a mark does not occur exactly once.
     pub fn new<T: Serialize>(object: &T, marks: &[&str]) -> Result<Self, HeaderError> {
         let text = serde_json::to_string(object).map_err(HeaderError::json)?;
         let blanks = Blanks::of(&text, marks);
         let blanks = blanks.ok_or_else(|| HeaderError::Json("not every mark stands in it once".to_owned()))?;
-        // White space before the object changes nothing but where groups begin.
+        // Leading white space only shifts the boundaries of base64 groups.
         let first = blanks.first();
         let padding = first.len().next_multiple_of(GROUP).saturating_sub(first.len());
         Ok(Self { before: STANDARD.encode(format!("{}{first}", " ".repeat(padding))), blanks })
     }
 
-    /// The value with these texts, in the order of the marks. They are put into JSON as they are.
+    /// Returns the header value with these texts in place of the marks. They are inserted into the JSON without
+    /// escaping.
     #[must_use]
     pub fn with(&self, texts: &[&str]) -> String {
         let mut value = self.before.clone();
@@ -83,16 +84,16 @@ impl HeaderTemplate {
     }
 }
 
-/// The x402 object in a header's value. No object within it may have a name twice.
+/// Decodes the x402 object in a header's value. Objects in it must not have a name twice.
 ///
 /// # Errors
-/// Each way in which it is not one.
+/// See [`HeaderError`].
 pub fn decode_header<T: DeserializeOwned>(value: &str) -> Result<T, HeaderError> {
     let Object(object) = Object::deserialize(&decode_json(value)?).map_err(HeaderError::json)?;
     Ok(object)
 }
 
-/// The JSON in a header's value.
+/// Decodes the JSON in a header's value.
 pub(super) fn decode_json(value: &str) -> Result<Value, HeaderError> {
     if value.len() > MAX_HEADER_BYTES {
         return Err(HeaderError::TooLong);

@@ -1,4 +1,4 @@
-//! Objects that are objects: serde reads a struct from an array of its fields too, which no wire format here means.
+//! Deserialisation of structs from JSON objects only. By default, serde also accepts an array of the fields.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Deserializes `T` from a JSON object only.
+/// Deserialises `T` from a JSON object only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Object<T>(pub T);
 
@@ -46,12 +46,12 @@ pub(crate) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer:
     Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|Object(value)| value).collect())
 }
 
-/// For `#[serde(deserialize_with)]` on a field that may be left out but not be `null`.
+/// For `#[serde(deserialize_with)]` on a field that may be absent but not `null`.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// As [`present`], for an object.
+/// For `#[serde(deserialize_with)]` on an object that may be absent but not `null`.
 pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -1,14 +1,14 @@
-//! The extension `offer-receipt`: a receipt that the service signs when it delivered, with a key that it publishes.
+//! The extension `offer-receipt`: a receipt that the service signs on delivery, with a published key.
 //!
 //! ```text
 //! PAYMENT-RESPONSE.extensions["offer-receipt"].info.receipt = { format: "jws", signature }
 //!     signature   compact JWS, EdDSA; kid: did:web:HOST#KEY; payload: Receipt in canonical JSON (RFC 8785)
-//! https://HOST/.well-known/did.json     the keys, so that any holder of a receipt can verify it
+//! https://HOST/.well-known/did.json     the keys, with which anyone can verify a receipt
 //! ```
 //!
-//! Offers are not signed: the terms of a listing never change, and those of an escrow carry the seller's signature.
-//! Source: x402-foundation/x402, `specs/extensions/extension-offer-and-receipt.md`, sections 3.3 and 5; the method
-//! `did:web` (w3c-ccg).
+//! Offers are not signed, because the terms of a listing never change, and those of an escrow already carry the
+//! seller's signature. Source: x402-foundation/x402, `specs/extensions/extension-offer-and-receipt.md`, sections 3.3
+//! and 5; the method `did:web` (w3c-ccg).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::keys::SigningKey;
@@ -18,24 +18,24 @@ use serde_json::{Map, Value, json};
 use super::Network;
 use crate::json::canonical;
 
-/// The extension's name in `extensions`.
+/// Name of the extension in `extensions`.
 pub const NAME: &str = "offer-receipt";
-/// The schema's version, which is part of what is signed.
+/// Version of the schema, which is part of the signed payload.
 const VERSION: u8 = 1;
 
-/// What a receipt says.
+/// The payload of a receipt.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt<'a> {
-    /// Where was paid.
+    /// Network of the payment.
     pub network: Network,
-    /// The address of what was paid for, as the 402 named it.
+    /// URL of the purchased resource, as in the 402.
     pub resource_url: &'a str,
-    /// Who paid.
+    /// Address of the payer.
     pub payer: &'a str,
-    /// POSIX seconds.
+    /// Time of issue, in POSIX seconds.
     pub issued_at: u64,
-    /// The payment's transaction.
+    /// Transaction id of the payment.
     pub transaction: &'a str,
 }
 
@@ -47,9 +47,9 @@ struct Versioned<'a> {
 }
 
 impl Receipt<'_> {
-    /// The extension's block with the receipt, signed with a key of this id, under the extension's name.
+    /// Signs the receipt and builds the extension's block, under its name. `key_id` identifies the key.
     ///
-    /// `None` never in practice: a receipt is texts and a number.
+    /// Never returns `None` in practice, because a receipt contains only strings and a number.
     #[must_use]
     pub fn signed(&self, key_id: &str, key: &SigningKey) -> Option<Map<String, Value>> {
         let b64 = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
@@ -79,12 +79,13 @@ impl Receipt<'_> {
     }
 }
 
-/// The identity of a service at an origin: `did:web:HOST`, a port spelt `%3A8787`.
+/// The DID of a service at an origin: `did:web:HOST`, with a port encoded as `%3A8787`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DidWeb(String);
 
 impl DidWeb {
-    /// Of an origin in its ASCII form, `https://host[:port]` (`http` on loopback); `None` where it is something else.
+    /// Creates the DID of an origin in ASCII form, `https://host[:port]` (`http` on loopback). Returns `None` for
+    /// anything else.
     #[must_use]
     pub fn of_origin(origin: &str) -> Option<Self> {
         let (scheme, host) = origin.split_once("://")?;
@@ -93,13 +94,13 @@ impl DidWeb {
         known.then(|| Self(format!("did:web:{}", host.replace(':', "%3A"))))
     }
 
-    /// The id of its key of this name.
+    /// Returns the id of the key with this name.
     #[must_use]
     pub fn key_id(&self, key: &str) -> String {
         format!("{}#{key}", self.0)
     }
 
-    /// Its DID document, with these public keys (Ed25519) by their names: each may sign what the service asserts.
+    /// Builds the DID document with these named Ed25519 public keys, each as an assertion method.
     #[must_use]
     pub fn document(&self, keys: &[(String, [u8; 32])]) -> Value {
         let method = |(name, key): &(String, [u8; 32])| {

@@ -1,4 +1,4 @@
-//! `PaymentPayload`: a payment, as the buyer sends it.
+//! `PaymentPayload`: a buyer's payment.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,40 +8,41 @@ use super::{
     object::{object, optional},
 };
 
-/// A paid request, carried by the `PAYMENT-SIGNATURE` header.
+/// The payment of a request, carried by the `PAYMENT-SIGNATURE` header.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentPayload {
-    /// The protocol's version.
+    /// Protocol version.
     pub x402_version: Version2,
-    /// What is paid for, echoed.
+    /// The purchased resource, echoed from the 402.
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceInfo>,
-    /// The chosen entry of `accepts`, whole.
+    /// The chosen entry of `accepts`, complete.
     pub accepted: Accepted,
-    /// What the scheme asks for.
+    /// Payload of the scheme.
     #[serde(deserialize_with = "object")]
     pub payload: ExactPayload,
-    /// Optional functionality, echoed.
+    /// Extensions, echoed from the 402.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Map<String, Value>>,
 }
 
 impl PaymentPayload {
-    /// Reads the value of a `PAYMENT-SIGNATURE` header.
+    /// Parses the value of a `PAYMENT-SIGNATURE` header. The transaction in it is not decoded yet.
     ///
     /// # Errors
-    /// Whatever keeps it from being a payment's payload. The transaction in it is not read yet.
+    /// See [`HeaderError`].
     pub fn from_header(value: &str) -> Result<Self, HeaderError> {
         decode_header(value)
     }
 }
 
-/// The `exact` scheme's payload on Cardano.
+/// The payload of the scheme `exact` on Cardano.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExactPayload {
-    /// The signed transaction, not broadcast: base64 of its CBOR.
+    /// Base64 of the signed transaction's CBOR. The transaction must not be submitted by the buyer.
     pub transaction: String,
-    /// `txHash#index` of an unspent output that the transaction spends: proves who pays, and that it was not paid before.
+    /// An unspent output that the transaction spends, as `txHash#index`. It identifies the payer and makes the payment
+    /// unique.
     pub nonce: String,
 }

@@ -1,14 +1,15 @@
-//! The extension `payment-identifier`: an id by which a client may send the same payment again and get the same answer.
+//! The extension `payment-identifier`: an id with which a client can send the same payment again and get the same
+//! answer.
 //!
-//! | what comes | answer |
+//! | request | answer |
 //! |---|---|
-//! | a new id | as without it |
+//! | a new id | as without an id |
 //! | a known id with the same payload | the same answer again |
 //! | a known id with another payload | 409 |
 //! | a malformed id | 400 |
 //!
-//! Two payloads are the same when [`payload_digest`] is. An id is looked up before a payment is verified, so it proves
-//! nothing by itself. Source: x402-foundation/x402, `specs/extensions/payment_identifier.md`.
+//! Payloads are the same if their [`payload_digest`] is equal. The id is looked up before the payment is verified, so
+//! it proves nothing by itself. Source: x402-foundation/x402, `specs/extensions/payment_identifier.md`.
 
 use std::{fmt, str::FromStr};
 
@@ -18,28 +19,28 @@ use serde_json::{Map, Value, json};
 use super::{HeaderError, PaymentPayload, header::decode_json};
 use crate::json;
 
-/// The extension's name in `extensions`.
+/// Name of the extension in `extensions`.
 pub const NAME: &str = "payment-identifier";
 const MIN_CHARS: usize = 16;
 const MAX_CHARS: usize = 128;
 
-/// A client's id of a payment: 16 to 128 of `A-Z a-z 0-9 _ -`.
+/// A client's id for a payment: 16 to 128 characters of `A-Z a-z 0-9 _ -`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(String);
 
-/// A malformed echo of the extension.
+/// A malformed extension in a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPaymentId {
-    /// Not an object with an object `info` whose `required` is true or false.
+    /// The extension is not an object whose `info` contains the boolean `required`.
     #[error("extensions.payment-identifier must be an object with info: {{required: boolean, id?: string}}")]
     Shape,
-    /// Another length or alphabet.
+    /// The id has a wrong length or contains other characters.
     #[error("extensions.payment-identifier.info.id must have 16 to 128 characters of A-Z a-z 0-9 _ -")]
     Id,
 }
 
 impl InvalidPaymentId {
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         "invalid_payment_identifier"
@@ -47,7 +48,7 @@ impl InvalidPaymentId {
 }
 
 impl PaymentId {
-    /// The id.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -73,7 +74,7 @@ impl FromStr for PaymentId {
     }
 }
 
-/// `extensions` of a 402 whose clients may name an id, and need not.
+/// Returns `extensions` for a 402 that allows, but does not require, an id.
 #[must_use]
 pub fn offered() -> Map<String, Value> {
     let extension = json!({
@@ -92,10 +93,10 @@ pub fn offered() -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// The id that the client gave this payment, if it did.
+    /// Returns the client's id for this payment, or `None` if there is none.
     ///
     /// # Errors
-    /// The extension is there and malformed.
+    /// [`InvalidPaymentId`] if the extension is malformed.
     pub fn payment_id(&self) -> Result<Option<PaymentId>, InvalidPaymentId> {
         let Some(extension) = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)) else {
             return Ok(None);
@@ -111,11 +112,11 @@ impl PaymentPayload {
     }
 }
 
-/// SHA-256 over the canonical text (RFC 8785) of the whole payload in a `PAYMENT-SIGNATURE` header, unread fields
-/// included: what an id is bound to.
+/// Computes the digest to which an id is bound: the SHA-256 of the canonical JSON (RFC 8785) of the whole payload in a
+/// `PAYMENT-SIGNATURE` header, including unknown fields.
 ///
 /// # Errors
-/// The header holds no JSON.
+/// [`HeaderError`] if the header contains no JSON.
 pub fn payload_digest(header: &str) -> Result<ContentHash, HeaderError> {
     let payload = decode_json(header)?;
     json::digest("", &payload).ok_or_else(|| HeaderError::Json("it has no canonical form".to_owned()))

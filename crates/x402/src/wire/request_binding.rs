@@ -1,20 +1,20 @@
-//! The extension `request-binding`, of this service's own: a secret in each 402, which clients send back with their payment.
+//! The extension `request-binding`, specific to this service: a secret in each 402, which clients echo in their
+//! payment.
 //!
-//! Clients copy a 402's extensions into the payment that answers it. All else in a payment can be read from the chain
-//! as soon as a node has its transaction, or is the same for all clients. With the secret, the value of
-//! `PAYMENT-SIGNATURE` is known to its sender and to us alone. It proves nothing by itself, and a client that leaves
-//! it out can still pay.
+//! Everything else in a payment is the same for all clients, or public as soon as a node has its transaction. With the
+//! secret, the value of `PAYMENT-SIGNATURE` is known only to its sender and to the service. The secret proves nothing
+//! by itself, and a client that omits it can still pay.
 
 use serde_json::{Map, Value, json};
 
 use super::PaymentPayload;
 
-/// The extension's name in `extensions`.
+/// Name of the extension in `extensions`.
 pub const NAME: &str = "request-binding";
-/// Characters of a secret that cannot be guessed.
+/// Minimum length of a secret that cannot be guessed, in characters.
 const MIN_CHARS: usize = 16;
 
-/// `extensions` of a 402 with this secret.
+/// Returns `extensions` for a 402 with this secret.
 #[must_use]
 pub fn offered(secret: &str) -> Map<String, Value> {
     let extension = json!({
@@ -30,7 +30,7 @@ pub fn offered(secret: &str) -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// Whether it came with a secret, so that no one else can have made the same header.
+    /// Returns `true` if the payment contains a secret, so that nobody else can have produced the same header.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         let info = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));

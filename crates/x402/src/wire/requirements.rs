@@ -1,4 +1,4 @@
-//! `PaymentRequired`: what a resource costs and the ways to pay.
+//! `PaymentRequired`: the price of a resource and the ways to pay.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,28 +8,28 @@ use super::{
     object::{list, object},
 };
 
-/// The answer to an unpaid request, carried by the `PAYMENT-REQUIRED` header of a 402.
+/// Answer to an unpaid request, carried by the `PAYMENT-REQUIRED` header of a 402.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRequired {
-    /// The protocol's version.
+    /// Protocol version.
     pub x402_version: Version2,
-    /// Why payment is required: that there was none, or the code of why it was refused.
+    /// Reason why payment is required: a missing payment, or the code of a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is paid for.
+    /// Resource to be paid for.
     #[serde(deserialize_with = "object")]
     pub resource: ResourceInfo,
-    /// The ways to pay; a buyer chooses one.
+    /// Ways to pay, of which the buyer chooses one.
     #[serde(deserialize_with = "list")]
     pub accepts: Vec<PaymentRequirements>,
-    /// Optional functionality beyond payment.
+    /// Extensions of the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Map<String, Value>>,
 }
 
 impl PaymentRequired {
-    /// The answer to a request without a payment, or with one that was refused with this code.
+    /// Creates the answer to a request without a payment, or with one that was refused with this code.
     #[must_use]
     pub fn new(resource: ResourceInfo, accepts: Vec<PaymentRequirements>, refused: Option<&str>) -> Self {
         let error = refused.unwrap_or("PAYMENT-SIGNATURE header is required").to_owned();
@@ -37,27 +37,27 @@ impl PaymentRequired {
     }
 }
 
-/// A protected resource.
+/// A resource that must be paid for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceInfo {
-    /// Where it is.
+    /// URL of the resource.
     pub url: String,
-    /// What it is, for people.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The media type of the answer.
+    /// Media type of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Who offers it: at most 32 printable ASCII characters (extension `bazaar`).
+    /// Name of the service: at most 32 printable ASCII characters (extension `bazaar`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_name: Option<String>,
-    /// What the service is about: at most 5, each of at most 32 printable ASCII characters (extension `bazaar`).
+    /// Topics of the service: at most 5, each of at most 32 printable ASCII characters (extension `bazaar`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 
-/// One way to pay. Read from JSON it is a closed object, `extra` included; the network's alias is that network.
+/// A way to pay. Parsed as a closed object, including `extra`. A network's alias is accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -66,23 +66,23 @@ pub struct ResourceInfo {
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PaymentRequirements<E = Extra> {
-    /// `exact` in this crate.
+    /// Scheme, always `exact` in this crate.
     pub scheme: String,
-    /// The network to pay on.
+    /// Network to pay on.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub network: Network,
-    /// How much, in the asset's smallest units.
+    /// Amount in the asset's smallest units.
     #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = "^[0-9]+$")))]
     pub amount: Amount,
-    /// Of what.
+    /// Asset to pay with.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub asset: Asset,
-    /// The address to pay to (bech32).
+    /// Address to pay to, in bech32.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^addr_test1[a-z0-9]+$")))]
     pub pay_to: String,
-    /// How long a payment may take. Bounds the transaction's time to live.
+    /// Maximum number of seconds that a payment may take. Limits the transaction's TTL.
     pub max_timeout_seconds: u32,
-    /// What the transfer method adds.
+    /// Details of the transfer method.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(with = "Map<String, Value>"))]
     pub extra: E,

@@ -1,4 +1,4 @@
-//! Payments at random: most right, some with one or two things that are next to right.
+//! Random payments: most are valid, some have one or two changes that are nearly valid.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::support::*;
 /// A generated payment.
 pub struct Case {
     pub payment: Payment,
-    /// The outputs that the ledger has: those of its inputs that exist.
+    /// Outputs that exist on the ledger, among its inputs.
     pub utxos: Vec<(TxRef, Vec<u8>)>,
-    /// What is special about it.
+    /// Names of its special properties.
     pub what: Vec<&'static str>,
 }
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64, which is small and gives the same numbers everywhere.
 pub struct Rng(u64);
 
 impl Rng {
@@ -79,7 +79,7 @@ fn spend(case: &mut Case, at: TxRef, owner: &Address, lovelace: u64, assets: &As
     case.payment.inputs.push(Input { reference: at, state: InputState::Unspent(utxo) });
 }
 
-/// A right payment of random shape.
+/// Generates a valid payment of random shape.
 fn plain(parameters: &ProtocolParameters, rng: &mut Rng) -> Case {
     let mut case = Case { payment: Payment::valid(), utxos: Vec::new(), what: Vec::new() };
     case.payment.parameters = parameters.clone();
@@ -101,7 +101,7 @@ fn plain(parameters: &ProtocolParameters, rng: &mut Rng) -> Case {
             _ => address(BUYER),
         };
         let assets = if rng.chance(50) { some_assets(rng) } else { Assets::new() };
-        // The first input is large enough for whatever the outputs need.
+        // The first input is large enough for all outputs.
         let lovelace = if index == 0 { 40_000_000 } else { 1_500_000 } + rng.below(20_000_000);
         spend(&mut case, at, &owner, lovelace, &assets);
         for (unit, quantity) in assets {
@@ -115,7 +115,7 @@ fn plain(parameters: &ProtocolParameters, rng: &mut Rng) -> Case {
     let changes = 1 + rng.below(3);
     let mut shares: Vec<Assets> = (0..=changes).map(|_| Assets::new()).collect();
     for (unit, quantity) in left {
-        // Some to one output, the rest to another; rarely some for the payee.
+        // Splits the tokens over two outputs, and rarely gives some to the payee.
         let first = 1 + usize::try_from(rng.below(changes)).unwrap();
         let second = if rng.chance(10) { 0 } else { 1 + usize::try_from(rng.below(changes)).unwrap() };
         let part = rng.below(quantity + 1);
@@ -146,7 +146,7 @@ fn owned_by_friend(input: &Input) -> bool {
     matches!(&input.state, InputState::Unspent(utxo) if utxo.address == address(FRIEND).to_string())
 }
 
-/// The ledger's numbers in metadata go to 2^64 - 1; the local ledger reads them as signed 64-bit ones.
+/// Metadata may contain integers up to 2^64 - 1; the local ledger reads them as signed 64-bit integers.
 const LARGEST_NUMBER: u64 = u64::MAX >> 1;
 
 fn metadata(rng: &mut Rng) -> Option<Cbor> {
@@ -172,7 +172,7 @@ fn metadata(rng: &mut Rng) -> Option<Cbor> {
 
 type Twist = (&'static str, fn(&mut Case, &mut Rng));
 
-/// One change each; some keep a payment right, others make it just wrong.
+/// Single changes. Some keep a payment valid, others make it just invalid.
 const TWISTS: &[Twist] = &[
     ("least fee", |case, _| case.payment.set_least_fee(0)),
     ("least fee", |case, _| case.payment.set_least_fee(0)),
@@ -304,7 +304,7 @@ const TWISTS: &[Twist] = &[
     }),
 ];
 
-/// The payment that this seed stands for.
+/// Generates the payment of this seed.
 pub fn case(parameters: &ProtocolParameters, seed: u64) -> Case {
     let mut rng = Rng(seed);
     let mut case = plain(parameters, &mut rng);
@@ -323,7 +323,7 @@ pub fn case(parameters: &ProtocolParameters, seed: u64) -> Case {
     case
 }
 
-/// Makes a further output of exactly its minimum, plus or minus some lovelace.
+/// Adds an output with exactly its minimum, plus or minus some lovelace.
 fn least_output(case: &mut Case, delta: i64) {
     let mut made = Made::to(&enterprise(BUYER), 1_000_000);
     let size = u64::try_from(encode(&made.cbor()).len()).unwrap();
@@ -340,7 +340,7 @@ fn least_payee(case: &mut Case, delta: i64) {
     case.payment.outputs[0].lovelace = least.checked_add_signed(delta).unwrap();
 }
 
-/// In the last output that has as much: change that another twist used up has nothing to lose.
+/// Changes the last output that holds enough, because another change may have used up the change output.
 fn unbalance(case: &mut Case, delta: i64) {
     case.payment.outputs = case.payment.made();
     let mut outputs = case.payment.outputs.iter_mut().rev();
@@ -349,7 +349,7 @@ fn unbalance(case: &mut Case, delta: i64) {
     case.payment.change = None;
 }
 
-/// Changes the quantity of the first token that the last output holds.
+/// Changes the quantity of the first token in the last output.
 fn retoken(case: &mut Case, delta: i128) {
     let Some(Cbor::Map(policies)) = &mut case.payment.outputs.last_mut().unwrap().assets else { return };
     let Cbor::Map(names) = &mut policies[0].1 else { unreachable!() };
@@ -362,7 +362,7 @@ fn require(case: &mut Case, signer: u8) {
     case.payment.body.push((14, Cbor::Tag(258, Box::new(Cbor::Array(vec![bytes(key_hash(signer).as_bytes())])))));
 }
 
-/// Adds an input whose output has more to it.
+/// Adds an input whose output has additional fields.
 fn input_with(case: &mut Case, more: &[(u64, Cbor)], script: bool) {
     let at = reference(0x78, 0);
     spend(case, at, &address(BUYER), 2_000_000, &Assets::new());
@@ -375,7 +375,7 @@ fn input_with(case: &mut Case, more: &[(u64, Cbor)], script: bool) {
     }
 }
 
-/// The buyer's signature with the group's order added to its scalar: the same to a lenient verifier.
+/// Adds the group order to the scalar of the buyer's signature, which a lenient verifier accepts.
 fn unreduced(case: &mut Case) {
     const ORDER: [u8; 32] = [
         0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0, 0,
@@ -393,7 +393,7 @@ fn unreduced(case: &mut Case) {
     case.payment.witnesses.push((witness.key, signature));
 }
 
-/// An output whose value has exactly the most bytes that a value may have, plus some.
+/// Adds an output whose value has exactly the maximum size plus `over` bytes.
 fn many_tokens(case: &mut Case, over: usize) {
     let policy = [0xdd; 28];
     let mut assets: Assets = (0..100u8).map(|n| ((policy, [n; 32].to_vec()), 1)).collect();
@@ -401,7 +401,7 @@ fn many_tokens(case: &mut Case, over: usize) {
     let most = usize::try_from(case.payment.parameters.max_value_size).unwrap() + over;
     for n in 100..=u8::MAX {
         let left = most - size(&assets);
-        // A name of 24 to 32 bytes takes three bytes more, a shorter one two.
+        // A name of 24 to 32 bytes takes three more bytes, a shorter one two.
         let length = match left {
             0 => break,
             70.. => 32,
@@ -418,7 +418,7 @@ fn many_tokens(case: &mut Case, over: usize) {
     case.payment.set_least_fee(0);
 }
 
-/// Metadata that fills the transaction to the most bytes that one may have, plus some.
+/// Adds metadata that fills the transaction to the maximum size plus `over` bytes.
 fn fill(case: &mut Case, over: usize) {
     let most = usize::try_from(case.payment.parameters.max_tx_size).unwrap() + over;
     let filler = |blocks: usize, one: usize, two: usize| {
@@ -429,7 +429,7 @@ fn fill(case: &mut Case, over: usize) {
     case.payment.metadata = Some(filler(30, 24, 24));
     case.payment.fee = Some(1_000_000);
     let left = most.saturating_sub(case.payment.transaction().len());
-    // As many whole blocks as fit, and two that make up the rest.
+    // As many full blocks as fit, and two that make up the rest.
     let blocks = (30 + left / 66).saturating_sub(1);
     for rest in 0..=80 {
         case.payment.metadata = Some(filler(blocks, 24 + rest / 2, 24 + rest - rest / 2));
@@ -447,7 +447,7 @@ fn untagged(value: &Cbor) -> Cbor {
     }
 }
 
-/// Writes CBOR in other ways: this many percent of lists and maps indefinite, this many percent of numbers too long.
+/// Encodes with this percentage of indefinite lists and maps, and this percentage of over-long integers.
 fn style(case: &mut Case, rng: &mut Rng, indefinite: u64, long: u64) {
     let seed = rng.next();
     case.payment.encode = Box::new(move |value| {
@@ -497,7 +497,7 @@ fn write(value: &Cbor, rng: &mut Rng, style: (u64, u64), out: &mut Vec<u8>) {
             }
         }
         Cbor::Tag(tag, inner) => {
-            // The head of a tag, by way of a tagged null.
+            // Encodes a tagged null to get the tag's header.
             let tagged = encode(&Cbor::Tag(*tag, Box::new(Cbor::Null)));
             out.extend(&tagged[..tagged.len() - 1]);
             write(inner, rng, style, out);

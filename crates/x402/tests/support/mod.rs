@@ -1,4 +1,4 @@
-//! A valid payment whose every part can be changed before it is signed, encoded and verified.
+//! A valid payment of which every part can be changed before it is signed, encoded and verified.
 
 #![allow(dead_code, reason = "each test file uses its part of this kit")]
 
@@ -29,7 +29,7 @@ pub const PRICE: u64 = 2_000_000;
 pub const NOW_MS: u64 = 1_790_000_000_000;
 pub const TOKEN_POLICY: [u8; 28] = [0xaa; 28];
 
-/// The slot of the wall clock in these tests.
+/// Current slot in these tests.
 pub fn now_slot() -> u64 {
     SlotConfig::PREPROD.slot_at(NOW_MS).unwrap()
 }
@@ -68,7 +68,7 @@ pub fn encode(value: &Cbor) -> Vec<u8> {
     out
 }
 
-/// An output that will be spent.
+/// An output to spend.
 pub struct Input {
     pub reference: TxRef,
     pub state: InputState,
@@ -90,17 +90,17 @@ pub fn utxo(at: TxRef, owner: &str, lovelace: u64, tokens: &[(&str, u64)]) -> Ut
     }
 }
 
-/// An output that will be made.
+/// An output to create.
 #[derive(Clone)]
 pub struct Made {
     pub address: Vec<u8>,
     pub lovelace: u64,
     pub tokens: Vec<(String, u64)>,
-    /// All assets, instead of `tokens`.
+    /// All assets, in place of `tokens`.
     pub assets: Option<Cbor>,
     /// Further fields: datum (2), reference script (3).
     pub more: Vec<(u64, Cbor)>,
-    /// Written as an array, the way of before Babbage.
+    /// `true` for the array form of the eras before Babbage.
     pub old_form: bool,
 }
 
@@ -143,37 +143,37 @@ type Encoder = Box<dyn Fn(&Cbor) -> Vec<u8>>;
 type WireEdit = Box<dyn Fn(&mut Json)>;
 type BytesEdit = Box<dyn Fn(Vec<u8>) -> Vec<u8>>;
 
-/// A payment in all its parts. As made by [`Payment::valid`] it verifies.
+/// A payment with all its parts. [`Payment::valid`] creates one that verifies.
 pub struct Payment {
     pub inputs: Vec<Input>,
     pub outputs: Vec<Made>,
-    /// `None`: whatever the outputs leave.
+    /// Fee; `None` for whatever the outputs leave.
     pub fee: Option<u64>,
-    /// The output that takes what is left over, if the fee is set.
+    /// Index of the output that receives the rest, if the fee is set.
     pub change: Option<usize>,
     pub ttl: Option<u64>,
     pub start: Option<u64>,
     pub network_id: Option<u64>,
     pub metadata: Option<Cbor>,
-    /// `None`: the metadata's.
+    /// Hash of the metadata in the body; `None` computes it.
     pub metadata_hash: Option<Option<[u8; 32]>>,
-    /// Further body fields.
+    /// Further fields of the body.
     pub body: Vec<(u64, Cbor)>,
-    /// Further witness fields.
+    /// Further fields of the witness set.
     pub witness_set: Vec<(u64, Cbor)>,
     pub signers: Vec<u8>,
-    /// Further signatures, as they are.
+    /// Further signatures, used as given.
     pub witnesses: Vec<([u8; 32], [u8; 64])>,
     pub is_valid: Cbor,
-    /// How CBOR is written: in the plainest way, unless a test has another.
+    /// Encoder for CBOR. Canonical unless a test sets another.
     pub encode: Encoder,
     pub nonce: String,
     pub offered: Offered,
-    /// Changes to the JSON of the payload, after everything else.
+    /// Changes the payload's JSON, as the last step.
     pub wire: Option<WireEdit>,
-    /// Changes to the bytes of the transaction, after signing.
+    /// Changes the transaction's bytes after signing.
     pub cbor: Option<BytesEdit>,
-    /// Changes to the bytes of the body, before signing.
+    /// Changes the body's bytes before signing.
     pub body_cbor: Option<BytesEdit>,
     pub tip_slot: u64,
     pub tip_time_ms: u64,
@@ -217,7 +217,7 @@ impl Payment {
         }
     }
 
-    /// Lovelace of the inputs.
+    /// Sums the inputs' lovelace.
     pub fn spent(&self) -> u64 {
         let lovelace = |input: &Input| match &input.state {
             InputState::Unspent(utxo) => utxo.value.lovelace.get(),
@@ -226,7 +226,7 @@ impl Payment {
         self.inputs.iter().map(lovelace).sum()
     }
 
-    /// The outputs, with the change filled in.
+    /// Returns the outputs, with the change filled in.
     pub fn made(&self) -> Vec<Made> {
         let mut outputs = self.outputs.clone();
         if let (Some(fee), Some(at)) = (self.fee, self.change) {
@@ -314,7 +314,7 @@ impl Payment {
         self.verdict_of(&self.header())
     }
 
-    /// As a server comes to it: read, recognised, read on, judged.
+    /// Verifies a header as a server does: parsed, recognised, decoded, verified.
     pub fn verdict_of(&self, header: &str) -> Result<VerifiedPayment, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         payload.accepted.check(&self.offered.requirements)?;
@@ -325,7 +325,7 @@ impl Payment {
         verify_with_facts(&method(), &self.offered, payment, &self.facts(), &Native, moment()).now_or_never().unwrap()
     }
 
-    /// Submits it elsewhere, and has the next block come so many seconds from now.
+    /// Submits the payment elsewhere, and makes the next block that many seconds later.
     pub fn public_after(&mut self, seconds: u64) {
         self.in_mempool = true;
         (self.tip_slot, self.tip_time_ms) = (now_slot() + seconds - 1, NOW_MS + (seconds - 1) * 1_000);

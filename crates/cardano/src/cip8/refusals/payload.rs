@@ -1,4 +1,4 @@
-//! What was signed.
+//! Messages whose payload differs from the expected one.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who signed, and for which address.
+//! Messages of another signer or for another address.
 
 use super::*;
 

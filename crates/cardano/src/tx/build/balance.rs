@@ -1,10 +1,11 @@
-//! Fee, change and collateral for given inputs.
+//! Computes fee, change and collateral for given inputs.
 //!
 //! ```text
 //! inputs = outputs + fee + change          fee = min_fee(bytes of the transaction, in which all of these are)
 //! ```
 //!
-//! The fee is found as a fixed point from below, so it is the least that pays for the bytes it is written with.
+//! The fee depends on the transaction's size, which depends on the fee. Iterating from below finds the smallest fee
+//! that covers its own encoding.
 
 use std::collections::BTreeSet;
 
@@ -26,32 +27,34 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// The fee can exceed the minimum by at most one part in this many. That happens only where the inputs hold a little
-/// more than outputs and fee and there is nothing to add so that change becomes possible.
+/// Divisor of the tolerance: the fee may exceed the minimum by 1 % if the inputs hold slightly more than outputs and
+/// fee, and no further input is available to make a change output possible.
 const FEE_TOLERANCE: u64 = 100;
-/// Rounds until the fee stops growing. Each round that is not the last makes the transaction at least a byte longer,
-/// which only the few changes of integer widths can do.
+/// Maximum number of rounds until the fee is stable. Every round but the last makes the transaction longer, which only
+/// the few changes of integer widths can do.
 const MAX_ROUNDS: usize = 16;
 
-/// CBOR of one more input, at most: a pair of 32 bytes with head and a 16-bit index, and the growth of the set's head.
+/// Maximum CBOR size of one more input: a pair of 32 bytes with header and a 16-bit index, and the growth of the set's
+/// header.
 const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
-/// CBOR of the first signature: the field's key, the set's tag and head, a pair of 32 and 64 bytes with heads.
+/// CBOR size of the first signature: the field's key, the set's tag and header, and a pair of 32 and 64 bytes with
+/// headers.
 const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
 
-/// What does not depend on which inputs are chosen.
+/// The terms of a balance that do not depend on the chosen inputs.
 pub(super) struct BalancingTerms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
-    /// Where whatever is left goes.
+    /// Address that receives the rest.
     pub(super) rest_to: PaymentAddress,
-    /// Whether something must be left.
+    /// `true` if there must be a rest.
     pub(super) rest_wanted: bool,
-    /// The wallet's own address: where unspent collateral goes.
+    /// The wallet's own address, which receives the collateral return.
     pub(super) home: PaymentAddress,
 }
 
 impl BalancingTerms<'_> {
-    /// What one more input costs.
+    /// Returns the fee for one more input.
     pub(super) fn input_fee(&self) -> u64 {
         self.params.min_fee_a.saturating_mul(INPUT_BYTES)
     }
@@ -68,13 +71,13 @@ pub(super) struct BalancedTx {
     pub(super) keys: BTreeSet<KeyHash>,
 }
 
-/// Why given inputs do not make a transaction.
+/// Reason why the given inputs cannot be balanced.
 pub(super) enum Unbalanced {
-    /// This much more lovelace would do, if it came in an input of no bytes.
+    /// This much more lovelace is needed, not counting the fee for the input that brings it.
     Short(u64),
-    /// More than a transaction may have: fewer inputs may do.
+    /// The transaction exceeds a limit; fewer inputs may help.
     TooLarge(BuildError),
-    /// No inputs would help.
+    /// No choice of inputs would help.
     Failed(BuildError),
 }
 
@@ -84,7 +87,8 @@ impl From<BuildError> for Unbalanced {
     }
 }
 
-/// Balances the plan over its own inputs and the chosen ones. `idle` are wallet UTxOs that could be collateral.
+/// Balances the plan with its own inputs and the chosen ones. `idle` are other wallet UTxOs that can serve as
+/// collateral.
 pub(super) fn balance(
     terms: &BalancingTerms<'_>,
     chosen: &[&Source],
@@ -140,7 +144,7 @@ impl<'a> Balancing<'a> {
         })
     }
 
-    /// All assets in change, and what lovelace is left in the first change output.
+    /// Returns all assets and the remaining lovelace in change outputs.
     fn with_change(&self) -> Result<BalancedTx, Unbalanced> {
         let mut change = self.groups.clone();
         let mut least = 0u64;
@@ -172,7 +176,7 @@ impl<'a> Balancing<'a> {
         Err(BuildError::OutOfRange.into())
     }
 
-    /// Everything in outputs and fee, if that fits within the tolerance.
+    /// Uses no change output, if the fee stays within the tolerance.
     fn without_change(&self) -> Result<Option<BalancedTx>, Unbalanced> {
         let has_assets = self.groups.iter().any(|bundle| !bundle.assets.is_empty());
         let Some(fee) = self.held.checked_sub(self.terms.checked.paid.lovelace) else { return Ok(None) };
@@ -214,12 +218,12 @@ impl<'a> Balancing<'a> {
         Ok((written, pledge))
     }
 
-    /// The keys that must sign: those of inputs and collateral, and those that scripts ask for.
+    /// Returns the keys that must sign: those of inputs and collateral, and those that scripts require.
     fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
         self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
     }
 
-    /// What the wallet's own signature costs, if the first input of the wallet would bring it about.
+    /// Returns the fee for the wallet's own signature, or 0 if the wallet signs anyway.
     fn signature_fee(&self) -> u64 {
         let signs = self.terms.home.payment_key().is_some_and(|key| self.keys.contains(key));
         if signs { 0 } else { self.terms.params.min_fee_a.saturating_mul(SIGNATURE_BYTES) }

@@ -1,4 +1,4 @@
-//! The transaction body in the ledger's form, and what it weighs.
+//! The transaction body in the ledger's encoding, with its size and minimum fee.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +27,8 @@ use crate::{
 /// Plutus V3 in the ledger's numbering of languages.
 const PLUTUS_V3: u8 = 2;
 
-/// What a built transaction says (Conway's CDDL, `transaction_body`). The encoder writes the fields in this
-/// order, which is the canonical one: hardware wallets sign no other (CIP-21).
+/// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order, which is the canonical
+/// one; hardware wallets sign no other (CIP-21).
 #[derive(Encode)]
 #[cbor(map)]
 struct Body {
@@ -58,7 +58,7 @@ struct Body {
     reference_inputs: Option<NonEmptySet<TransactionInput>>,
 }
 
-/// A transaction that still lacks its fee, its change and its collateral.
+/// A transaction without fee, change and collateral.
 pub(super) struct Frame<'a> {
     body: Body,
     planned_outputs: usize,
@@ -68,7 +68,7 @@ pub(super) struct Frame<'a> {
     params: &'a ProtocolParameters,
 }
 
-/// A transaction's bytes and what they must pay.
+/// An encoded transaction with its size and minimum fee.
 pub(super) struct Written {
     pub(super) body: Vec<u8>,
     pub(super) tx_bytes: usize,
@@ -76,7 +76,7 @@ pub(super) struct Written {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame for these inputs, of which and of the reference inputs the scripts have so many bytes.
+    /// Creates a frame for these inputs. `script_bytes` is the size of the scripts that the inputs carry.
     pub(super) fn new(
         checked: &'a Checked<'a>,
         inputs: &BTreeSet<TxRef>,
@@ -105,17 +105,18 @@ impl<'a> Frame<'a> {
         Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, script_bytes, checked, params })
     }
 
-    /// Whether scripts run, which takes collateral.
+    /// Returns `true` if scripts run, so that collateral is needed.
     pub(super) const fn runs_scripts(&self) -> bool {
         self.redeemers.is_some()
     }
 
-    /// The body's redeemers, for its witnesses.
+    /// Returns the redeemers, for the witness set.
     pub(super) fn redeemers(self) -> Option<Redeemers> {
         self.redeemers
     }
 
-    /// Writes the transaction with this fee, change and collateral, and weighs it with so many signatures.
+    /// Encodes the transaction with this fee, change and collateral, and computes its size and minimum fee with
+    /// `signatures` signatures.
     pub(super) fn write(
         &mut self,
         fee: u64,
@@ -145,7 +146,7 @@ fn input(reference: &TxRef) -> TransactionInput {
     TransactionInput { transaction_id: Hash::new(*reference.tx.as_bytes()), index: reference.index.into() }
 }
 
-/// A redeemer names its input by its index in the ledger's order of all inputs.
+/// Builds the redeemers. Each names its input by the index in the ledger's order of all inputs.
 fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Option<Redeemers>, BuildError> {
     if scripts.is_empty() {
         return Ok(None);
@@ -160,7 +161,8 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
     Ok(Some(Redeemers::Map(redeemers)))
 }
 
-/// Binds redeemers and cost model to the body (Alonzo, `hashScriptIntegrity`). Datums are inline: none are hashed here.
+/// Hashes redeemers and cost model into the body (Alonzo, `hashScriptIntegrity`). Datums are inline and are not part of
+/// the hash.
 fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Result<Hash<32>, BuildError> {
     if params.cost_model_v3.is_empty() {
         return Err(BuildError::NoCostModel);

@@ -1,4 +1,4 @@
-//! Lovelace and native assets in the ledger's own form, with checked sums.
+//! Lovelace and native assets in the ledger's encoding, with checked sums.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -10,13 +10,13 @@ use crate::{
     money::Lovelace,
 };
 
-/// Hex digits of a policy id.
+/// Number of hex digits of a policy id.
 const POLICY_HEX: usize = 56;
-/// Hex digits of the longest asset name: 32 bytes.
+/// Maximum number of hex digits of an asset name, which has at most 32 bytes.
 const MAX_NAME_HEX: usize = 64;
 
-/// A native asset's name. Shorter ones come first: so CBOR's canonical form orders the keys of a map, and hardware wallets
-/// sign no other (RFC 7049, section 3.9; CIP-21).
+/// Name of a native asset. Sorts shorter names first, because canonical CBOR orders map keys like that and hardware
+/// wallets sign nothing else (RFC 7049, section 3.9; CIP-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName(pub(super) Vec<u8>);
 
@@ -32,13 +32,13 @@ impl PartialOrd for TokenName {
     }
 }
 
-/// A native asset: policy id and name.
+/// Policy id and name of a native asset.
 pub(super) type TokenId = ([u8; 28], TokenName);
 
-/// What outputs hold, alone or together. No asset has a quantity of zero.
+/// The value of one or several outputs. No asset has a quantity of zero.
 ///
-/// One output holds at most `u64::MAX` of an asset; several can hold more together, and anyone can send such
-/// outputs to anyone, so sums are wider.
+/// One output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send them to
+/// anyone, so sums are 128 bits wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {
     pub(super) lovelace: u64,
@@ -67,7 +67,7 @@ impl Bundle {
         bundles.into_iter().try_fold(Self::default(), Self::checked_add)
     }
 
-    /// The assets of which `self` holds less than `wanted`, and how much less.
+    /// Returns the assets of which `self` holds less than `wanted`, with the difference.
     pub(super) fn assets_short_of<'a>(&self, wanted: &'a Self) -> Vec<(&'a TokenId, u128)> {
         let short = |(asset, quantity): (&'a TokenId, &u128)| {
             let missing = quantity.saturating_sub(self.assets.get(asset).copied().unwrap_or_default());
@@ -76,7 +76,7 @@ impl Bundle {
         wanted.assets.iter().filter_map(short).collect()
     }
 
-    /// The assets that are left when `spent` is taken out, which `self` must hold.
+    /// Returns the assets that remain after `spent` is subtracted. `self` must hold at least `spent`.
     pub(super) fn assets_without(&self, spent: &Self) -> BTreeMap<TokenId, u128> {
         let left = |(asset, quantity): (&TokenId, &u128)| {
             let left = quantity.saturating_sub(spent.assets.get(asset).copied().unwrap_or_default());
@@ -93,7 +93,7 @@ impl Bundle {
         Ok(Value { lovelace: Lovelace::new(self.lovelace).ok_or(BuildError::OutOfRange)?, assets })
     }
 
-    /// The value as an output carries it (Conway's CDDL, `value`), in canonical order.
+    /// Encodes the value as part of an output (Conway's CDDL, `value`), in canonical order.
     pub(super) fn to_cbor(&self) -> Result<Vec<u8>, BuildError> {
         let mut policies: BTreeMap<[u8; 28], Vec<(&TokenName, u64)>> = BTreeMap::new();
         for ((policy, name), quantity) in &self.assets {
@@ -132,7 +132,7 @@ fn one_output(quantity: u128) -> Result<u64, BuildError> {
     u64::try_from(quantity).map_err(|_| BuildError::OutOfRange)
 }
 
-/// Blockfrost's `unit`: policy id and name in hex without a separator.
+/// Formats an asset as Blockfrost's `unit`: policy id and name in hex without a separator.
 pub(super) fn write_unit((policy, name): &TokenId) -> AssetUnit {
     let mut unit = hex::encode(policy);
     unit.push_str(&hex::encode(&name.0));

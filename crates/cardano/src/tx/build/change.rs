@@ -1,19 +1,20 @@
-//! Change: what the inputs hold beyond the outputs and the fee, in as few outputs as the ledger's limits allow.
+//! Splits change over as few outputs as the ledger's limits allow.
 
 use std::collections::BTreeMap;
 
 use super::bundle::{Bundle, TokenId};
 use crate::params::ProtocolParameters;
 
-/// CBOR of a value without its assets, at most: the array's head, nine bytes of lovelace, the policy map's head.
+/// Maximum CBOR size of a value without its assets: the array's header, nine bytes of lovelace, the policy map's
+/// header.
 const VALUE_BYTES: u64 = 1 + 9 + 3;
-/// CBOR of a policy without its assets, at most: the id with its head, the asset map's head.
+/// Maximum CBOR size of a policy without its assets: the id with its header and the asset map's header.
 const POLICY_BYTES: u64 = 2 + 28 + 3;
-/// CBOR of an asset without its name, at most: the name's head and nine bytes of quantity.
+/// Maximum CBOR size of an asset without its name: the name's header and nine bytes of quantity.
 const ASSET_BYTES: u64 = 2 + 9;
 
-/// Distributes assets over values that each stay within the largest value that the ledger allows. At least one value,
-/// which has no assets if there are none. Their lovelace is zero.
+/// Distributes assets over values that respect the ledger's maximum value size. Returns at least one value, which is
+/// empty if there are no assets. The values hold no lovelace yet.
 pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameters) -> Vec<Bundle> {
     let mut done = Vec::new();
     let mut rest = assets.clone();
@@ -26,7 +27,7 @@ pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameter
     }
 }
 
-/// Moves as many assets as fit into one value, at least one.
+/// Removes as many assets as fit into one value, at least one.
 fn take_group(rest: &mut BTreeMap<TokenId, u128>, limit: u64) -> BTreeMap<TokenId, u128> {
     let mut group: BTreeMap<TokenId, u128> = BTreeMap::new();
     let mut bytes = VALUE_BYTES;

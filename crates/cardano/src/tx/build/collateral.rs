@@ -1,4 +1,5 @@
-//! Collateral: what the ledger takes if a script fails after all. All but the ledger's share comes back.
+//! Collateral: inputs that the ledger takes if a script fails. A return output brings back everything but the required
+//! amount.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -16,10 +17,10 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// A name as long as any, to weigh a transaction whose collateral is still missing.
+/// An input reference of maximum size, as a placeholder for collateral that is still missing.
 const SOME_INPUT: TxRef = TxRef { tx: TxHash::new([0; 32]), index: u16::MAX };
 
-/// What the body says about collateral.
+/// The collateral fields of a transaction body.
 #[derive(Clone)]
 pub(super) struct Collateral {
     pub(super) inputs: BTreeSet<TxRef>,
@@ -27,7 +28,7 @@ pub(super) struct Collateral {
     pub(super) back: Option<Output>,
 }
 
-/// Collateral for a fee, or a stand-in of the same size and how much lovelace is missing for a true one.
+/// Collateral for a fee. If too little is available, a placeholder of the same size and the missing amount.
 pub(super) struct Pledge {
     collateral: Collateral,
     keys: BTreeSet<KeyHash>,
@@ -43,7 +44,7 @@ impl Pledge {
         &self.keys
     }
 
-    /// The inputs put up.
+    /// Returns the collateral inputs.
     pub(super) fn inputs(self) -> Result<Vec<TxRef>, BuildError> {
         let Some(missing) = self.missing else { return Ok(self.collateral.inputs.into_iter().collect()) };
         let missing = Lovelace::new(missing).ok_or(BuildError::OutOfRange)?;
@@ -53,8 +54,8 @@ impl Pledge {
 
 /// Chooses collateral for this fee.
 ///
-/// One UTxO if one is enough: the smallest that is, of those listed first. `preferred` are inputs of the same
-/// transaction, which no other entry can spend meanwhile; others would have to be reserved in addition.
+/// If one UTxO is enough, the smallest such one is chosen, preferably from `preferred`. Those are inputs of the same
+/// transaction, which no other entry can spend meanwhile; `others` must be reserved in addition.
 pub(super) fn choose(
     preferred: &[&Source],
     others: &[&Source],
@@ -82,7 +83,8 @@ pub(super) fn choose(
     }
 }
 
-/// These inputs as collateral, if they hold enough for the ledger's share and for the output that brings back the rest.
+/// Uses these inputs as collateral. Returns `None` if they do not hold the required amount plus the minimum of the
+/// return output.
 fn put_up(
     sources: &[&Source],
     total: u64,
@@ -97,7 +99,7 @@ fn put_up(
     Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
 }
 
-/// The output that brings this back: none if there is nothing, and no answer if it cannot be an output.
+/// Builds the return output. Returns `Some(None)` if nothing remains, and `None` if the rest cannot be an output.
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
 fn bring_back(
     rest: Bundle,
@@ -107,7 +109,7 @@ fn bring_back(
     if rest == Bundle::default() {
         return Ok(Some(None));
     }
-    // A sum of assets that no output can hold is as unfit as one that is too large.
+    // A sum of assets too large for one output is treated like a value that is too long.
     let Ok(value) = rest.to_cbor() else { return Ok(None) };
     let fits = u64::try_from(value.len()).is_ok_and(|bytes| bytes <= params.max_value_size);
     if !fits || rest.lovelace < min_lovelace_plain(home, &rest, params)? {

@@ -1,4 +1,4 @@
-//! Why a transaction cannot be built, with the amounts that are missing.
+//! Errors of the transaction builder, with the amounts that are missing.
 
 use crate::{
     chain::AssetUnit,
@@ -7,101 +7,102 @@ use crate::{
     money::Lovelace,
 };
 
-/// Why a transaction cannot be built. Nothing was spent or reserved.
+/// Reason why a transaction cannot be built. Nothing was spent or reserved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The wallet holds too little. With `missing` more in one further plain UTxO the same plan can be built.
+    /// The wallet holds too little lovelace. The plan could be built if one more plain UTxO held `missing`.
     #[error("{} missing in the wallet", missing.display_tada())]
     Insufficient {
-        /// What must come in, the fee for one more input included.
+        /// Missing amount, including the fee for one more input.
         missing: Lovelace,
     },
     /// The outputs need more of a native asset than the inputs and the wallet hold.
     #[error("{missing} of the native asset {unit} missing in the wallet")]
     AssetMissing {
-        /// Which asset.
+        /// The asset.
         unit: AssetUnit,
-        /// How much more of it is needed.
+        /// Missing quantity.
         missing: u128,
     },
-    /// An output holds less than the ledger asks of its size.
+    /// An output holds less than the ledger's minimum for its size.
     #[error("output {index} must hold at least {}", minimum.display_tada())]
     OutputBelowMinimum {
-        /// Its index among the plan's outputs.
+        /// Index of the output in the plan.
         index: usize,
-        /// What it must hold.
+        /// Minimum amount.
         minimum: Lovelace,
     },
-    /// An output's value has more bytes than the ledger allows: too many native assets.
+    /// An output's value is larger than the ledger allows, because it holds too many native assets.
     #[error("output {index} has a value of {bytes} bytes; the ledger allows {limit}")]
     OutputValueTooLarge {
-        /// Its index among the plan's outputs.
+        /// Index of the output in the plan.
         index: usize,
-        /// Its bytes.
+        /// Size of the value, in bytes.
         bytes: usize,
-        /// The ledger's limit.
+        /// Maximum size, in bytes.
         limit: u64,
     },
-    /// The transaction would be larger than the ledger allows: the money lies in too many small UTxOs.
+    /// The transaction would exceed the ledger's maximum size, because the wallet's money is spread over too many small
+    /// UTxOs.
     #[error("the wallet's UTxOs are too small: the transaction would have {bytes} bytes and may have {limit}")]
     TooLarge {
-        /// Its bytes.
+        /// Size of the transaction, in bytes.
         bytes: usize,
-        /// The ledger's limit.
+        /// Maximum size, in bytes.
         limit: u64,
     },
-    /// The inputs, spent and referenced, carry more bytes of scripts than the ledger lets a transaction use.
+    /// The spent and referenced UTxOs carry more bytes of scripts than one transaction may use.
     #[error("the inputs carry scripts of up to {bytes} bytes; a transaction may use {MAX_REFERENCE_SCRIPT_BYTES}")]
     ScriptsTooLarge {
-        /// Their bytes, at most.
+        /// Upper bound of the scripts' size, in bytes.
         bytes: u64,
     },
-    /// The redeemers ask for more execution units than a transaction may use.
+    /// The redeemers need more execution units than a transaction may use.
     #[error("the scripts ask for {mem} memory and {steps} steps: more than a transaction may use")]
     ExUnitsTooHigh {
-        /// Memory asked for.
+        /// Required memory units.
         mem: u64,
-        /// Steps asked for.
+        /// Required CPU steps.
         steps: u64,
     },
-    /// No wallet UTxOs can be put up as collateral for the scripts.
+    /// The wallet has no UTxOs that can serve as collateral.
     #[error("{} missing in the wallet as collateral", missing.display_tada())]
     CollateralMissing {
-        /// What must come in, in one further plain UTxO.
+        /// Missing amount, to be held by one more plain UTxO.
         missing: Lovelace,
     },
-    /// The provider told no cost model for the scripts.
+    /// The provider sent no cost model of Plutus V3.
     #[error("the chain provider told no cost model of Plutus V3: no script can be run")]
     NoCostModel,
-    /// The wallet holds nothing that could be swept once the reserve and the fee are set aside.
+    /// Nothing remains to be swept after the reserve and the fee.
     #[error("nothing to withdraw: the wallet holds {}, {} less than needed", balance.display_tada(), missing.display_tada())]
     NothingToSweep {
-        /// The lovelace of the UTxOs that could have been swept.
+        /// Lovelace of the UTxOs that could have been swept.
         balance: Lovelace,
-        /// How much more would be enough.
+        /// Missing amount.
         missing: Lovelace,
     },
     /// The validity interval is empty.
     #[error("the transaction could never be valid: from slot {from}, before slot {until}")]
     EmptyInterval {
-        /// First slot.
+        /// First valid slot.
         from: u64,
-        /// First slot after.
+        /// First slot that is no longer valid.
         until: u64,
     },
-    /// A key must sign and was not given.
+    /// A required key was not given.
     #[error("the transaction needs the signature of key {0}")]
     SignerMissing(KeyHash),
-    /// The plan names an input, a script input or a reference input twice, or one both spent and referenced.
+    /// The plan uses an output twice: as two inputs, as two reference inputs, or as both.
     #[error("the plan uses {0} twice")]
     UsedTwice(TxRef),
-    /// Something in the plan or in a UTxO that it names is not what it should be.
+    /// A part of the plan, or of a UTxO that it names, is malformed.
     #[error("{what} is malformed")]
     Malformed {
-        /// Which part.
+        /// The malformed part.
         what: &'static str,
     },
-    /// A sum or a price leaves the ledger's range.
+    /// A sum or a price is out of the ledger's range.
     #[error("an amount leaves the ledger's range")]
     OutOfRange,
 }

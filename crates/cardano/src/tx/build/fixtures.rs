@@ -15,12 +15,11 @@ use crate::{
 pub(super) static NOTHING_RESERVED: BTreeSet<TxRef> = BTreeSet::new();
 pub(super) const FOREVER: Validity = Validity { from: None, until: 100_000_000 };
 
-/// Preprod's parameters, epoch 240; the cost model is left to tests that need it.
+/// Preprod's parameters of epoch 240. Tests that need a cost model set their own.
 pub(crate) fn preprod() -> ProtocolParameters {
     ProtocolParameters { cost_model_v3: vec![1, -2, 3], ..ProtocolParameters::preprod() }
 }
 
-/// A key from a seed of equal bytes.
 pub(super) fn key(seed: u8) -> SigningKey {
     SigningKey::from_seed(&[seed; 32]).unwrap()
 }
@@ -35,7 +34,7 @@ pub(super) fn reference(number: u32) -> TxRef {
     TxRef { tx: TxHash::new(hash), index: (number % 7) as u16 }
 }
 
-/// A UTxO with native assets given as (policy byte, name, quantity).
+/// A UTxO with native assets, given as (policy byte, name, quantity).
 pub(super) fn utxo(number: u32, at: Address, amount: u64, assets: &[(u8, &str, u64)]) -> Utxo {
     let unit = |(policy, name, quantity): &(u8, &str, u64)| {
         (format!("{}{}", hex::encode([*policy; 28]), hex::encode(name)), *quantity)
@@ -54,7 +53,6 @@ pub(super) fn wallet(address: Address, utxos: &[Utxo]) -> Wallet<'_> {
     Wallet { address, utxos, reserved: &NOTHING_RESERVED }
 }
 
-/// A plan that pays one plain output.
 pub(super) fn pay(to: Address, amount: u64) -> TxPlan {
     TxPlan { outputs: vec![NewOutput::pay(to, lovelace(amount))], validity: FOREVER, ..TxPlan::default() }
 }

@@ -1,9 +1,9 @@
-//! Building transactions: facts in, bytes out. No clock, no network, no randomness, so that building twice from the
-//! same facts gives the same bytes.
+//! Builds transactions from a plan and a wallet. The builder uses no clock, network or randomness, so the same input
+//! always yields the same bytes.
 //!
 //! ```text
-//! TxPlan  what it shall do:     outputs, script inputs, references, validity
-//! Wallet  what can pay for it:  UTxOs, less those promised to others
+//! TxPlan  the intent:      outputs, script inputs, reference inputs, validity interval
+//! Wallet  the payer:       UTxOs, except those reserved for other transactions
 //!    |  build
 //!    v
 //! Draft   balanced, its id final; scripts can be evaluated
@@ -12,12 +12,11 @@
 //! BuiltTx bytes to submit, inputs to reserve, change to spend next
 //! ```
 //!
-//! A plan whose scripts need execution units is built twice. First it has the most units that a transaction may use and
-//! the provider evaluates it; then it has the evaluated units and a margin.
+//! A plan with scripts is built twice: first with a transaction's maximum execution units, so that the provider can
+//! evaluate it, and then with the evaluated units plus a margin.
 //!
-//! The fee is the least that the ledger accepts for the bytes. It is higher, by at most 1 %, in one case only. The
-//! inputs are then worth so little more than outputs and fee that neither a further input nor a change output is
-//! needed.
+//! The fee is the minimum that the ledger accepts for the transaction's bytes. It is higher, by at most 1 %, only if
+//! the inputs hold slightly more than outputs and fee, but too little for a change output.
 //!
 //! ```
 //! # use std::collections::BTreeSet;
@@ -72,10 +71,10 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Makes a plan into a balanced transaction that the wallet pays for.
+/// Builds a balanced transaction for a plan, paid for by the wallet.
 ///
 /// # Errors
-/// What is missing or wrong, with amounts.
+/// See [`BuildError`], which contains the missing amounts.
 pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<UnsignedTx, BuildError> {
     let checked = Checked::new(plan, params)?;
     let pool = sources::spendable(wallet, &plan.wallet_keys, &checked.used(), params);
@@ -85,7 +84,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     draft(&checked, balanced, &home, &wallet.address)
 }
 
-/// Names what a balanced transaction makes.
+/// Computes the facts of a balanced transaction.
 fn draft(
     checked: &Checked<'_>,
     balanced: BalancedTx,
@@ -101,7 +100,7 @@ fn draft(
     let outputs = (0u16..).zip(made).map(|(index, output)| utxo(TxRef { tx: tx_id, index }, output));
     let outputs: Vec<Utxo> = outputs.collect();
     let home = wallet.to_string();
-    // An output with a script is made for others to refer to.
+    // An output with a script is kept for other transactions to reference.
     let spendable = |utxo: &&Utxo| utxo.address == home && utxo.reference_script.is_none();
     let change = outputs.iter().filter(spendable).cloned().collect();
     let facts = TxFacts {

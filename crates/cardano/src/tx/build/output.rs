@@ -1,4 +1,4 @@
-//! Outputs in the ledger's form (Babbage's map), and the lovelace that their size asks for.
+//! Encodes outputs in the ledger's form (Babbage's map) and computes their minimum lovelace.
 
 use std::convert::Infallible;
 
@@ -16,22 +16,22 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// What the ledger puts before a Plutus V3 script when it hashes it (Conway, `hashScript`).
+/// Byte that precedes a Plutus V3 script when the ledger hashes it (Conway, `hashScript`).
 const PLUTUS_V3_TAG: u8 = 3;
-/// The fields of an output (Babbage's CDDL, `post_alonzo_transaction_output`).
+/// Keys of an output's fields (Babbage's CDDL, `post_alonzo_transaction_output`).
 const ADDRESS: u8 = 0;
 const VALUE: u8 = 1;
 const DATUM: u8 = 2;
 const SCRIPT: u8 = 3;
-/// A datum in the output itself, not its hash (`datum_option`).
+/// Marks an inline datum, as opposed to a datum hash (`datum_option`).
 const INLINE: u8 = 1;
 
-/// An output's CBOR, in canonical order (CIP-21).
+/// CBOR of an output, in canonical order (CIP-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Output(Vec<u8>);
 
 impl Output {
-    /// The output as the ledger has it. Datum bytes stay as they are.
+    /// Encodes an output. The bytes of its datum are kept unchanged.
     pub(super) fn new(output: &NewOutput, value: &Bundle) -> Result<Self, BuildError> {
         let datum = output.inline_datum.as_deref();
         if let Some(datum) = datum {
@@ -40,7 +40,7 @@ impl Output {
         Self::written(&output.to, value, datum, output.script.as_deref())
     }
 
-    /// An output without datum or script.
+    /// Encodes an output without datum or script.
     pub(super) fn plain(to: &PaymentAddress, value: &Bundle) -> Result<Self, BuildError> {
         Self::written(to, value, None, None)
     }
@@ -81,25 +81,26 @@ impl<C> Encode<C> for Output {
     }
 }
 
-/// The whole input as one item of Plutus data, its bytes kept.
+/// Decodes the whole input as one item of Plutus data and keeps its bytes.
 pub(super) fn read_data(cbor: &[u8]) -> Result<KeepRaw<'_, PlutusData>, BuildError> {
     let data: KeepRaw<'_, PlutusData> =
         minicbor::decode(cbor).map_err(|_| BuildError::Malformed { what: "the CBOR of a datum or redeemer" })?;
-    // Bytes after the first item would become part of the transaction.
+    // Trailing bytes would become part of the transaction.
     if data.raw_cbor().len() != cbor.len() {
         return Err(BuildError::Malformed { what: "the CBOR of a datum or redeemer" });
     }
     Ok(data)
 }
 
-/// CBOR of a value that cannot fail to be written to memory.
+/// Encodes a value as CBOR in memory.
 pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildError> {
     minicbor::to_vec(value).map_err(|_| BuildError::OutOfRange)
 }
 
-/// The least lovelace for the output that `encode` writes when it holds the given lovelace.
+/// Returns the minimum lovelace of the output that `encode` produces for a given amount.
 ///
-/// The amount is part of the size that it depends on; it converges because more lovelace never takes fewer bytes.
+/// The amount is part of the size on which it depends. The loop converges because more lovelace never takes fewer
+/// bytes.
 pub(super) fn min_lovelace(
     params: &ProtocolParameters,
     encode: impl Fn(u64) -> Result<Output, BuildError>,
@@ -115,7 +116,7 @@ pub(super) fn min_lovelace(
     }
 }
 
-/// The least lovelace for a plain output with these assets.
+/// Returns the minimum lovelace of an output with these assets and no datum or script.
 pub(super) fn min_lovelace_plain(
     to: &PaymentAddress,
     assets: &Bundle,
@@ -125,10 +126,10 @@ pub(super) fn min_lovelace_plain(
 }
 
 impl NewOutput {
-    /// The least lovelace that the ledger lets this output hold, whatever it holds now.
+    /// Returns the ledger's minimum lovelace for this output, regardless of its present value.
     ///
     /// # Errors
-    /// A malformed datum or asset; an amount out of range.
+    /// [`BuildError::Malformed`] for a malformed datum or asset; [`BuildError::OutOfRange`].
     pub fn min_lovelace(&self, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
         let value = Bundle::read(&self.value)?;
         let least = min_lovelace(params, |lovelace| Output::new(self, &Bundle { lovelace, ..value.clone() }))?;
@@ -136,7 +137,7 @@ impl NewOutput {
     }
 }
 
-/// The hash of a Plutus V3 script, given what a blueprint calls its `compiledCode`.
+/// Computes the hash of a Plutus V3 script from its bytes (`compiledCode` in a blueprint).
 pub(super) fn script_hash(code: &[u8]) -> ScriptHash {
     let mut tagged = vec![PLUTUS_V3_TAG];
     tagged.extend_from_slice(code);

@@ -1,4 +1,4 @@
-//! What a transaction shall do, before it is decided which UTxOs pay for it.
+//! The intent of a transaction, before inputs from a wallet are chosen.
 
 use std::collections::BTreeSet;
 
@@ -10,86 +10,88 @@ use crate::{
     money::Lovelace,
 };
 
-/// A transaction as a purpose sees it. The builder adds wallet inputs, change, collateral and the fee.
+/// A transaction without wallet inputs, change, collateral and fee, which the builder adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TxPlan {
-    /// Paid exactly, as the first outputs, in this order.
+    /// Outputs, paid exactly, as the transaction's first outputs in this order.
     pub outputs: Vec<NewOutput>,
-    /// UTxOs of key addresses that must be spent, whatever else the wallet has.
+    /// UTxOs of key addresses that must be spent.
     pub inputs: Vec<Utxo>,
-    /// UTxOs that Plutus V3 scripts release.
+    /// UTxOs to be spent with Plutus V3 scripts.
     pub script_inputs: Vec<ScriptInput>,
-    /// UTxOs that are read and not spent: where the scripts are.
+    /// UTxOs that are read but not spent: those with the reference scripts.
     pub reference_inputs: Vec<ReferenceInput>,
-    /// Keys whose signature the scripts ask for.
+    /// Keys whose signatures the scripts require.
     pub required_signers: Vec<KeyHash>,
-    /// Further keys of the wallet, whose outputs it may spend, too: each for one signature more.
+    /// Further keys of the wallet whose outputs may be spent. Each costs one more signature.
     pub wallet_keys: BTreeSet<KeyHash>,
-    /// What the wallet set aside as collateral; where that is nothing, any of its UTxOs may be put up.
+    /// Collateral that the wallet set aside. If empty, any of its UTxOs may serve.
     pub collateral: Vec<Utxo>,
-    /// CBOR of the auxiliary data, whose hash the body then has. Not read here: the ledger refuses what is malformed.
+    /// CBOR of the auxiliary data, whose hash goes into the body. It is not parsed; the ledger rejects malformed data.
     pub auxiliary_data: Option<Vec<u8>>,
-    /// When the ledger may take it.
+    /// Validity interval.
     pub validity: Validity,
 }
 
-/// An output to make.
+/// An output to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOutput {
-    /// Where it goes.
+    /// Recipient.
     pub to: PaymentAddress,
-    /// What it holds.
+    /// Value of the output.
     pub value: Value,
-    /// CBOR of the Plutus data that it carries inline.
+    /// CBOR of the inline datum.
     pub inline_datum: Option<Vec<u8>>,
-    /// A Plutus V3 script that it carries for others to refer to: the bytes that a blueprint calls `compiledCode`.
+    /// Plutus V3 reference script (`compiledCode` in a blueprint).
     pub script: Option<Vec<u8>>,
 }
 
 impl NewOutput {
-    /// A plain payment.
+    /// Creates an output that holds only lovelace.
     pub fn pay(to: impl Into<PaymentAddress>, lovelace: Lovelace) -> Self {
         let value = Value { lovelace, ..Value::default() };
         Self { to: to.into(), value, inline_datum: None, script: None }
     }
 }
 
-/// A UTxO at a Plutus V3 script's address, with an inline datum, and what it takes to spend it.
+/// A UTxO at a Plutus V3 script's address, with an inline datum, and the data needed to spend it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptInput {
-    /// The UTxO.
+    /// UTxO to spend.
     pub utxo: Utxo,
-    /// CBOR of the Plutus data given to the script.
+    /// CBOR of the redeemer's data.
     pub redeemer: Vec<u8>,
-    /// What the script may use: from an evaluation of an earlier draft, with a margin.
+    /// Execution units granted to the script, from the evaluation of an earlier draft plus a margin.
     pub ex_units: ExUnits,
 }
 
-/// A UTxO that is read and not spent.
+/// A UTxO that is read but not spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceInput {
-    /// Its name.
+    /// Reference of the UTxO.
     pub reference: TxRef,
-    /// The bytes of the script that it carries (0 if none): they are paid for.
+    /// Size of its reference script in bytes, which adds to the fee; 0 if there is none.
     pub script_bytes: u64,
 }
 
-/// The slots in which the ledger may take a transaction: `from <= slot < until`.
+/// Validity interval in slots: `from <= slot < until`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// The first slot; `None` for no lower bound.
+    /// First valid slot; `None` without a lower bound.
     pub from: Option<u64>,
-    /// The first slot at which it is too late. Every transaction has one: what is not taken by then never will be.
+    /// First slot that is no longer valid. It is mandatory, so that every transaction is eventually included or
+    /// expired.
     pub until: u64,
 }
 
-/// The wallet that pays.
+/// The wallet that pays for a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Wallet<'a> {
-    /// Where change goes. Inputs are taken only from addresses of the same payment key, and of those that a plan adds.
+    /// Address that receives change. Inputs are taken only from addresses of the same payment key and of a plan's
+    /// `wallet_keys`.
     pub address: Address,
-    /// What it holds: on the chain, and the change of its pending transactions. Repeated entries count once.
+    /// The wallet's unspent outputs, including the change of its pending transactions. Duplicates are counted once.
     pub utxos: &'a [Utxo],
-    /// UTxOs that another transaction has been promised, and those that are to stay (scripts that others refer to).
+    /// UTxOs that must not be spent: those reserved for other transactions, and those with reference scripts.
     pub reserved: &'a BTreeSet<TxRef>,
 }

@@ -1,8 +1,8 @@
-//! Which of the wallet's UTxOs pay.
+//! Selects the wallet's UTxOs that pay for a transaction.
 //!
-//! The smallest plain UTxO that is enough alone, otherwise the largest first: few inputs, and big ones are left for
-//! others where a small one will do. UTxOs with native assets come later, since their assets must be carried to change;
-//! those with scripts last, since their bytes are paid for.
+//! The smallest plain UTxO that is enough on its own is used; otherwise the largest ones, so that there are few inputs.
+//! UTxOs with native assets come after plain ones, because their assets must be carried over to change. UTxOs with
+//! reference scripts come last, because their bytes add to the fee.
 
 use super::{
     balance::{BalancedTx, BalancingTerms, Unbalanced, balance},
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{hash::TxRef, money::Lovelace};
 
-/// Balances the plan with as many of the wallet's UTxOs as it takes.
+/// Balances the plan with as many of the wallet's UTxOs as needed.
 pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
     let mut costly_last: Vec<&Source> = pool.iter().collect();
     costly_last.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
@@ -19,7 +19,7 @@ pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<Bala
         Err(Unbalanced::TooLarge(_)) => {}
         done => return terms.conclude(done, pool),
     }
-    // Many small plain UTxOs do not fit into a transaction: fewer and larger ones, whatever they carry, may.
+    // Many small plain UTxOs may not fit into a transaction. Fewer and larger ones may, even with assets or scripts.
     terms.conclude(Selection::new(terms, pool.iter().collect())?.run(), pool)
 }
 
@@ -31,7 +31,7 @@ impl BalancingTerms<'_> {
             Err(Unbalanced::Short(short)) => return Err(insufficient(short.saturating_add(self.input_fee()))),
             Err(Unbalanced::TooLarge(error)) => error,
         };
-        // A wallet that is poor as well is told so: merging its UTxOs would not help it.
+        // If the wallet also holds too little, report that, because merging its UTxOs would not help.
         let held = pool.iter().fold(self.checked.brought.lovelace, |sum, s| sum.saturating_add(s.bundle.lovelace));
         let needed = self.checked.paid.lovelace.saturating_add(self.params.min_fee_b);
         Err(match needed.checked_sub(held) {
@@ -47,7 +47,7 @@ fn insufficient(missing: u64) -> BuildError {
 
 struct Selection<'a> {
     terms: &'a BalancingTerms<'a>,
-    /// Not chosen yet, in the order of preference; the plain ones among them from large to small.
+    /// UTxOs that are not chosen yet, in the order of preference. Plain ones are sorted from large to small.
     idle: Vec<&'a Source>,
     chosen: Vec<&'a Source>,
 }
@@ -59,7 +59,7 @@ impl<'a> Selection<'a> {
         Ok(selection)
     }
 
-    /// For each asset that the outputs need: the UTxOs that hold most of it.
+    /// Chooses, for each asset that the outputs need, the UTxOs that hold most of it.
     fn cover_assets(&mut self) {
         let paid = &self.terms.checked.paid;
         let brought = &self.terms.checked.brought;
@@ -87,15 +87,15 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Adds UTxOs for this much more; false if there are none.
+    /// Chooses UTxOs that bring `short` more lovelace. Returns `false` if there are none left.
     fn add(&mut self, short: u64) -> bool {
         let mut short = short;
         let mut added = false;
-        // As many as are chosen already: each round writes all that is chosen anew.
+        // At most as many as are chosen already, because each round encodes all chosen UTxOs again.
         let (most, mut laden) = (self.chosen.len().max(1), 0_usize);
         while short > 0 {
             let Some(source) = self.next(short) else { break };
-            // With assets comes a larger change output, with a script a higher fee: see what is still missing then.
+            // Assets need a larger change output and scripts a higher fee, so balance again before choosing more.
             laden = laden.saturating_add(usize::from(!source.is_plain()));
             short = short.saturating_add(self.terms.input_fee()).saturating_sub(source.bundle.lovelace);
             self.choose(source.reference);

@@ -1,4 +1,4 @@
-//! A draft that its keys have yet to sign, and the signed result.
+//! Unsigned and signed transactions.
 
 use std::collections::BTreeSet;
 
@@ -16,14 +16,14 @@ use crate::{
     money::Lovelace,
 };
 
-/// CBOR head of the array of four that a transaction is.
+/// CBOR header of an array of four items, which a transaction is.
 const ARRAY_OF_FOUR: u8 = 0x84;
-/// `is_valid`: true. A transaction whose scripts fail is never ours to send.
+/// The flag `is_valid`, always true: transactions whose scripts fail are never submitted.
 const IS_VALID: u8 = 0xf5;
-/// No auxiliary data.
+/// CBOR null, for no auxiliary data.
 const NO_AUXILIARY_DATA: u8 = 0xf6;
 
-/// A balanced transaction without signatures. Its id is final: only witnesses are still to come.
+/// A balanced transaction without signatures. Its id is final, because only witnesses are missing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsignedTx {
     pub(super) body: Vec<u8>,
@@ -33,62 +33,62 @@ pub struct UnsignedTx {
     pub(super) facts: TxFacts,
 }
 
-/// What a transaction does, for callers that write it down, reserve its inputs or spend its change.
+/// Facts about a transaction, for callers that record it, reserve its inputs or spend its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxFacts {
-    /// Its id.
+    /// Transaction id.
     pub tx_id: TxHash,
-    /// What it pays.
+    /// Fee.
     pub fee: Lovelace,
-    /// What it spends, in the ledger's order.
+    /// Spent outputs, in the ledger's order.
     pub inputs: Vec<TxRef>,
-    /// What it puts up for its scripts. Reserve them together with the inputs.
+    /// Collateral inputs. Reserve them together with `inputs`.
     pub collateral: Vec<TxRef>,
-    /// All that it makes, in order.
+    /// Created outputs, in order.
     pub outputs: Vec<Utxo>,
-    /// Those of the outputs that the wallet can spend next.
+    /// Created outputs that the wallet can spend next.
     pub change: Vec<Utxo>,
-    /// The first slot at which the ledger takes it no more.
+    /// First slot in which the transaction is no longer valid.
     pub valid_until_slot: u64,
 }
 
 /// A signed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltTx {
-    /// What it does.
+    /// Facts about the transaction.
     pub facts: TxFacts,
-    /// All its bytes, to be submitted as they are.
+    /// CBOR of the whole transaction, to be submitted unchanged.
     pub cbor: Vec<u8>,
 }
 
 impl UnsignedTx {
-    /// What it does.
+    /// Returns facts about the transaction.
     #[must_use]
     pub const fn facts(&self) -> &TxFacts {
         &self.facts
     }
 
-    /// The keys that must sign.
+    /// Returns the keys that must sign.
     #[must_use]
     pub const fn keys(&self) -> &BTreeSet<KeyHash> {
         &self.keys
     }
 
-    /// The index of a script input among the inputs: an evaluation names redeemers by it (`spend:<index>`).
+    /// Returns the index of an input among all inputs, by which an evaluation names redeemers (`spend:<index>`).
     #[must_use]
     pub fn input_index(&self, reference: &TxRef) -> Option<usize> {
         self.facts.inputs.iter().position(|input| input == reference)
     }
 
-    /// Its bytes without signatures, for a provider that evaluates its scripts.
+    /// Encodes the transaction without signatures, for evaluation.
     ///
     /// # Errors
-    /// None that a balanced draft can have.
+    /// None for a balanced transaction.
     pub fn unsigned_cbor(&self) -> Result<Vec<u8>, BuildError> {
         encode(&self.body, self.redeemers.clone(), Vec::new(), self.auxiliary_data.as_deref())
     }
 
-    /// The signed transaction. Signers of no needed key are not asked.
+    /// Signs the transaction. Signers whose keys are not needed are ignored.
     ///
     /// # Errors
     /// [`BuildError::SignerMissing`] for the first required key that is missing.
@@ -104,7 +104,7 @@ impl UnsignedTx {
     }
 }
 
-/// A transaction of this body with these redeemers, signatures and auxiliary data.
+/// Encodes a transaction from its body, redeemers, signatures and auxiliary data.
 pub(super) fn encode(
     body: &[u8],
     redeemers: Option<Redeemers>,

@@ -1,4 +1,4 @@
-//! The plan and the wallet, read once into the form that balancing works on.
+//! Converts the plan and the wallet into the types on which balancing works.
 
 use std::collections::BTreeSet;
 
@@ -24,37 +24,37 @@ pub(super) struct Source {
     pub(super) reference: TxRef,
     pub(super) bundle: Bundle,
     pub(super) key: KeyHash,
-    /// Bytes of the script that it carries, at most; 0 for none.
+    /// Upper bound of the size of its reference script, in bytes; 0 if there is none.
     pub(super) script_bytes: u64,
 }
 
 impl Source {
-    /// Whether it holds lovelace alone and spending it costs no more than its input.
+    /// Returns `true` if the UTxO holds only lovelace and no script, so that spending it costs no more than one input.
     pub(super) fn is_plain(&self) -> bool {
         self.bundle.assets.is_empty() && self.script_bytes == 0
     }
 }
 
-/// A UTxO that a script releases.
+/// A UTxO that is spent with a script.
 pub(super) struct ScriptSource {
     pub(super) reference: TxRef,
     pub(super) redeemer: PlutusData,
     pub(super) ex_units: ExUnits,
 }
 
-/// A plan whose parts have all been checked on their own.
+/// A plan whose parts have each been checked.
 pub(super) struct Checked<'a> {
     pub(super) plan: &'a TxPlan,
     pub(super) outputs: Vec<Output>,
     pub(super) paid: Bundle,
     pub(super) forced: Vec<Source>,
     pub(super) scripts: Vec<ScriptSource>,
-    /// What alone may be put up as collateral, if it is anything.
+    /// Collateral that the plan prescribes. If empty, any of the wallet's UTxOs may serve.
     pub(super) collateral: Vec<Source>,
-    /// What the forced and the script inputs hold.
+    /// Total value of the forced and script inputs.
     pub(super) brought: Bundle,
     pub(super) ex_units: ExUnits,
-    /// Bytes of the scripts that reference and script inputs carry.
+    /// Size of the scripts that reference inputs and script inputs carry, in bytes.
     pub(super) script_bytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Checked<'a> {
         })
     }
 
-    /// The names of everything that the plan itself uses: never to be chosen from the wallet again.
+    /// Returns the references of all outputs that the plan itself uses, which must not be chosen from the wallet again.
     pub(super) fn used(&self) -> BTreeSet<TxRef> {
         let forced = self.forced.iter().map(|source| source.reference);
         let scripts = self.scripts.iter().map(|source| source.reference);
@@ -165,17 +165,18 @@ fn read_source(utxo: &Utxo, params: &ProtocolParameters) -> Result<Source, Build
     Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key, script_bytes })
 }
 
-/// Bytes of the script that an output carries, at most: providers name it without its size. The ledger asked the output
-/// to hold so much for each of its bytes (Babbage, `getMinCoinTxOut`), and it came in one transaction. To count too many
-/// costs 15 lovelace for a byte, of 4,310 that the output holds for it.
+/// Returns an upper bound of the size of an output's script, because providers do not report it. The output must hold
+/// lovelace for each of its bytes (Babbage, `getMinCoinTxOut`) and was created by one transaction. Overestimating costs
+/// 15 lovelace per byte, while the output holds 4,310 for it.
 fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
     let paid_for = utxo.value.lovelace.get().checked_div(params.coins_per_utxo_byte).unwrap_or(u64::MAX);
     let bytes = paid_for.saturating_sub(UTXO_ENTRY_OVERHEAD).min(params.max_tx_size);
     if utxo.reference_script.is_some() { bytes } else { 0 }
 }
 
-/// The wallet's UTxOs, richest first, each once, whatever datum or script they carry: strangers may send any, and none
-/// may keep the wallet from its money. One that cannot be read is left alone, not an error.
+/// Returns the wallet's spendable UTxOs, richest first, without duplicates. UTxOs with any datum or script are
+/// included, because strangers can send them and must not be able to lock up the wallet's money. A UTxO that cannot be
+/// parsed is skipped.
 pub(super) fn spendable(
     wallet: &Wallet<'_>,
     further_keys: &BTreeSet<KeyHash>,

@@ -1,4 +1,4 @@
-//! Emptying a wallet: everything but a reserve goes to one address, native assets too.
+//! Empties a wallet: sends everything but a reserve to one address, native assets included.
 
 use super::{
     balance::{BalancedTx, BalancingTerms, Unbalanced, balance},
@@ -14,23 +14,24 @@ use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::Proto
 /// A transaction that empties a wallet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The transaction.
+    /// The unsigned transaction.
     pub draft: UnsignedTx,
-    /// The lovelace that arrives at the address, beside the native assets.
+    /// Lovelace that arrives at the address, next to the native assets.
     pub sent: Lovelace,
-    /// UTxOs of the wallet that do not fit into this transaction, the next to be swept first: sweep again. Reserved ones are
-    /// never swept and not listed.
+    /// UTxOs that did not fit into this transaction, in the order in which to sweep them next. Reserved ones are never
+    /// swept or listed.
     pub left: Vec<TxRef>,
 }
 
-/// Sends all that the wallet holds, less `reserve` (which stays as one plain UTxO; none if zero) and the fee, to `to`.
+/// Sends everything that the wallet holds to `to`, minus the fee and `reserve`, which stays as one plain UTxO (none if
+/// zero).
 ///
-/// UTxOs with datums and scripts are swept, too. If not all UTxOs fit into one transaction, the largest are swept.
-/// Where these hold no more than their tokens need, those without tokens go first, or alone.
+/// UTxOs with datums and scripts are swept too. If not all UTxOs fit into one transaction, the largest are swept. If
+/// those hold no more lovelace than their tokens require, plain UTxOs go first, or alone.
 ///
 /// # Errors
-/// [`BuildError::NothingToSweep`] when what would arrive cannot be an output, [`BuildError::OutputBelowMinimum`] when
-/// the reserve cannot be one.
+/// [`BuildError::NothingToSweep`] if too little would arrive to form an output, [`BuildError::OutputBelowMinimum`] if
+/// the reserve is too small for one.
 pub fn sweep(
     wallet: &Wallet<'_>,
     to: impl Into<PaymentAddress>,
@@ -46,7 +47,7 @@ pub fn sweep(
     let terms = BalancingTerms { checked: &checked, params, rest_to, rest_wanted: true, home: wallet.address.into() };
     let mut found = largest(&terms, &pool);
     if found.is_err() && !pool.iter().all(Source::is_plain) {
-        // What is richest may hold no more than its tokens ask for: what holds lovelace alone goes before it, or alone.
+        // The richest UTxOs may hold no more lovelace than their tokens require. Plain ones go first then, or alone.
         pool.sort_by_key(|source| !source.is_plain());
         let plain = pool.partition_point(Source::is_plain);
         let alone = || largest(&terms, pool.get(..plain).unwrap_or_default());
@@ -59,7 +60,7 @@ pub fn sweep(
     Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
 }
 
-/// The transaction over as many of the largest UTxOs as fit, and how many these are.
+/// Returns the transaction over as many of the largest UTxOs as fit, and their number.
 fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {
@@ -77,7 +78,7 @@ fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, u
                 fits = count;
             }
             Err(Unbalanced::TooLarge(_)) => over = count,
-            // Too little among the largest few; more of them may be enough.
+            // The largest few hold too little; more of them may be enough.
             Err(Unbalanced::Short(_)) => fits = count,
             Err(other) => return Err(reason(terms, pool, other)),
         }

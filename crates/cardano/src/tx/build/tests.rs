@@ -1,4 +1,5 @@
-//! What the builder promises, each transaction read back by the strict reader and judged by rules of the tests' own.
+//! Tests of the builder. Each transaction is decoded by the strict reader and checked against the ledger's rules,
+//! written a second time here.
 
 mod checker;
 mod payments;

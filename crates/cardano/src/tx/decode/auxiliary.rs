@@ -1,5 +1,5 @@
-//! Auxiliary data: metadata, and scripts that are only published. Three forms, by era: Shelley's map, the pair of
-//! Allegra, and the tagged map since Alonzo.
+//! Auxiliary data: metadata and published scripts, in its three forms: Shelley's map, Allegra's pair, and the tagged
+//! map since Alonzo.
 
 use super::{
     DecodeError,
@@ -7,37 +7,37 @@ use super::{
 };
 use crate::hash::blake2b;
 
-/// Bytes of a text or byte string in metadata at most (ledger, `validMetadatum`).
+/// Maximum length of a string in metadata, in bytes (ledger, `validMetadatum`).
 const MAX_METADATA_STRING: usize = 64;
 const NAME: &str = "auxiliary data";
 
-/// What comes with a transaction without being part of its body.
+/// Data that accompanies a transaction outside its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuxiliaryData {
-    /// Its CBOR as received.
+    /// CBOR as received.
     pub cbor: Vec<u8>,
-    /// Whether it holds, or has a place for, anything but metadata.
+    /// `true` if it contains, or has a field for, anything but metadata.
     pub has_scripts: bool,
 }
 
 impl AuxiliaryData {
-    /// BLAKE2b-256 of the bytes as received: what the body must name.
+    /// Returns the BLAKE2b-256 hash of the bytes as received, which the body must contain.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         blake2b(&self.cbor)
     }
 
-    /// The CBOR of what the metadata has under a label, if it has it.
+    /// Returns the CBOR of the metadata under a label, or `None` if there is none.
     ///
     /// # Errors
-    /// Not auxiliary data: never of a transaction that was read.
+    /// [`DecodeError::Malformed`], which cannot happen for auxiliary data of a decoded transaction.
     pub fn label(&self, label: u64) -> Result<Option<&[u8]>, DecodeError> {
         let mut reader = Reader::new(&self.cbor);
         find(&mut reader, label).map_err(|_| DecodeError::Malformed(NAME))
     }
 }
 
-/// What stands under a label, in any of the three forms.
+/// Finds the metadata under a label, in any of the three forms.
 fn find<'a>(reader: &mut Reader<'a>, label: u64) -> Result<Option<&'a [u8]>, CborError> {
     match reader.peek()? {
         ItemHead::Map(_) => {}
@@ -128,7 +128,7 @@ fn labels(reader: &mut Reader<'_>) -> Result<(), CborError> {
     Ok(())
 }
 
-/// Recursive, over CBOR whose depth is bounded already.
+/// Recursive. The depth of the CBOR was limited before.
 fn metadatum(reader: &mut Reader<'_>) -> Result<(), CborError> {
     match reader.peek()? {
         ItemHead::Uint(_) | ItemHead::Nint(_) => reader.head().map(|_| ()),

@@ -1,4 +1,4 @@
-//! The transaction body: a map with small integer keys.
+//! Decodes the transaction body, a map with small integer keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<TxPart, Vec<u8>>) -> Resul
     })
 }
 
-/// A set that must have at least one element, and none twice.
+/// Decodes a set that must have at least one element and no duplicates.
 pub(super) fn set<T: Ord + Copy>(
     reader: &mut Reader<'_>,
     name: &'static str,

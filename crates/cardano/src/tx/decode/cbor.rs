@@ -1,42 +1,42 @@
-//! The CBOR that a transaction may consist of (RFC 8949): a typed cursor over bytes that were checked to be well
-//! formed.
+//! A typed cursor over the CBOR of a transaction (RFC 8949), which was checked to be well formed before.
 
-/// How deep arrays, maps and tags may nest. Wallets' transactions nest less than 20 deep.
+/// Maximum nesting depth of arrays, maps and tags. Wallets' transactions have less than 20 levels.
 pub const MAX_CBOR_DEPTH: usize = 64;
 
-/// Why bytes are not CBOR of the kind that a ledger reads.
+/// Reason why bytes are not CBOR of the kind that the ledger accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CborError {
     /// The bytes end within an item.
     #[error("it ends too early")]
     Truncated,
-    /// There are bytes after the item.
+    /// Further bytes follow the item.
     #[error("there are bytes after its end")]
     Trailing,
-    /// Nested deeper than [`MAX_CBOR_DEPTH`].
+    /// The item is nested deeper than [`MAX_CBOR_DEPTH`].
     #[error("it is nested deeper than {MAX_CBOR_DEPTH}")]
     TooDeep,
     /// A number or length takes more bytes than it needs.
     #[error("a number or length is not in its shortest form")]
     NotShortest,
-    /// Floats, undefined, reserved values: the ledger has none.
+    /// The item contains a float, `undefined` or a reserved value, which the ledger does not use.
     #[error("it has a value of a kind that the ledger does not use")]
     Unsupported,
-    /// A break outside an indefinite item, a map with a key and no value, chunks of another type.
+    /// A break is outside an indefinite item, a map has a key without a value, or a chunk has another type than its
+    /// string.
     #[error("its items do not add up")]
     Structure,
-    /// A text that is not UTF-8.
+    /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     NotUtf8,
     /// A map has the same key twice.
     #[error("a map has the same key twice")]
     DuplicateKey,
-    /// An item is of another type than expected.
+    /// An item has another type than expected.
     #[error("an item is of an unexpected type")]
     Type,
 }
 
-/// The beginning of an item. A length of `None` is indefinite.
+/// The header of an item. A length of `None` means indefinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemHead {
     Uint(u64),
@@ -52,7 +52,7 @@ pub(super) enum ItemHead {
     Break,
 }
 
-/// What is left of an array, or of a map (counted in pairs).
+/// Number of unread items of an array, or of unread pairs of a map; `None` if indefinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Items(Option<u64>);
 
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// The bytes of what `read` reads.
+    /// Returns the result of `read` with the bytes that it consumed.
     pub(super) fn spanned<T, E>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<(T, &'a [u8]), E> {
         let start = self.at;
         let value = read(self)?;
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes in one piece.
+    /// Reads a byte string of definite length.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], CborError> {
         match self.head()? {
             ItemHead::Bytes(Some(length)) => self.take(length),
@@ -151,12 +151,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes in one piece, of a known length.
+    /// Reads a byte string of `N` bytes.
     pub(super) fn hash<const N: usize>(&mut self) -> Result<[u8; N], CborError> {
         self.bytes()?.try_into().map_err(|_| CborError::Type)
     }
 
-    /// A text in one piece, as its bytes.
+    /// Reads a text of definite length, as bytes.
     pub(super) fn text(&mut self) -> Result<&'a [u8], CborError> {
         match self.head()? {
             ItemHead::Text(Some(length)) => self.take(length),
@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The head of an array or map of fixed shape (a body, an output): its length is written down. The ledger's decoder
-    /// would also take it without; no wallet writes that, and other decoders refuse it.
+    /// Reads the header of an array or map with a fixed set of fields (a body, an output). Its length must be definite:
+    /// the ledger also accepts the indefinite form, but no wallet writes it and other decoders reject it.
     pub(super) fn record(
         &mut self,
         head: impl FnOnce(&mut Self) -> Result<Items, CborError>,
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An array that the ledger calls a set: with or without tag 258.
+    /// Reads the header of a set: an array, with or without tag 258.
     pub(super) fn set(&mut self) -> Result<Items, CborError> {
         if self.peek()? == ItemHead::Tag(258) {
             self.head()?;
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
         if self.head()? == ItemHead::Tag(expected) { Ok(()) } else { Err(CborError::Type) }
     }
 
-    /// Whether another item (or pair) follows; consumes the break of an indefinite container.
+    /// Returns whether another item (or pair) follows. Consumes the break of an indefinite container.
     pub(super) fn more(&mut self, items: &mut Items) -> Result<bool, CborError> {
         match &mut items.0 {
             Some(0) => Ok(false),
@@ -218,12 +218,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Another item (or pair) must follow.
+    /// Fails unless another item (or pair) follows.
     pub(super) fn expect(&mut self, items: &mut Items) -> Result<(), CborError> {
         if self.more(items)? { Ok(()) } else { Err(CborError::Type) }
     }
 
-    /// No other item (or pair) may follow.
+    /// Fails if another item (or pair) follows.
     pub(super) fn end(&mut self, items: &mut Items) -> Result<(), CborError> {
         if self.more(items)? { Err(CborError::Type) } else { Ok(()) }
     }

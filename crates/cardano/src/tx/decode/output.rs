@@ -1,4 +1,4 @@
-//! An output: whose, what, and what comes with it. Both of the ledger's forms: the array of before Babbage, and the map.
+//! Decodes outputs in both of the ledger's forms: the array of the eras before Babbage, and the map.
 
 use super::{
     DecodeError,
@@ -12,56 +12,57 @@ use crate::{
     money::Lovelace,
 };
 
-/// Bytes of an asset's name at most (ledger, `AssetName`).
+/// Maximum length of an asset name, in bytes (ledger, `AssetName`).
 const MAX_ASSET_NAME: usize = 32;
-/// Bytes of the longest address that is kept: a base address. Byron addresses may be longer; they are only recognised.
+/// Length of a base address, in bytes, the longest that is kept. Byron addresses may be longer; they are only
+/// recognised.
 const BASE_ADDRESS_BYTES: usize = 57;
 
 /// An output of a transaction that is not on the chain yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Its address as received.
+    /// Address, as received.
     pub address: Vec<u8>,
-    /// Whose the address is.
+    /// Kind of the address.
     pub owner: AddressKind,
-    /// What it holds.
+    /// Value.
     pub value: Value,
-    /// Its datum.
+    /// Datum or datum hash.
     pub datum: Option<OutputDatum>,
-    /// The CBOR of the script that it carries (`[language, script]`).
+    /// CBOR of the reference script (`[language, script]`).
     pub reference_script: Option<Vec<u8>>,
-    /// Bytes of the whole output as received: what its least lovelace depends on.
+    /// Size of the whole output as received, in bytes. The minimum lovelace depends on it.
     pub size: usize,
-    /// Bytes of its value as received. The ledger measures its own encoding, which is never longer.
+    /// Size of the value as received, in bytes. The ledger measures its own encoding, which is never longer.
     pub value_size: usize,
 }
 
-/// What kind of address an output is at.
+/// Kind of an output's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
     /// A preprod address with a payment key.
     Key(Address),
-    /// A preprod address with a payment script, base or enterprise.
+    /// A preprod base or enterprise address with a payment script.
     Script(ScriptHash),
-    /// Any address of mainnet but Byron ones.
+    /// A mainnet address that is not a Byron address.
     Mainnet,
-    /// A Byron address, of whatever network.
+    /// A Byron address of any network.
     Byron,
-    /// A pointer address, a stake address, or bytes that are no address.
+    /// A pointer or stake address, or bytes that are not an address.
     Unsupported,
 }
 
-/// A datum of an output.
+/// The datum of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputDatum {
-    /// Its hash only.
+    /// Hash of a datum.
     Hash([u8; 32]),
-    /// Its CBOR.
+    /// CBOR of an inline datum.
     Inline(Vec<u8>),
 }
 
 impl AddressKind {
-    /// The kind of address that these bytes are (CIP-19).
+    /// Determines the kind of an address from its bytes (CIP-19).
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         match PaymentAddress::from_bytes(bytes) {
@@ -141,7 +142,7 @@ fn address(reader: &mut Reader<'_>) -> Result<Vec<u8>, DecodeError> {
     Ok(bytes.to_vec())
 }
 
-/// A value, and its size in bytes.
+/// Decodes a value and returns its size in bytes.
 fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
     const NAME: &str = "value of an output";
     let (value, bytes) = reader.spanned(|reader| {
@@ -164,7 +165,7 @@ fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
     Ok((value, bytes.len()))
 }
 
-/// Since Conway neither a quantity of zero nor an empty map may be inside an output's value.
+/// Decodes native assets. Since Conway, an output's value contains neither zero quantities nor empty maps.
 fn assets(reader: &mut Reader<'_>, value: &mut Value) -> Result<(), DecodeError> {
     let malformed = |_| DecodeError::Malformed("assets of an output");
     let mut policies = reader.map().map_err(malformed)?;
@@ -200,7 +201,7 @@ fn datum_option(reader: &mut Reader<'_>) -> Result<OutputDatum, DecodeError> {
     }
 }
 
-/// CBOR in bytes in CBOR: tag 24.
+/// Decodes CBOR that is embedded in a byte string (tag 24).
 fn embedded(reader: &mut Reader<'_>, name: &'static str) -> Result<Vec<u8>, DecodeError> {
     reader.tag(24).map_err(|_| DecodeError::Malformed(name))?;
     let bytes = reader.bytes().map_err(|_| DecodeError::Malformed(name))?;

@@ -206,7 +206,7 @@ fn datums_and_reference_scripts_of_outputs_are_kept() {
     assert_eq!(with([address, value, inline(&nested)]), Err(DecodeError::Cbor(CborError::TooDeep)));
 }
 
-/// Each of these is one change away from the payment that reads.
+/// Each case differs in one place from the payment that is accepted.
 #[test]
 fn malformed_transactions_are_refused_by_name() {
     use DecodeError::{Duplicate, Empty, Malformed, Missing, NotATransaction, OldEra, UnknownField};
@@ -351,7 +351,7 @@ fn malformed_cbor_is_refused_by_name() {
     ];
     for (name, outcome, expected) in cases {
         let outcome = outcome.unwrap_err();
-        // One more field than the map announces shifts everything after it: any refusal of the CBOR is right.
+        // One more field than the map announces shifts everything after it, so any CBOR error is right.
         let shifted = name == "the fee twice" && outcome != DecodeError::Cbor(CborError::Trailing);
         assert!(shifted || outcome == DecodeError::Cbor(expected), "{name}: {outcome:?}");
     }
@@ -406,7 +406,7 @@ fn other_encodings_of_lists_and_auxiliary_data_that_wallets_use_are_read() {
     }
 }
 
-/// What another decoder, written by others, reads from the same bytes.
+/// Compares with the result of an independent decoder.
 fn assert_pallas_agrees(tx: &SignedTx) {
     let theirs: conway::Tx<'_> = minicbor::decode(tx.cbor()).expect("pallas reads what we read");
     let body = &theirs.transaction_body;

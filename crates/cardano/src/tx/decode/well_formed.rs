@@ -1,12 +1,12 @@
-//! Whether bytes are CBOR at all, and of the kind that a ledger reads.
+//! Checks that bytes are CBOR of the kind that the ledger accepts, without duplicate keys or over-long lengths.
 //!
-//! Iterative, so that no nesting can exhaust a stack; and where duplicate keys and lengths that are longer than needed end.
+//! The check is iterative, so nesting cannot exhaust the stack.
 
 use std::collections::BTreeSet;
 
 use super::cbor::{CborError, ItemHead, MAX_CBOR_DEPTH, Reader};
 
-/// Whether the bytes are exactly one item that a [`Reader`] can be trusted with.
+/// Checks that the bytes are exactly one item, which a [`Reader`] can then read.
 pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
     let mut reader = Reader::new(bytes);
     walk(&mut reader)?;
@@ -14,7 +14,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
 }
 
 impl<'a> Reader<'a> {
-    /// Passes over one item, whatever it is, and gives its bytes.
+    /// Skips one item of any kind and returns its bytes.
     pub(super) fn skip(&mut self) -> Result<&'a [u8], CborError> {
         let start = self.at;
         walk(self)?;
@@ -22,11 +22,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A container that the walk is inside of.
+/// A container whose items are being read.
 struct OpenContainer<'a> {
     start: usize,
     kind: ContainerKind<'a>,
-    /// Items or pairs still to come; `None` until a break.
+    /// Number of unread items or pairs; `None` until a break.
     left: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ enum ContainerKind<'a> {
     Tag,
     Map {
         keys: BTreeSet<&'a [u8]>,
-        /// Whether a key was read whose value is to come.
+        /// `true` if a key has been read and its value comes next.
         value_due: bool,
     },
     Chunks {
@@ -43,7 +43,7 @@ enum ContainerKind<'a> {
     },
 }
 
-/// Passes over one item, checking all of it.
+/// Skips one item and checks all of it.
 fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
     let mut stack: Vec<OpenContainer<'a>> = Vec::new();
     loop {
@@ -102,7 +102,7 @@ fn push<'a>(
     Ok(None)
 }
 
-/// Ends the innermost container at a break; gives where it began.
+/// Ends the innermost container at a break and returns its start.
 fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError> {
     match stack.pop() {
         Some(OpenContainer { kind: ContainerKind::Map { value_due: true, .. } | ContainerKind::Tag, .. }) => {
@@ -113,7 +113,7 @@ fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError
     }
 }
 
-/// Counts an item that began at `start` and ended here towards what contains it; whether the outermost ended.
+/// Counts a finished item, which began at `start`, towards its container. Returns whether the outermost item has ended.
 fn close<'a>(stack: &mut Vec<OpenContainer<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
     loop {
         let Some(frame) = stack.last_mut() else { return Ok(true) };

@@ -1,4 +1,4 @@
-//! The witness set: signatures, scripts, and what scripts need.
+//! Decodes the witness set: signatures, scripts, and the data for scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use super::{
 };
 use crate::hash::KeyHash;
 
-/// A public key and its signature of the transaction id.
+/// A public key with its signature of the transaction id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VkeyWitness {
-    /// The Ed25519 public key.
+    /// Ed25519 public key.
     pub key: [u8; 32],
-    /// The signature of the 32 bytes of the transaction id.
+    /// Signature of the 32 bytes of the transaction id.
     pub signature: [u8; 64],
 }
 
 impl VkeyWitness {
-    /// The credential that this witness speaks for, if its signature is good.
+    /// Returns the hash of the public key.
     #[must_use]
     pub fn key_hash(&self) -> KeyHash {
         KeyHash::of_public_key(&self.key)

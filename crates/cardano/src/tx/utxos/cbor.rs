@@ -1,4 +1,4 @@
-//! Reading CBOR in whichever form it comes: containers and byte strings of known or unknown length, numbers in any width.
+//! Reads CBOR in every encoding: containers and strings of definite or indefinite length, integers of any width.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use pallas_codec::minicbor::{
 
 pub(super) type Error = decode::Error;
 
-/// An item of another kind than expected.
+/// The error for an item of an unexpected kind.
 pub(super) fn unsupported() -> Error {
     Error::message("an item of an unexpected kind")
 }
 
-/// What is left of an array, or of a map (counted in pairs); `None` until a break.
+/// Number of unread items of an array, or of unread pairs of a map; `None` until a break.
 pub(super) struct ItemCount(Option<u64>);
 
 impl ItemCount {
@@ -27,7 +27,7 @@ impl ItemCount {
         decoder.map().map(Self)
     }
 
-    /// Whether another item (or pair) follows; passes over the break.
+    /// Returns whether another item (or pair) follows. Skips the break.
     pub(super) fn more(&mut self, decoder: &mut Decoder<'_>) -> Result<bool, Error> {
         match &mut self.0 {
             Some(0) => Ok(false),
@@ -40,13 +40,13 @@ impl ItemCount {
         }
     }
 
-    /// Another item (or pair) must follow.
+    /// Fails unless another item (or pair) follows.
     pub(super) fn expect(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Error> {
         if self.more(decoder)? { Ok(()) } else { Err(unsupported()) }
     }
 }
 
-/// All items of an array, or of what the ledger calls a set: an array with or without tag 258.
+/// Reads all items of an array or set (an array with or without tag 258).
 pub(super) fn list<T>(
     decoder: &mut Decoder<'_>,
     mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, Error>,
@@ -63,7 +63,7 @@ pub(super) fn list<T>(
     Ok(all)
 }
 
-/// A byte string, in one piece or in chunks.
+/// Reads a byte string, in one piece or in chunks.
 pub(super) fn bytes<'b>(decoder: &mut Decoder<'b>) -> Result<Cow<'b, [u8]>, Error> {
     if decoder.datatype()? == Type::Bytes {
         return decoder.bytes().map(Cow::Borrowed);
@@ -72,17 +72,17 @@ pub(super) fn bytes<'b>(decoder: &mut Decoder<'b>) -> Result<Cow<'b, [u8]>, Erro
     Ok(Cow::Owned(chunks.concat()))
 }
 
-/// A byte string of a known length.
+/// Reads a byte string of `N` bytes.
 pub(super) fn fixed<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[u8; N], Error> {
     bytes(decoder)?.as_ref().try_into().map_err(|_| unsupported())
 }
 
-/// CBOR in a byte string (tag 24): its bytes.
+/// Reads CBOR that is embedded in a byte string (tag 24) and returns its bytes.
 pub(super) fn embedded<'b>(decoder: &mut Decoder<'b>) -> Result<Cow<'b, [u8]>, Error> {
     if decoder.tag()? == IanaTag::Cbor.tag() { bytes(decoder) } else { Err(unsupported()) }
 }
 
-/// One item's bytes, whatever it is.
+/// Reads one item of any kind and returns its bytes.
 pub(super) fn raw<'b>(decoder: &mut Decoder<'b>) -> Result<&'b [u8], Error> {
     let start = decoder.position();
     decoder.skip()?;

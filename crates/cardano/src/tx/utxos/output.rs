@@ -1,4 +1,4 @@
-//! An output in either of its forms: the array of the eras before Babbage, and the map.
+//! Reads outputs in both forms: the array of the eras before Babbage, and the map.
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
@@ -10,7 +10,7 @@ use crate::{
     money::Lovelace,
 };
 
-/// An output before its transaction's id is known.
+/// An output whose transaction id is not known yet.
 #[derive(Default)]
 pub(super) struct ProducedOutput {
     address: String,
@@ -62,7 +62,7 @@ fn map_form(decoder: &mut Decoder<'_>) -> Result<ProducedOutput, Error> {
             _ => return Err(unsupported()),
         }
     }
-    // Of a map, unlike of an array, the owner can be missing.
+    // A map, unlike an array, can lack the address.
     if made.address.is_empty() { Err(unsupported()) } else { Ok(made) }
 }
 
@@ -100,7 +100,7 @@ fn lovelace(decoder: &mut Decoder<'_>) -> Result<Lovelace, Error> {
     Lovelace::new(decoder.u64()?).ok_or_else(unsupported)
 }
 
-/// An inline datum, if it is one, and the hash of the datum.
+/// Inline datum, if there is one, and the datum's hash.
 type DatumParts = (Option<Vec<u8>>, Option<[u8; 32]>);
 
 fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
@@ -120,7 +120,7 @@ fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
     if fields.more(decoder)? { Err(unsupported()) } else { Ok(datum) }
 }
 
-/// The hash of a script from `[language, script]`: of the language's tag and the script's bytes, which for a native
+/// Computes a script's hash from `[language, script]`: the language's tag and the script's bytes, which for a native
 /// script are its CBOR (CDDL, `script_hash`).
 fn script_hash(script: &[u8]) -> Result<ScriptHash, Error> {
     const NATIVE: u8 = 0;

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`), each with its
-/// effects by the ledger's API. They hold payments, tokens, metadata, certificates, a script that succeeds and one that
-/// fails.
+/// effects according to the ledger's API. They contain payments, tokens, metadata, certificates, a script that succeeds
+/// and one that fails.
 const TRANSACTIONS: &str = include_str!("../../../tests/fixtures/transactions.jsonl");
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ fn transaction(body: Cbor) -> Vec<u8> {
     encode(&Cbor::Array(vec![body, map([]), Cbor::Bool(true), Cbor::Null]))
 }
 
-/// The one output that a transaction makes.
+/// Reads a transaction with this single output.
 fn made(output: Cbor) -> Result<Utxo, TransactionUtxosError> {
     let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![output])), (2, int(1))]);
     TransactionUtxos::read(&transaction(body)).map(|mut ours| ours.made.remove(0))
@@ -136,7 +136,7 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
     assert!(!failed.valid && failed.id == succeeded.id, "the flag is outside of what the id names");
 }
 
-/// The maker of an escrow step names where its collateral would return, in any form that a later ledger may accept.
+/// The author of an escrow step chooses the collateral return, in any form that a later ledger may accept.
 #[test]
 fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     let negative = Cbor::Array(vec![bytes(&[0x60; 29]), cbor!(-5).unwrap()]);
@@ -151,7 +151,7 @@ fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     }
 }
 
-/// Everything that a ledger takes and payments need not have: each must not keep anyone from reading what was done.
+/// Parts that payments never have must not prevent reading the effects.
 #[test]
 fn unrequested_parts_are_skipped() {
     let parts = [
@@ -182,7 +182,7 @@ fn unrequested_parts_are_skipped() {
 
 #[test]
 fn every_kind_of_address_is_written_as_the_chain_writes_it() {
-    // CIP-19's vectors, and a Byron address of the ledger's documents.
+    // CIP-19's vectors, and a Byron address from the ledger's documents.
     for text in [
         "addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae",
         "addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr",
@@ -195,7 +195,7 @@ fn every_kind_of_address_is_written_as_the_chain_writes_it() {
     let byron = "37btjrVyb4KDXBNC4haBVPCrro8AQPHwvCMp3RFhhSVWwfFmZ6wwzSK6JK1hY6wHNmtrpTf1kdbva8TCneM2YsiXT7mrzT21EacHnPpz5YyUdj64na";
     let raw = bs58::decode(byron).into_vec().unwrap();
     assert_eq!(made(map([(0, bytes(&raw)), (1, int(5))])).unwrap().address, byron);
-    // What has neither form, whether a ledger takes it or not, does not keep anyone from reading the rest.
+    // An address without a usual text form must not prevent reading the rest.
     for odd in [[vec![0x82], vec![0x40; 900]].concat(), vec![0x62; 29], vec![0x60; 300], vec![0xa2; 40]] {
         assert_eq!(made(map([(0, bytes(&odd)), (1, int(5))])).unwrap().address, hex::encode(&odd));
     }
@@ -217,7 +217,7 @@ fn an_output_tells_its_datum_its_tokens_and_the_hash_of_its_script() {
     let legacy = made(Cbor::Array(vec![to.1.clone(), int(5), bytes(&[8; 32])])).unwrap();
     assert_eq!(legacy.datum_hash, Some([8; 32]));
 
-    // The hash of the ledger's simplest native script, all of nothing: BLAKE2b-224 of 00 and its CBOR.
+    // The hash of the ledger's simplest native script, `all []`: BLAKE2b-224 of 00 and its CBOR.
     let native = encode(&cbor!([0, [1, []]]).unwrap());
     let carried = made(map([to.clone(), (1, int(5)), (3, embedded(&native))])).unwrap();
     assert_eq!(carried.reference_script, Some(ScriptHash::new(blake2b(&[0, 0x82, 0x01, 0x80]))));
@@ -233,7 +233,7 @@ fn an_output_tells_its_datum_its_tokens_and_the_hash_of_its_script() {
     assert_eq!(value.assets, [(policy.clone(), u64::MAX), (format!("{policy}636f696e"), 5)].into());
 }
 
-/// `bf ... ff` instead of lengths, numbers in more bytes than they need: a ledger takes them.
+/// The ledger accepts `bf ... ff` instead of lengths, and numbers in more bytes than needed.
 #[test]
 fn unusual_encodings_that_the_ledger_accepts_are_read() {
     let owner = hex::encode(owner().to_bytes());
@@ -292,14 +292,14 @@ fn bytes_that_are_no_transaction_are_refused() {
     }
 }
 
-/// Both readers of this crate,must mean the same transaction.
+/// Checks that both readers of this crate agree on a transaction.
 fn assert_readers_agree(cbor: &[u8]) {
     let Ok(tx) = SignedTx::parse(cbor) else { return };
-    // The strict reader leaves it to its callers whether these bytes are an address and a script.
+    // The strict reader does not check whether these bytes are an address and a script.
     let judged = |output: &Output| output.reference_script.is_some() || output.owner == AddressKind::Unsupported;
     let ours = match TransactionUtxos::read(cbor) {
         Err(_) if tx.outputs.iter().any(judged) => return,
-        // It passes over these; what reads like them and is not fails on the ledger, too.
+        // The strict reader skips these parts. If they are malformed, the ledger rejects the transaction too.
         Err(_)
             if [TxPart::CollateralReturn, TxPart::CollateralInputs, TxPart::Redeemers]
                 .iter()

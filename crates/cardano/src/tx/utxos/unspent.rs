@@ -1,4 +1,4 @@
-//! A wallet's unspent output as CIP-30 hands it over (`TransactionUnspentOutput`): CBOR of `[input, output]`.
+//! Decodes a wallet's unspent output in CIP-30's form (`TransactionUnspentOutput`): CBOR of `[input, output]`.
 
 use pallas_codec::minicbor::Decoder;
 
@@ -8,15 +8,15 @@ use super::{
 };
 use crate::{chain::Utxo, tx::MAX_TX_BYTES};
 
-/// Bytes of an unspent output at most: the transaction that made it was as large at least.
+/// Maximum size of an unspent output, in bytes. The transaction that created it was at least as large.
 pub const MAX_UNSPENT_OUTPUT: usize = MAX_TX_BYTES;
 
-/// Bytes that are no unspent output: too many, not `[input, output]`, or more than that.
+/// The bytes are too long or not exactly one `[input, output]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the CBOR of an unspent output, [input, output]")]
 pub struct NotAnUnspentOutput;
 
-/// Reads an unspent output. That it is on the chain is only the wallet's claim: the ledger decides.
+/// Decodes an unspent output. The wallet only claims that the output exists; the ledger decides when it is spent.
 ///
 /// # Errors
 /// See [`NotAnUnspentOutput`].

@@ -19,7 +19,7 @@ use cardano::{
 };
 use serde_json::{Value, json};
 
-/// How long one answer may take; evaluations take milliseconds.
+/// Timeout of one request. Evaluations take milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Devnet {
@@ -75,9 +75,9 @@ impl Devnet {
         self.control("block", &json!({}));
     }
 
-    /// Moves the ledger's clock until its newest block is not before this time.
+    /// Advances the ledger's clock until the newest block is at or after this time.
     pub fn advance_to(&self, time: Millis) {
-        // Blocks made in quick succession run ahead of the clock, which has to catch up with them first.
+        // Blocks made in quick succession run ahead of the clock, which has to catch up first.
         while let Some(missing) = time.checked_sub(self.tip().time_ms).filter(|missing| *missing > 0) {
             self.control("advance", &json!({ "seconds": missing.div_ceil(1_000) }));
         }

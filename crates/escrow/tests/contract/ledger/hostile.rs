@@ -1,4 +1,4 @@
-//! What a party may put on the chain in an odd form, and the contract takes: it must be read as what it is.
+//! Unusual encodings that the contract accepts on the chain must be read as what they are.
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
 use escrow::{
@@ -15,7 +15,7 @@ use super::world::{EscrowLedger, wallet};
 const DISTANCE: Millis = 600_000;
 const COOLDOWN: usize = 17;
 
-/// A datum with another buyer's cooldown: as CBOR, and whether its constructor is written in the general form.
+/// Encodes a datum with another buyer cooldown, optionally with its constructor in the general form.
 fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
     let PlutusData::Constr(mut constr) = datum.to_data() else { unreachable!() };
     let mut fields = constr.fields.to_vec();
@@ -25,8 +25,8 @@ fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
     if general { [&[0xd8, 102, 0x82, 0][..], &plain[2..]].concat() } else { plain }
 }
 
-/// A buyer who asks for the money back in a form that hides that the escrow continues gains nothing: the seller's
-/// result is still posted.
+/// A buyer who hides behind an unusual encoding that the escrow continues gains nothing: the seller can still submit a
+/// result.
 #[test]
 fn a_refund_request_in_any_accepted_encoding_continues_the_escrow() {
     let mut world = EscrowLedger::new();

@@ -1,4 +1,4 @@
-//! Escrows from lock to end on the local ledger, planned at the ledger's own time.
+//! Escrows from lock to end on the local ledger, with transactions planned at the ledger's own time.
 
 use cardano::{
     ContentHash, Lovelace,
@@ -37,7 +37,7 @@ fn attempt(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey)
     let utxos = world.utxos(key);
     let draft = block_on(world.planner().draft(&world.devnet, escrow, step, world.time(), &wallet(key, &utxos)))?;
     let built = world.accept(draft, key);
-    // The watcher's reading of what happened, from what the chain shows of the transaction.
+    // The watcher reads the outcome from the transaction's outputs in the same way.
     let spent = escrow.spent_into(&world.outputs_of(&built));
     let action = step.action();
     match (&spent, action) {
@@ -53,7 +53,7 @@ fn step(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) ->
     world.continued(&attempt(world, escrow, step, key).unwrap())
 }
 
-/// The time from which a step is possible, where it is not yet.
+/// Returns the time at which a step becomes possible.
 fn not_yet(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> Millis {
     match attempt(world, escrow, step, key) {
         Err(DraftError::Plan(PlanError::NotYet(opens))) => opens,

@@ -1,4 +1,4 @@
-//! Escrows on the local ledger, which runs the contract: transactions planned here, judged there.
+//! Escrows on the local ledger, which runs the contract on the transactions that we plan.
 
 mod devnet;
 mod hostile;

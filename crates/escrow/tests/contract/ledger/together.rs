@@ -1,4 +1,4 @@
-//! Several escrows in one transaction: accepted, cheaper, and each creator and buyer gets their own.
+//! Several escrows in one transaction: accepted, cheaper, and each party gets its own money.
 
 use cardano::{
     Address, ContentHash, Lovelace, TxRef,
@@ -97,7 +97,7 @@ fn escrows_collected_together_cost_less_and_each_party_is_paid() {
 fn one_refused_escrow_among_several_fails_the_whole_transaction() {
     let mut world = EscrowLedger::new();
     let mut escrows = locked(&mut world, 2);
-    // The chain's datum says another seller than the plan: its key will not have signed.
+    // The datum on the chain names another seller than the plan, so the required key has not signed.
     let stranger = Datum { seller: creator(1).into(), ..escrows[1].datum.clone() };
     escrows.extend(world.lock(&[stranger], PRICE.checked_add(COLLATERAL).unwrap()));
     let planner = world.planner();

@@ -1,4 +1,4 @@
-//! A ledger with a deployed contract, three wallets, and escrows in any state.
+//! A local ledger with a deployed contract, three wallets, and escrows in any state.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ impl EscrowLedger {
         Planner { deployment: &self.deployment, parameters: &self.parameters, slots: &self.slots }
     }
 
-    /// The time of the newest block, which is the only clock here.
+    /// Time of the newest block, which is the only clock in these tests.
     pub fn time(&self) -> ChainTime {
         let tip = self.devnet.tip();
         ChainTime { tip_slot: tip.slot, now: tip.time_ms }
@@ -84,7 +84,7 @@ impl EscrowLedger {
         Validity { from: None, until: self.time().tip_slot + 600 }
     }
 
-    /// The datum of a fresh lock of this service's kind, with these deadlines.
+    /// Builds the datum of a new lock with these deadlines.
     pub fn fresh(&mut self, deadlines: Deadlines) -> Datum {
         self.locks += 1;
         Datum {
@@ -107,7 +107,7 @@ impl EscrowLedger {
         }
     }
 
-    /// Puts escrows on the chain, whatever their datums say: the contract does not run when one is made.
+    /// Locks escrows with any datum: the contract does not run when an output is made.
     pub fn lock(&self, datums: &[Datum], locked: Lovelace) -> Vec<Escrow> {
         let outputs = datums.iter().map(|datum| NewOutput {
             to: PaymentAddress::script(self.deployment.script_hash),
@@ -145,12 +145,12 @@ impl EscrowLedger {
         built
     }
 
-    /// The escrow that continues in this transaction's first output.
+    /// Reads the escrow that continues in this transaction's first output.
     pub fn continued(&self, built: &BuiltTx) -> Escrow {
         Escrow::read(self.outputs_of(built).remove(0), &self.deployment).unwrap()
     }
 
-    /// A transaction's outputs as the chain shows them.
+    /// Reads a transaction's outputs from the chain.
     pub fn outputs_of(&self, built: &BuiltTx) -> Vec<Utxo> {
         self.devnet.outputs_of(&built.facts.tx_id)
     }
@@ -162,7 +162,7 @@ pub fn wallet<'a>(key: &SigningKey, utxos: &'a [Utxo]) -> Wallet<'a> {
     Wallet { address: key.enterprise_address(), utxos, reserved: &NONE }
 }
 
-/// The lovelace that a transaction pays to an address.
+/// Sums the lovelace that a transaction pays to an address.
 pub fn paid_to(built: &BuiltTx, address: &Address) -> Lovelace {
     let text = address.to_string();
     built.facts.outputs.iter().filter(|output| output.address == text).map(|output| output.value.lovelace).sum()

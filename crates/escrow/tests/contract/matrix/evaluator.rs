@@ -1,5 +1,5 @@
-//! The Plutus evaluator: which transactions a compiled contract accepts, and at what cost. Transactions are written as the
-//! Conway ledger writes them (`conway.cddl`), so that the script contexts are the evaluator's own.
+//! Runs compiled contracts in the Plutus evaluator: whether a transaction is accepted, and at which cost. Transactions
+//! are encoded as on the Conway ledger (`conway.cddl`), so the evaluator builds the script contexts itself.
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
@@ -21,11 +21,11 @@ const ENCODED_CBOR: Tag = Tag::new(24);
 /// A native script that anyone satisfies, `all []`, as the ledger writes a script: `[0, script]`.
 const TRIVIAL_SCRIPT: &[u8] = &[0x82, 0x00, 0x82, 0x01, 0x80];
 
-/// A contract, ready to be run under any parameters.
+/// A contract that can be run with any parameters.
 pub struct Evaluator {
     blueprint: Blueprint,
     costs: Vec<u8>,
-    /// Scripts by their parameters; the cases share a few.
+    /// Scripts by parameters. Most cases share a few.
     applied: RefCell<Vec<(Parameters, Script)>>,
 }
 
@@ -35,7 +35,7 @@ impl Evaluator {
         Self { blueprint, costs, applied: RefCell::default() }
     }
 
-    /// The script under these parameters, wise or not.
+    /// Returns the script with these parameters applied, whether or not they pass [`Parameters::check`].
     pub fn script(&self, parameters: &Parameters) -> Script {
         if let Some((_, script)) = self.applied.borrow().iter().find(|(applied, _)| applied == parameters) {
             return script.clone();
@@ -45,7 +45,7 @@ impl Evaluator {
         script
     }
 
-    /// Runs every script of the transaction, each in its real script context: what they used, or `None` where one fails.
+    /// Runs every script of the transaction and returns the units used, or `None` if one fails.
     pub fn run(&self, parameters: &Parameters, transaction: &TxInfo) -> Option<ExUnits> {
         let (cbor, resolved) = encode(transaction, &self.script(parameters).cbor).unwrap();
         let slots = SlotConfig::PREPROD;
@@ -73,7 +73,7 @@ impl Evaluator {
     }
 }
 
-/// The error inside the name of the redeemer that it happened to.
+/// Unwraps the error from the redeemer's context.
 fn root(error: Evaluation) -> Evaluation {
     match error {
         Evaluation::RedeemerError { err, .. } => root(*err),
@@ -81,14 +81,14 @@ fn root(error: Evaluation) -> Evaluation {
     }
 }
 
-/// Writing to memory cannot fail.
+/// Result of encoding into memory, which cannot fail.
 type Infallibly<T = ()> = Result<T, Error<Infallible>>;
 type Cbor = Encoder<Vec<u8>>;
 
-/// An input and what it is.
+/// An input's reference and output, as CBOR.
 type ResolvedInput = (Vec<u8>, Vec<u8>);
 
-/// The transaction with everything that it spends and refers to, for a script with these bytes.
+/// Encodes the transaction with the outputs that it spends and references.
 fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<ResolvedInput>)> {
     let mut transaction = transaction.clone();
     transaction.inputs.sort_by_key(|input| input.reference);

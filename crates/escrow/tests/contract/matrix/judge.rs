@@ -1,7 +1,8 @@
-//! What our rules say of a whole transaction: the table of [`escrow::rules`], and what it leaves to the outputs, which are
-//! batches, values, payouts and votes.
+//! Our rules for a whole transaction: the table of [`escrow::rules`], and the rules about outputs, which are batches,
+//! values, payouts and votes.
 //!
-//! Every broken rule is told, not only the first: a case that breaks exactly one shows that the contract enforces that one.
+//! Every broken rule is reported, not only the first. A case that breaks exactly one rule shows that the contract
+//! enforces that rule.
 
 use std::collections::HashSet;
 
@@ -15,7 +16,7 @@ use futures_lite::future::block_on;
 
 use super::transaction::{DatumOption, TxInfo, TxOut, tag};
 
-/// A rule that a transaction breaks.
+/// A rule that a transaction may break. Each variant states the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Broken {
     /// The spent output has a datum of the type.
@@ -46,9 +47,9 @@ pub enum Broken {
     StateFitsResult,
     /// The actor signed.
     Signed,
-    /// Not before the window opens.
+    /// The window has opened.
     NotEarly,
-    /// Not after the window closes.
+    /// The window has not closed.
     NotLate,
     /// At least the collateral is locked.
     CollateralLocked,
@@ -89,7 +90,7 @@ impl Broken {
         Self::PoliciesAscend, Self::Votes,
     ];
 
-    /// Whether only our contract promises this. Another one with the interface may do without.
+    /// Returns `true` if only our contract enforces this rule. Another contract with the same interface need not.
     pub const fn is_ours_alone(self) -> bool {
         matches!(self, Self::OtherPartyHasKey | Self::StateFitsResult | Self::HashedAlone | Self::PoliciesAscend)
     }
@@ -110,7 +111,7 @@ impl From<ContractRefusal> for Broken {
     }
 }
 
-/// The rules that a transaction breaks, over all escrows that it spends; empty if the contract must accept it.
+/// Returns the rules that a transaction breaks, over all escrows that it spends; empty if the contract must accept it.
 pub fn broken(parameters: &Parameters, transaction: &TxInfo) -> Vec<Broken> {
     let spends = transaction.inputs.iter().filter_map(|input| Some((input, input.redeemer.as_ref()?)));
     let judged = spends.flat_map(|(input, redeemer)| {
@@ -186,7 +187,7 @@ impl EscrowSpend<'_> {
         self.require(differ, Broken::InputsDiffer);
     }
 
-    /// Judges the outputs at the script's address; answers the one in which the escrow goes on.
+    /// Checks the outputs at the script's address and returns the one in which the escrow continues.
     fn outputs(&mut self) -> Option<(Datum, Value)> {
         let (mut seen, mut continuation) = (HashSet::new(), None);
         for output in self.transaction.outputs.iter().filter(|output| output.address == self.spent.address) {
@@ -204,7 +205,7 @@ impl EscrowSpend<'_> {
         continuation
     }
 
-    /// Why the table has no row: the state, or a result that only the state's name denies.
+    /// Returns why no row matches: the state, or a result that contradicts the state.
     fn missing_row(&self, action: Action) -> Broken {
         let with = |result_hash| Datum { result_hash, ..self.datum.clone() };
         let fits = [vec![], vec![1]].into_iter().any(|result| Rule::find(action, &with(result)).is_some());
@@ -249,7 +250,7 @@ impl EscrowSpend<'_> {
         self.require(enough, Broken::Votes);
     }
 
-    /// What is paid to an address in this escrow's name.
+    /// Returns the value paid to an address in outputs tagged with this escrow's reference.
     fn tagged(&self, to: PlutusAddress) -> Value {
         let tag = tag(self.own);
         let paid = self.transaction.outputs.iter().filter(|output| output.address == to && output.datum == tag);
@@ -280,7 +281,7 @@ fn is_paid(paid: &Value, due: &AssetValue) -> bool {
     })
 }
 
-/// No policy twice or empty, names strictly ascending, nothing of quantity zero.
+/// Returns `true` if no policy is repeated or empty, names are strictly ascending, and no quantity is zero.
 fn is_value(value: &AssetValue) -> bool {
     let policies: HashSet<_> = value.0.iter().map(|(policy, _)| policy).collect();
     policies.len() == value.0.len()
@@ -291,7 +292,7 @@ fn is_value(value: &AssetValue) -> bool {
         })
 }
 
-/// Repetitions are the other rule's business.
+/// Repetitions are reported by the other rule.
 fn ascends(value: &AssetValue) -> bool {
     value.0.is_sorted_by(|(a, _), (b, _)| a <= b)
 }

@@ -1,12 +1,12 @@
-//! A compiled contract against the rules, case by case, in the Plutus evaluator.
+//! Compares a compiled contract with the rules, case by case, in the Plutus evaluator.
 //!
 //! ```text
 //!   cases ──┬── judge (our rules, a pure function) ──┬── differences: must be none
 //!           └── contract (CEK machine, V3 context) ──┘
 //! ```
 //!
-//! `ESCROW_MATRIX=all` prints every case, not only the summary and the differences. `RANDOM_CASES` and `SEED` say how many random
-//! cases are judged, and where they begin.
+//! `ESCROW_MATRIX=all` prints every case instead of the summary and the differences. `RANDOM_CASES` sets the number of
+//! random cases and `SEED` their seed.
 
 mod cases;
 mod evaluator;
@@ -27,26 +27,26 @@ use evaluator::Evaluator;
 use judge::{Broken, broken};
 use scene::LIVE;
 
-/// Cases written by hand. A case that is added or taken away says so here.
+/// Number of cases written by hand. Adding or removing one changes it.
 const CASES: usize = 1_703;
 
-/// One case, judged by the rules and by the contract.
+/// A case with the verdicts of the rules and of the contract.
 struct JudgedCase {
     case: MatrixCase,
     broken: Vec<Broken>,
-    /// What the contract used; `None` where it refuses.
+    /// Units that the contract used; `None` if it rejected the transaction.
     accepted: Option<ExUnits>,
 }
 
-/// How a contract's answer compares with the rules.
+/// Result of comparing the contract's verdict with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
     Same,
-    /// It accepts what only our own contract promises to refuse.
+    /// The contract accepts a transaction that only our own contract must reject.
     Unpromised,
-    /// It accepts what the rules forbid.
+    /// The contract accepts a transaction that the rules forbid.
     Laxer,
-    /// It refuses what the rules permit.
+    /// The contract rejects a transaction that the rules permit.
     Stricter,
 }
 
@@ -146,7 +146,7 @@ fn each_case_has_a_name_of_its_own() {
     assert_eq!(names.len(), JUDGED.len());
 }
 
-/// A contract under which anything goes differs wherever the rules forbid something, and nowhere else.
+/// A contract that accepts everything differs wherever the rules forbid something, and nowhere else.
 #[test]
 fn the_matrix_detects_a_contract_that_accepts_everything() {
     for judged in judge(&accepts_everything(), cases::all()) {
@@ -155,7 +155,7 @@ fn the_matrix_detects_a_contract_that_accepts_everything() {
     }
 }
 
-/// `\required admins cooldown context -> ()`, under our blueprint's name.
+/// `\required admins cooldown context -> ()`, under the name that our blueprint uses.
 fn accepts_everything() -> Blueprint {
     let program = uplc::parser::program("(program 1.1.0 (lam a (lam b (lam c (lam d (con unit ()))))))").unwrap();
     let code = uplc::ast::Program::<uplc::ast::DeBruijn>::try_from(program).unwrap().to_cbor().unwrap();

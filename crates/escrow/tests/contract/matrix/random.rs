@@ -1,5 +1,4 @@
-//! Random transactions: cases of the matrix with a few random edits. Whatever comes out, the rules and
-//! the contract must say the same.
+//! Random transactions: cases of the matrix with a few random edits. The rules and the contract must agree on each.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
 use escrow::{Action, Credential, Datum, PlutusAddress, Redeemer, State, rules::ValidityRange};
@@ -14,7 +13,7 @@ use super::{
     transaction::{DatumOption, TxIn, TxInfo, TxOut, add, credits, key_address, tag},
 };
 
-/// Edits of one case at the most; more would hide each other.
+/// Maximum number of edits of one case. More would hide each other.
 const MAX_EDITS: usize = 4;
 const KEYS: [KeyHash; 3] = [BUYER, SELLER, STRANGER];
 
@@ -27,7 +26,7 @@ impl Dice {
         Self(TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
     }
 
-    /// A number below `end`, which is not 0.
+    /// Returns a number below `end`, which must not be 0.
     fn below(&mut self, end: usize) -> usize {
         (self.0.next_u64() % end as u64) as usize
     }
@@ -45,7 +44,7 @@ impl Dice {
     }
 }
 
-/// As many random cases as asked for, the same for the same seed.
+/// Generates `count` random cases from a seed.
 pub fn cases(count: usize, seed: usize) -> Vec<MatrixCase> {
     let mut dice = Dice::seeded(seed as u64);
     let bases = cases::all();
@@ -87,7 +86,7 @@ fn edit(dice: &mut Dice, transaction: &mut TxInfo) {
             }
         }
         7 => add_input(dice, transaction),
-        // The escrow before and after, alike: what only one of them says is soon refused.
+        // Changes the escrow before and after alike, because a change on one side alone is rejected early.
         _ => {
             let seed = dice.0.next_u64();
             for output in transaction.all_outputs() {
@@ -97,7 +96,7 @@ fn edit(dice: &mut Dice, transaction: &mut TxInfo) {
     }
 }
 
-/// One of the inputs that the script is asked about.
+/// Picks one of the inputs that run the script.
 fn spend<'a>(dice: &mut Dice, transaction: &'a mut TxInfo) -> &'a mut TxIn {
     let mut spends: Vec<_> = transaction.inputs.iter_mut().filter(|input| input.redeemer.is_some()).collect();
     let index = dice.below(spends.len());
@@ -159,7 +158,7 @@ fn edit_output(dice: &mut Dice, output: &mut TxOut) {
     }
 }
 
-/// Another escrow is spent, perhaps under a reference signature that is already there.
+/// Spends another escrow, possibly under a reference signature that is already used.
 fn add_input(dice: &mut Dice, transaction: &mut TxInfo) {
     let reference = TxRef { tx: TxHash::new([dice.below(256) as u8; 32]), index: 3 };
     if transaction.inputs.iter().any(|input| input.reference == reference) {
@@ -181,7 +180,7 @@ fn edit_datum(dice: &mut Dice, datum: &mut Datum, validity: ValidityRange) {
     let key = key_address(dice.pick(&KEYS));
     let script = PlutusAddress::script(ScriptHash::new([7; 28]));
     let other = dice.pick(&[None, Some(script), Some(key), Some(key)]);
-    // Around the transaction's own bounds, where the rules decide.
+    // Times near the validity interval's bounds, where the rules decide.
     let edges: Vec<u64> = [validity.from, validity.until, Some(0)].into_iter().flatten().collect();
     let mut time = dice.pick(&edges);
     if dice.coin() {

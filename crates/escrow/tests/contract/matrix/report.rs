@@ -1,11 +1,11 @@
-//! The matrix for people: a grid of actions by states, the groups of cases, what actions cost, and every difference.
+//! Prints the matrix: a grid of actions by states, the groups of cases, the cost of each action, and every difference.
 
 use cardano::fees::ExUnits;
 use escrow::{Action, State};
 
 use super::{Comparison, JudgedCase, Shows, scene::LIVE};
 
-/// Prints the matrix; answers how many differences there are.
+/// Prints the matrix and returns the number of differences.
 pub fn print(judged: &[JudgedCase], all: bool) -> usize {
     judged.iter().filter(|_| all).for_each(print_case);
     print_grid(judged);
@@ -33,7 +33,7 @@ fn print_case(JudgedCase { case, broken, accepted }: &JudgedCase) {
     println!("{:<13} {:<90} rules {rules:<30} contract {contract}", case.group, case.name);
 }
 
-/// What the contract does with each action in each state: by honest results, and by the other ones.
+/// Prints whether the contract accepts each action in each state, with and without a result.
 fn print_grid(judged: &[JudgedCase]) {
     print!("accepted (A) and refused (.), without and with a result:\n\n{:<20}", "");
     State::ALL.iter().for_each(|state| print!("{:<20}", state.name()));
@@ -59,7 +59,7 @@ fn print_groups(judged: &[JudgedCase]) {
     println!();
 }
 
-/// What each action costs at the most, over the cases that spend one escrow and keep every rule.
+/// Prints the maximum cost of each action, over the valid cases that spend one escrow.
 fn print_units(judged: &[JudgedCase]) {
     println!("{:<22}{:>10}{:>14}   at most, and how often that fits a transaction", "units", "memory", "steps");
     for action in Action::ALL {

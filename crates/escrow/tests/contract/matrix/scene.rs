@@ -1,4 +1,4 @@
-//! The honest transactions, which are what the planner makes of an escrow and an action.
+//! The valid transactions that cases start from, built by the planner.
 
 use std::sync::LazyLock;
 
@@ -20,10 +20,10 @@ use escrow::{
 
 use super::transaction::{DatumOption, TxIn, TxInfo, TxOut, key_address, lovelace};
 
-/// When the escrow of the cases must be paid: a whole second, in 2026.
+/// `pay_by` of the escrow under test: a whole second in 2026.
 pub const PAY_BY: Millis = 1_785_756_000_000;
 const HOUR: Millis = 3_600_000;
-/// What is locked in it, what of that is the buyer's in any case, and what the arbiters grant both; lovelace.
+/// Locked lovelace, the buyer's collateral in it, and both shares of the arbiters' award.
 pub const LOCKED: u64 = 7_000_000;
 pub const COLLATERAL: u64 = 1_435_230;
 pub const BUYER_SHARE: u64 = 3_000_000;
@@ -34,19 +34,19 @@ pub const HEADERS: &[u8] = &[0xa1, 0x01, 0x27];
 pub const BUYER: KeyHash = KeyHash::new([0x11; 28]);
 pub const SELLER: KeyHash = KeyHash::new([0x22; 28]);
 pub const STRANGER: KeyHash = KeyHash::new([0x33; 28]);
-/// Stands for the script's own hash, which depends on the blueprint: see [`TxInfo::under`].
+/// Placeholder for the script's own hash, which depends on the blueprint: see [`TxInfo::under`].
 pub const SCRIPT: ScriptHash = ScriptHash::new([0x5c; 28]);
 pub const AT_SCRIPT: PlutusAddress = PlutusAddress::script(SCRIPT);
-/// The escrow that the cases spend, the wallet's output that pays the fee, and where the script is referenced.
+/// The escrow under test, the wallet output that pays the fee, and the output with the reference script.
 pub const OWN: TxRef = TxRef { tx: TxHash::new([0xcd; 32]), index: 1 };
 const WALLET: TxRef = TxRef { tx: TxHash::new([0xab; 32]), index: 0 };
 pub const REFERENCE_SCRIPT: TxRef = TxRef { tx: TxHash::new([0xee; 32]), index: 0 };
 
-/// Protocol parameters of preprod, as the local ledger has them.
+/// Preprod's protocol parameters, as used by the local ledger.
 pub static LIVE: LazyLock<ProtocolParameters> =
     LazyLock::new(|| blockfrost::protocol_parameters(include_bytes!("../../../../../devnet/parameters.json")).unwrap());
 
-/// An arbiter of the cases: a key made from its number.
+/// An arbiter, whose key is derived from a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Admin(pub u8);
 
@@ -68,7 +68,7 @@ impl Admin {
     }
 }
 
-/// The escrow of the cases, with the result that it has in this state by honest ways.
+/// Builds the datum of the escrow under test, with a result if honest parties would have submitted one in this state.
 pub fn escrow(state: State) -> Datum {
     let has_result = matches!(state, State::ResultSubmitted | State::Disputed | State::WithdrawAuthorized);
     Datum {
@@ -96,7 +96,7 @@ pub fn escrow(state: State) -> Datum {
     }
 }
 
-/// An action on an escrow, to be made a transaction.
+/// An action on an escrow, from which a transaction is built.
 #[derive(Clone, Debug)]
 pub struct Spending {
     pub parameters: Parameters,
@@ -108,12 +108,12 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// An action on the escrow of the cases in this state, at a permitted time; two of three arbiters decide.
+    /// An action on the escrow under test in this state, at a permitted time. Two of three arbiters sign.
     pub fn new(action: Action, state: State) -> Self {
         Self::of(action, escrow(state))
     }
 
-    /// The scene on this escrow. The time begins as early and ends as late as it may, in whole seconds.
+    /// An action on this escrow. The validity interval is as wide as permitted, in whole seconds.
     pub fn of(action: Action, datum: Datum) -> Self {
         let rule = Rule::find(action, &nearest(action, &datum)).unwrap();
         let Window { opens, closes } = rule.window(&datum);
@@ -130,8 +130,8 @@ impl Spending {
         }
     }
 
-    /// What the planner makes of it. Where it makes nothing, because the contract must refuse whatever the outputs are,
-    /// what it makes of the escrow that comes nearest, put in this one's terms.
+    /// Builds the transaction with the planner. If the planner refuses because the contract must reject the action,
+    /// builds it for the nearest escrow for which there is a plan, and then restores this escrow's datum.
     pub fn transaction(&self) -> TxInfo {
         let planned = self.plannable();
         let deployment = Deployment {
@@ -173,7 +173,7 @@ impl Spending {
         }
     }
 
-    /// The escrow, or the one nearest to it for which there is a plan.
+    /// Returns the escrow, or the nearest one for which there is a plan.
     fn plannable(&self) -> Datum {
         let as_key = |party: PlutusAddress| match party.payment {
             Credential::Script(hash) => {
@@ -220,13 +220,13 @@ impl Spending {
         }
     }
 
-    /// What the arbiters of the cases decide.
+    /// Returns the award of the test's arbiters.
     pub fn decision(&self) -> DisputeWithdrawal {
         let share = |amount| AssetValue::lovelace(Lovelace::new(amount).unwrap());
         DisputeWithdrawal { own_ref: self.own, buyer_value: share(BUYER_SHARE), seller_value: share(SELLER_SHARE) }
     }
 
-    /// The redeemer of that decision, signed by these arbiters.
+    /// Builds the redeemer of that award, signed by these arbiters.
     pub fn award(&self, admins: &[u8]) -> Redeemer {
         let digest = self.decision().digest();
         settle(self.decision(), admins.iter().map(|number| Admin(*number).signs(HEADERS, &digest)).collect())
@@ -238,7 +238,7 @@ pub fn settle(decision: DisputeWithdrawal, admin_signatures: Vec<AdminSignature>
     Redeemer::WithdrawDisputed { buyer_value, seller_value, admin_signatures }
 }
 
-/// The escrow, or, where the table has no row for the action, the same in another state, or with another result.
+/// Returns the escrow, or, if the table has no row for the action, a copy in another state or with another result.
 pub fn nearest(action: Action, datum: &Datum) -> Datum {
     let with = |result_hash: &Vec<u8>, state| Datum { result_hash: result_hash.clone(), state, ..datum.clone() };
     let results = [datum.result_hash.clone(), vec![], vec![0x99; 32]];

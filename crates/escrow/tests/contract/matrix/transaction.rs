@@ -1,4 +1,4 @@
-//! Transactions that spend escrows, in the words of a script's context: no slots, no fees.
+//! Transactions that spend escrows, as a script's context shows them: with times instead of slots, and without fees.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxRef, chain::Value, tx::build::NewOutput};
 use escrow::{Credential, Datum, PlutusAddress, dispute::output_reference, rules::ValidityRange};
@@ -26,7 +26,7 @@ pub struct TxOut {
 pub struct TxIn {
     pub reference: TxRef,
     pub output: TxOut,
-    /// CBOR of what the script is handed; `None` for an output of a wallet.
+    /// CBOR of the redeemer; `None` for a wallet's output.
     pub redeemer: Option<Vec<u8>>,
 }
 
@@ -43,13 +43,13 @@ pub fn lovelace(amount: u64) -> Value {
     Value { lovelace: Lovelace::new(amount).unwrap(), ..Value::default() }
 }
 
-/// Adds to a value's lovelace; a value stays between nothing and everything.
+/// Adds to a value's lovelace, clamped to the valid range.
 pub fn add(value: &mut Value, amount: i64) {
     let sum = value.lovelace.get().saturating_add_signed(amount);
     value.lovelace = Lovelace::new(sum).unwrap_or(Lovelace::MAX);
 }
 
-/// `credit`s of a policy of the cases, as a value's asset.
+/// Unit of the asset `credit` under a test policy.
 pub fn credits(policy: u8) -> String {
     hex::encode([policy; 28]) + &hex::encode("credit")
 }
@@ -58,7 +58,7 @@ pub const fn key_address(key: KeyHash) -> PlutusAddress {
     PlutusAddress { payment: Credential::Key(key), stake: None }
 }
 
-/// The datum that tags a payment as made for this escrow.
+/// Returns the datum that tags a payout for this escrow.
 pub fn tag(own: TxRef) -> DatumOption {
     DatumOption::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
 }
@@ -68,7 +68,7 @@ impl TxOut {
         Self { address, value, datum, has_script: false }
     }
 
-    /// The escrow that the output is, in place.
+    /// Reads the escrow in this output, if its datum is inline.
     pub fn escrow(&self) -> Option<Datum> {
         match &self.datum {
             DatumOption::Inline(cbor) => Datum::from_cbor(cbor).ok(),
@@ -76,7 +76,7 @@ impl TxOut {
         }
     }
 
-    /// Changes the escrow that the output is, if it is one.
+    /// Changes the output's datum, if it is an escrow.
     pub fn edit(&mut self, change: impl FnOnce(&mut Datum)) {
         if let Some(mut datum) = self.escrow() {
             change(&mut datum);
@@ -84,7 +84,7 @@ impl TxOut {
         }
     }
 
-    /// Says only the hash of the datum.
+    /// Replaces the inline datum with its hash.
     pub fn hash_datum(&mut self) {
         if let DatumOption::Inline(cbor) = &self.datum {
             self.datum = DatumOption::Hash(cbor.clone());
@@ -105,7 +105,7 @@ impl TxInfo {
         self.inputs.iter_mut().map(|input| &mut input.output).chain(&mut self.outputs)
     }
 
-    /// The transaction with this script's addresses in place of those of the one that stands for it.
+    /// Replaces the placeholder script's hash with that of `script`.
     pub fn under(mut self, script: ScriptHash) -> Self {
         for output in self.all_outputs().filter(|output| output.address.payment == Credential::Script(SCRIPT)) {
             output.address.payment = Credential::Script(script);
@@ -122,12 +122,12 @@ impl TxInfo {
         self.outputs.iter_mut().filter(|output| output.address == to).for_each(change);
     }
 
-    /// Changes the output in which the escrow goes on.
+    /// Changes the output in which the escrow continues.
     pub fn next(&mut self, change: impl FnOnce(&mut TxOut)) {
         change(self.outputs.iter_mut().find(|output| output.address == AT_SCRIPT).unwrap());
     }
 
-    /// Changes the terms with which the escrow goes on.
+    /// Changes the datum of the output in which the escrow continues.
     pub fn next_datum(&mut self, change: impl FnOnce(&mut Datum)) {
         self.next(|output| output.edit(change));
     }

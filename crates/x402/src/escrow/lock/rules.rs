@@ -1,4 +1,4 @@
-//! The rules, one function each.
+//! The rules for a lock, one function each.
 
 use super::{
     Datum, Field, KeyHash, Lock, LockError, MIN_REFERENCE_SIGNATURE_BYTES, PlutusAddress, State,
@@ -8,10 +8,10 @@ use ::escrow::Credential;
 
 type LockResult = Result<(), LockError>;
 
-/// A rule.
+/// A rule for a lock.
 pub type LockRule = fn(&Lock<'_>) -> LockResult;
 
-/// Every rule about the transaction, in the order in which they are judged.
+/// Every rule about the transaction, in the order of checking.
 pub const RULES: &[LockRule] = &[
     output_count,
     datum_missing,
@@ -48,12 +48,12 @@ fn holds(condition: bool, error: LockError) -> LockResult {
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// A rule about the datum.
+/// Applies a rule to the datum, if it was decoded.
 fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockResult {
     lock.datum().map_or(Ok(()), rule)
 }
 
-/// A field that must be as the seller signed it.
+/// Checks a field that must equal the signed terms.
 fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
     of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
@@ -90,7 +90,8 @@ fn cooldown(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.seller_cooldown == 0 && datum.buyer_cooldown == 0, LockError::Cooldown))
 }
 
-/// The parties that the terms do not fix. The seller's two addresses are keys because the terms' are.
+/// Returns the addresses that the terms do not determine. The seller's two addresses have key credentials because the
+/// terms' addresses have.
 fn buyers(datum: &Datum) -> impl Iterator<Item = (&'static str, PlutusAddress)> {
     let return_address = datum.buyer_return_address.map(|address| ("buyer_return_address", address));
     [("buyer", datum.buyer)].into_iter().chain(return_address)
@@ -124,13 +125,14 @@ fn buyer_key(datum: &Datum) -> Option<KeyHash> {
     }
 }
 
-/// Only the payment credential counts: the buyer may name any stake credential. A script is refused as a party.
+/// Compares only the payment credential, because the buyer may choose any stake credential. Another rule rejects
+/// scripts.
 fn buyer(lock: &Lock<'_>) -> LockResult {
     let payer = lock.facts.payer.payment_key();
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(|key| key == *payer), LockError::Buyer))
 }
 
-/// That there is a signature; whether it is good is a rule about every signature of the transaction.
+/// Checks that a signature is present. The rules for all payments verify every signature of the transaction.
 fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     let signed = |key: KeyHash| lock.facts.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key);
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
@@ -150,7 +152,7 @@ fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
-/// The signature that was verified is longer than the 16 bytes that the contract demands; stated here nevertheless.
+/// The verified signature is always longer than the contract's minimum of 16 bytes; the check makes that explicit.
 fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature
@@ -205,7 +207,7 @@ fn collateral(lock: &Lock<'_>) -> LockResult {
 fn value(lock: &Lock<'_>) -> LockResult {
     let (Some((_, output)), Some(datum)) = (lock.output, lock.datum()) else { return Ok(()) };
     let price = lock.facts.terms.price;
-    // A sum beyond all ADA is no output's value.
+    // A sum above the maximum supply of ADA cannot be an output's value.
     let due = price.checked_add(datum.collateral_return).ok_or(LockError::Value(price))?;
     holds(output.value.lovelace == due, LockError::Value(due))
 }
@@ -221,7 +223,7 @@ fn min_utxo(lock: &Lock<'_>) -> LockResult {
     holds(locked >= least, LockError::MinUtxo(least))
 }
 
-/// The first slot in which the transaction is no longer valid begins at or before the deadline.
+/// The first slot that is no longer valid must begin at or before the deadline.
 fn ttl(lock: &Lock<'_>) -> LockResult {
     let ends = lock.facts.tx.ttl.and_then(|slot| lock.facts.slots.slot_begins_at(slot));
     let pay_by = lock.facts.terms.terms.deadlines.pay_by;

@@ -5,7 +5,7 @@ use super::*;
 use crate::escrow::fixture::{Attached, TestLock, buyer, deployment, honest_datum, key, parameters, terms};
 use ::escrow::{Deadlines, PlutusAddress, collateral::MIN_COLLATERAL};
 
-/// A payment, complete: each test changes one thing of it.
+/// A complete payment, of which each test changes one thing.
 struct LockCase {
     terms: AuthorizedTerms,
     datum: Datum,
@@ -22,7 +22,7 @@ impl LockCase {
         TestLock::of(&self.terms, &self.datum)
     }
 
-    /// The codes of every rule that this lock breaks.
+    /// Returns the codes of every rule that this lock breaks.
     fn broken(&self, lock: &TestLock) -> Vec<&'static str> {
         self.judge(lock, |lock| RULES.iter().filter_map(|rule| rule(lock).err()).map(LockError::code).collect())
     }
@@ -95,7 +95,7 @@ fn more_or_fewer_than_one_escrow_output_is_refused() {
         lock.outputs.push(second);
     });
     assert_eq!(twice, code("escrow_output_count"));
-    // The escrow's script at another stake credential is another address.
+    // The escrow's script with another stake credential is another address.
     let elsewhere = broken_with_lock(|lock| {
         let address = PlutusAddress { stake: Some(deployment().address().payment), ..deployment().address() };
         lock.outputs[1].address = address.to_bytes();
@@ -247,7 +247,7 @@ fn a_lock_that_could_settle_after_its_deadline_is_refused() {
     assert_eq!(broken_with_lock(|lock| lock.ttl = None), code("deadline"));
     assert_eq!(broken_with_lock(|lock| lock.ttl = lock.ttl.map(|ttl| ttl + 1)), code("deadline"), "one slot later");
     assert_eq!(broken_with_lock(|lock| lock.ttl = Some(u64::MAX)), code("deadline"));
-    // A deadline inside a slot: the slot that contains it begins before it, the next one after it.
+    // A deadline within a slot: its slot begins before the deadline, the next one after it.
     let inside = |ttl: u64| {
         let mut case = LockCase::honest();
         let deadlines = &mut case.terms.terms.deadlines;
@@ -269,7 +269,7 @@ proptest! {
         let at = at.index(cbor.len());
         prop_assume!(cbor[at] != to);
         cbor[at] = to;
-        // What the buyer may choose: a stake credential, a return address; and collateral, which changes the value.
+        // The buyer may choose a stake credential, a return address, and collateral, which changes the value.
         if let Ok(datum) = Datum::from_cbor(&cbor) {
             prop_assume!(datum.buyer.payment != case.datum.buyer.payment || datum.buyer == case.datum.buyer);
             prop_assume!(datum != case.datum);

@@ -1,7 +1,7 @@
-//! Rule 6, inline datums: Plutus data whose byte strings are short enough for the ledger to read.
+//! Rule 6, inline datums: their byte strings must be short enough for the ledger.
 //!
-//! The ledger takes no string of more than 64 bytes within Plutus data; longer ones come in chunks of at most that
-//! (Conway CDDL, `bounded_bytes`). A more lenient reader accepts a payment that never gets into a block.
+//! Within Plutus data, the ledger rejects byte strings of more than 64 bytes; longer ones must be split into chunks
+//! (Conway CDDL, `bounded_bytes`). A more lenient check would accept payments that no block can include.
 
 use cardano::tx::OutputDatum;
 use pallas_codec::minicbor::{data::Token, decode::Tokenizer};
@@ -12,16 +12,16 @@ use crate::Refusal;
 const MAX_CHUNK_BYTES: usize = 64;
 
 refusals! {
-    /// A datum that the ledger does not read.
+    /// A datum that the ledger rejects.
     #[derive(Copy)]
     pub enum InvalidDatum {
-        /// A byte string that is not in chunks.
+        /// A byte string of more than 64 bytes is not split into chunks.
         #[error("the datum of output {0} has a byte string of more than 64 bytes: write it in chunks of at most 64")]
         LongByteString(usize) => "invalid_exact_cardano_payload_datum_byte_string_too_long",
     }
 }
 
-/// No inline datum has a byte string, or a chunk of one, of more than 64 bytes.
+/// Checks that no byte string or chunk in an inline datum has more than 64 bytes.
 pub fn byte_strings_are_short(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let long = case.payment.tx.outputs.iter().position(|output| match &output.datum {
         Some(OutputDatum::Inline(cbor)) => has_long_bytes(cbor),
@@ -30,7 +30,7 @@ pub fn byte_strings_are_short(case: &PaymentContext<'_>) -> Result<(), Refusal> 
     long.map_or(Ok(()), |output| Err(InvalidDatum::LongByteString(output).into()))
 }
 
-/// What is no CBOR was refused when the transaction was read.
+/// Malformed CBOR was rejected when the transaction was decoded.
 fn has_long_bytes(cbor: &[u8]) -> bool {
     Tokenizer::new(cbor).any(|token| matches!(token, Ok(Token::Bytes(bytes)) if bytes.len() > MAX_CHUNK_BYTES))
 }

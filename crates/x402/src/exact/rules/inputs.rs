@@ -1,4 +1,5 @@
-//! Rule 5, for every input: unspent, at a key's address of our network, and free of what would change the fee.
+//! Rule 5, for every input: unspent, at an address of this network with a payment key, and without anything that raises
+//! the fee.
 
 use cardano::{Address, TxHash, TxRef, chain::Utxo};
 
@@ -12,38 +13,38 @@ refusals! {
     /// Inputs that a payment cannot spend.
     #[derive(Copy)]
     pub enum InvalidInputs {
-        /// More transactions to look up than a request may.
+        /// The inputs come from more transactions than one request may look up.
         #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
         TooManyTransactions {
-            /// Transactions that the inputs come from.
+            /// Number of transactions that the inputs come from.
             found: usize,
-            /// How many may.
+            /// Maximum number of transactions.
             most: usize,
         } => "invalid_exact_cardano_payload_too_many_inputs",
-        /// More native tokens in what is spent than a request may hold.
+        /// The inputs hold more native tokens than one request may keep in memory.
         #[error("the inputs hold more than {0} native tokens: spend outputs with fewer")]
         TooManyTokens(usize) => "invalid_exact_cardano_payload_too_many_inputs",
-        /// An input that is in no block yet, or never was.
+        /// No block includes the input.
         #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
         Unknown(TxRef) => "invalid_exact_cardano_payload_input_not_available",
-        /// An input that was spent.
+        /// The input is already spent.
         #[error("input {input} was already spent by {by}")]
         Spent {
             /// The spent output.
             input: TxRef,
-            /// Spent by.
+            /// Transaction that spent it.
             by: TxHash,
         } => "invalid_exact_cardano_payload_input_not_available",
-        /// An input that no key alone unlocks.
+        /// The input is not at an address with a payment key.
         #[error("input {0} is not at a preprod address with a payment key")]
         Address(TxRef) => "invalid_exact_cardano_payload_input_address",
-        /// An input that carries a script, which would raise the fee.
+        /// The input carries a reference script, which would raise the fee.
         #[error("input {0} carries a reference script: spend another output")]
         ReferenceScript(TxRef) => "invalid_exact_cardano_payload_input_reference_script",
     }
 }
 
-/// They come from few enough transactions to look up.
+/// Checks that the inputs come from few enough transactions to look up.
 pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let found = case.payment.sources().len();
     if found <= MAX_INPUT_TRANSACTIONS {
@@ -53,33 +54,34 @@ pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// They hold few enough native tokens to be looked up.
+/// Checks that the inputs hold few enough native tokens.
 pub fn hold_few_tokens(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let few = context.facts.tokens() <= MAX_INPUT_TOKENS;
     if few { Ok(()) } else { Err(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS).into()) }
 }
 
-/// Every input is there to be spent.
+/// Checks that every input is unspent.
 pub fn are_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     Ok(resolved(context).map(|_| ())?)
 }
 
-/// Every input is at a preprod address with a payment key, so that a signature is all it takes.
+/// Checks that every input is at a preprod address with a payment key, so that a signature suffices to spend it.
 pub fn are_key_locked(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let stranger = resolved(context)?.into_iter().find(|(_, utxo)| utxo.address.parse::<Address>().is_err());
     stranger.map_or(Ok(()), |(input, _)| Err(InvalidInputs::Address(input).into()))
 }
 
-/// No input carries a reference script: the ledger charges for each, spent or referenced (Conway, `txNonDistinctRefScriptsSize`).
+/// Checks that no input carries a reference script, because the ledger charges for each, spent or referenced (Conway,
+/// `txNonDistinctRefScriptsSize`).
 pub fn carry_no_script(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let carrier = resolved(context)?.into_iter().find(|(_, utxo)| utxo.reference_script.is_some());
     carrier.map_or(Ok(()), |(input, _)| Err(InvalidInputs::ReferenceScript(input).into()))
 }
 
-/// Each input with the output that it spends.
+/// Returns each input with the output that it spends.
 ///
 /// # Errors
-/// One is not there.
+/// [`InvalidInputs`] if an input is not available.
 pub(super) fn resolved<'a>(context: &VerificationContext<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, InvalidInputs> {
     let (facts, inputs) = (context.facts, &context.case.payment.tx.inputs);
     inputs

@@ -1,5 +1,5 @@
-//! Rules 6 and 8, the bounds of the protocol's parameters: the transaction's size, each output's value, its least
-//! lovelace, and the fee. All are exact, as the ledger computes them.
+//! Rules 6 and 8, the limits of the protocol parameters: the transaction's size, each output's value and minimum
+//! lovelace, and the fee. All are computed exactly as on the ledger.
 
 use cardano::Lovelace;
 
@@ -7,53 +7,54 @@ use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
-    /// A bound of the protocol's parameters.
+    /// A broken limit of the protocol parameters.
     #[derive(Copy)]
     pub enum LimitBroken {
-        /// The transaction is too large for the ledger.
+        /// The transaction exceeds the maximum size.
         #[error("the transaction has {bytes} bytes, the ledger allows {most}")]
         TooLarge {
-            /// The size in bytes, as the ledger counts it.
+            /// Size as the ledger counts it, in bytes.
             bytes: usize,
-            /// How many may.
+            /// Maximum size, in bytes.
             most: u64,
         } => "invalid_exact_cardano_payload_too_large",
         /// An output holds too many different tokens.
         #[error("the value of output {0} is too large: spread its tokens over several outputs")]
         ValueTooLarge(usize) => "invalid_exact_cardano_payload_value_too_large",
-        /// An output holds too little.
+        /// An output holds too little lovelace.
         #[error("output {output} holds less than its minimum of {least} lovelace")]
         MinUtxo {
-            /// The index of the output.
+            /// Index of the output.
             output: usize,
-            /// What it must hold.
+            /// Minimum lovelace of the output.
             least: Lovelace,
         } => "invalid_exact_cardano_payload_min_utxo_insufficient",
         /// The fee is too low.
         #[error("the fee of {offered} lovelace is below the minimum of {least}")]
         FeeTooLow {
-            /// What it offers.
+            /// Fee of the transaction.
             offered: Lovelace,
-            /// What the ledger asks for.
+            /// Minimum fee.
             least: Lovelace,
         } => "invalid_exact_cardano_payload_fee_below_minimum",
     }
 }
 
-/// The transaction is not larger than `maxTxSize`.
+/// Checks that the transaction is not larger than `maxTxSize`.
 pub fn transaction_fits(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let (bytes, most) = (context.case.payment.tx.ledger_size(), context.facts.parameters.max_tx_size);
     if fits(bytes, most) { Ok(()) } else { Err(LimitBroken::TooLarge { bytes, most }.into()) }
 }
 
-/// No output's value is larger than `maxValueSize`.
+/// Checks that no output's value is larger than `maxValueSize`.
 pub fn values_fit(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let most = context.facts.parameters.max_value_size;
     let large = context.case.payment.tx.outputs.iter().position(|output| !fits(output.value_size, most));
     large.map_or(Ok(()), |index| Err(LimitBroken::ValueTooLarge(index).into()))
 }
 
-/// Every output (the scheme asks it of the one to `payTo`, the ledger of all) holds `(160 + size) * coinsPerUtxoByte`.
+/// Checks that every output holds `(160 + size) * coinsPerUtxoByte`. The scheme requires this of the output to `payTo`;
+/// the ledger requires it of all.
 pub fn outputs_hold_their_minimum(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     for (index, output) in context.case.payment.tx.outputs.iter().enumerate() {
         let least = context.facts.parameters.min_utxo(output.size);
@@ -65,7 +66,7 @@ pub fn outputs_hold_their_minimum(context: &VerificationContext<'_>) -> Result<(
     Ok(())
 }
 
-/// The fee is at least `minFeeB + minFeeA * size`.
+/// Checks that the fee is at least `minFeeB + minFeeA * size`.
 pub fn fee_covers_the_minimum(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let tx = &context.case.payment.tx;
     let least = context.facts.parameters.min_fee(tx.ledger_size());

@@ -1,4 +1,4 @@
-//! Rule 6, auxiliary data: it is there if and only if the body names its hash, and it is metadata only.
+//! Rule 6, auxiliary data: present if and only if the body contains its hash, and metadata only.
 
 use cardano::tx::AuxiliaryData;
 
@@ -6,19 +6,19 @@ use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
-    /// Auxiliary data that a payment may not have.
+    /// Auxiliary data that a payment must not have.
     #[derive(Copy)]
     pub enum InvalidMetadata {
-        /// Auxiliary data with scripts.
+        /// The auxiliary data contain scripts.
         #[error("a payment's auxiliary data may only be metadata")]
         Scripts => "invalid_exact_cardano_payload_auxiliary_scripts",
-        /// Body and auxiliary data do not belong together.
+        /// The hash in the body does not match the auxiliary data.
         #[error("the auxiliary data is not what the transaction body says: build the transaction again")]
         Hash => "invalid_exact_cardano_payload_auxiliary_data_hash_mismatch",
     }
 }
 
-/// Hash and data belong together.
+/// Checks that the body's hash matches the auxiliary data.
 pub fn matches_its_hash(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let tx = &case.payment.tx;
     if tx.auxiliary_data.as_ref().map(AuxiliaryData::hash) == tx.auxiliary_data_hash {
@@ -28,7 +28,7 @@ pub fn matches_its_hash(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// No scripts to publish.
+/// Checks that the auxiliary data contain no scripts.
 pub fn has_no_scripts(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match &case.payment.tx.auxiliary_data {
         Some(data) if data.has_scripts => Err(InvalidMetadata::Scripts.into()),

@@ -1,7 +1,7 @@
 //! Rule 1: the transaction is for the network of the requirements.
 //!
-//! A body may name its network, addresses always do, and test networks share one id; that the inputs exist on our
-//! chain tells preprod from preview.
+//! Addresses always contain the network id and the body may. All test networks share one id; preprod and preview are
+//! told apart by whether the inputs exist.
 
 use cardano::tx::AddressKind;
 
@@ -12,16 +12,16 @@ refusals! {
     /// The transaction is for another network.
     #[derive(Copy)]
     pub enum OtherNetwork {
-        /// The body names another network.
+        /// The body contains another network's id.
         #[error("the transaction is for another network: build it for {0}")]
         Id(&'static str) => "invalid_exact_cardano_payload_network_id_mismatch",
-        /// An output at an address of mainnet, a Byron address, or one that is no payment address.
+        /// An output is not at a base or enterprise address of a test network.
         #[error("output {0} is not at a base or enterprise address of this network")]
         OutputAddress(usize) => "invalid_exact_cardano_payload_output_address",
     }
 }
 
-/// The body names no network, or the right one.
+/// Checks that the body's network id, if present, is the right one.
 pub fn network_id(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let network = case.offered.requirements.network;
     match case.payment.tx.network_id {
@@ -30,8 +30,8 @@ pub fn network_id(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Every output is at a base or enterprise address of the test network. The ledger would also take Byron and pointer
-/// addresses; no wallet of today makes them.
+/// Checks that every output is at a base or enterprise address of a test network. The ledger also accepts Byron and
+/// pointer addresses, but current wallets do not create them.
 pub fn output_addresses(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let foreign = |kind| !matches!(kind, AddressKind::Key(_) | AddressKind::Script(_));
     let found = case.payment.tx.outputs.iter().position(|output| foreign(output.owner));

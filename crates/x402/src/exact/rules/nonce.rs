@@ -1,4 +1,4 @@
-//! Rule 5, for the nonce: an input of the transaction, unspent, whose owner is the payer.
+//! Rule 5, for the nonce: an unspent input of the transaction, whose owner is the payer.
 
 use cardano::{Address, TxRef};
 
@@ -6,29 +6,29 @@ use super::{InvalidInputs, PaymentContext, VerificationContext};
 use crate::{Refusal, exact::InputState};
 
 refusals! {
-    /// The nonce does not name a payer.
+    /// The nonce does not identify a payer.
     #[derive(Copy)]
     pub enum InvalidNonce {
-        /// The nonce is not spent by the transaction.
+        /// The nonce is not an input of the transaction.
         #[error("payload.nonce {0} is not an input of the transaction")]
         NotInput(TxRef) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
-        /// The nonce does not exist, or was spent.
+        /// The nonce does not exist, or another transaction spent it.
         #[error("payload.nonce {0} is not an unspent output on the chain")]
         NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
-        /// The payer is the payee.
+        /// Payer and payee have the same payment key.
         #[error("the payer and payTo are the same key: no money would move")]
         SelfPayment => "invalid_exact_cardano_payload_self_payment",
     }
 }
 
-/// The nonce is one of the inputs.
+/// Checks that the nonce is one of the inputs.
 pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let nonce = case.payment.nonce;
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
-/// The nonce is unspent, or this very transaction spent it. [`crate::exact::VerifiedPayment::public`] says what a
-/// public transaction proves about its sender.
+/// Checks that the nonce is unspent, or spent by this very transaction. In the latter case
+/// [`crate::exact::VerifiedPayment::public`] is set.
 pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let nonce = context.case.payment.nonce;
     match context.facts.inputs.get(&nonce) {
@@ -37,10 +37,10 @@ pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The owner of the nonce.
+/// Returns the address that owns the nonce.
 ///
 /// # Errors
-/// The nonce is not an unspent output at a key's address.
+/// The nonce is not an unspent output at an address with a payment key.
 pub fn payer(context: &VerificationContext<'_>) -> Result<Address, Refusal> {
     let nonce = context.case.payment.nonce;
     match context.facts.inputs.get(&nonce) {
@@ -51,7 +51,7 @@ pub fn payer(context: &VerificationContext<'_>) -> Result<Address, Refusal> {
     }
 }
 
-/// The payer is not `payTo`: the payment credentials differ.
+/// Checks that the payer's payment credential differs from that of `payTo`.
 pub fn payer_is_not_payee(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let payer = payer(context)?;
     let same = context.case.pay_to.payment_key() == Some(payer.payment_key());

@@ -1,7 +1,7 @@
-//! Rules 2, 3 and 4: an output pays exactly `payTo`, and one of them holds at least the amount, of exactly the asset.
+//! Rules 2, 3 and 4: an output at exactly `payTo` holds at least the amount, of exactly the asset.
 //!
-//! Addresses are compared whole: the same payment key with another stake credential is another address. Outputs are not
-//! added up: "the output sent to `payTo` MUST contain" the amount. Further outputs at `payTo` are gifts.
+//! Whole addresses are compared, so the same payment key with another stake credential is another address. Outputs are
+//! not summed: "the output sent to `payTo` MUST contain" the amount. Further outputs at `payTo` are gifts.
 
 use cardano::tx::Output;
 
@@ -9,31 +9,31 @@ use super::PaymentContext;
 use crate::{Refusal, wire::Asset};
 
 refusals! {
-    /// The payee is not paid what is asked for.
+    /// The payee does not receive the requested amount.
     pub enum Underpaid {
-        /// No output at `payTo`.
+        /// No output is at `payTo`.
         #[error("no output pays {0}")]
         Recipient(String) => "invalid_exact_cardano_payload_recipient_mismatch",
-        /// Outputs at `payTo` without the asset.
+        /// The outputs at `payTo` do not hold the asset.
         #[error("the output to payTo holds none of the asset that is asked for")]
         AssetMissing => "invalid_exact_cardano_payload_asset_mismatch",
         /// No single output at `payTo` holds the amount.
         #[error("no single output to payTo holds the {asked} that are asked for; the most is {most}")]
         AmountInsufficient {
-            /// What is asked for.
+            /// Requested amount.
             asked: u64,
-            /// The most in one output.
+            /// Largest amount in one output.
             most: u64,
         } => "invalid_exact_cardano_payload_amount_insufficient",
     }
 }
 
-/// The outputs at `payTo`.
+/// Returns the outputs at `payTo`.
 fn paid<'a>(case: &'a PaymentContext<'_>) -> impl Iterator<Item = &'a Output> {
     case.payment.tx.outputs.iter().filter(|output| output.address == case.pay_to_bytes)
 }
 
-/// At least one output is at `payTo`.
+/// Checks that an output is at `payTo`.
 pub fn is_paid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match paid(case).next() {
         Some(_) => Ok(()),
@@ -41,7 +41,7 @@ pub fn is_paid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// One output at `payTo` holds enough.
+/// Checks that one output at `payTo` holds enough.
 pub fn is_paid_enough(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let asset = &case.offered.requirements.asset;
     let unit = asset.unit();

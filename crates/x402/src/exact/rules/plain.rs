@@ -1,5 +1,5 @@
 //! Rule 6: a transaction "that moves value the inputs and outputs do not show" cannot be balanced from outside and is
-//! refused. So is everything else that a plain payment does without.
+//! rejected. So is everything else that a plain payment does not need.
 
 use cardano::tx::{Output, TxPart};
 
@@ -7,33 +7,33 @@ use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
-    /// More than a payment may have.
+    /// The transaction has parts that a payment must not have.
     #[derive(Copy)]
     pub enum NotPlain {
-        /// A part that a plain payment does not have.
+        /// The transaction has a part that a plain payment does not have.
         #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
         UnsupportedPart(TxPart) => "invalid_exact_cardano_payload_unsupported_part",
-        /// A datum or script on an output.
+        /// An output carries a datum or a script.
         #[error("output {0} carries a datum or a reference script, which a payment must not")]
         Output(usize) => "invalid_exact_cardano_payload_output_not_plain",
-        /// The transaction says of itself that its scripts fail.
+        /// The transaction is marked as having failing scripts.
         #[error("the transaction is marked as failing its scripts")]
         MarkedInvalid => "invalid_exact_cardano_payload_phase2_invalid",
     }
 }
 
-/// Nothing minted, certified, withdrawn, voted, proposed or donated; no collateral, reference inputs, scripts,
-/// redeemers or Byron signatures.
+/// Checks that nothing is minted, certified, withdrawn, voted, proposed or donated, and that there are no collateral,
+/// reference inputs, scripts, redeemers or Byron signatures.
 pub fn has_no_other_part(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     case.payment.tx.parts.keys().next().map_or(Ok(()), |part| Err(NotPlain::UnsupportedPart(*part).into()))
 }
 
-/// No output carries a datum or a script.
+/// Checks that no output carries a datum or a script.
 pub fn outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |_| true)
 }
 
-/// No output but those at `payTo` carries a datum or a script.
+/// Checks that no output except those at `payTo` carries a datum or a script.
 pub fn other_outputs_are_plain(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     are_plain(case, |output| output.address != case.pay_to_bytes)
 }
@@ -44,7 +44,7 @@ fn are_plain(case: &PaymentContext<'_>, judged: impl Fn(&Output) -> bool) -> Res
     found.map_or(Ok(()), |index| Err(NotPlain::Output(index).into()))
 }
 
-/// The transaction does not say of itself that its scripts fail: such a one pays nothing.
+/// Checks that the transaction is not marked as having failing scripts, because such a transaction pays nothing.
 pub fn is_marked_valid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     if case.payment.tx.is_valid { Ok(()) } else { Err(NotPlain::MarkedInvalid.into()) }
 }

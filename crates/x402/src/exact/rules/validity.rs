@@ -1,4 +1,4 @@
-//! Rule 7: the transaction is valid now, and not for longer than `maxTimeoutSeconds`.
+//! Rule 7: the transaction is valid now, and for no longer than `maxTimeoutSeconds`.
 //!
 //! ```text
 //!        start <= tip                  now                     TTL <= slot(now + maxTimeoutSeconds)
@@ -6,59 +6,59 @@
 //!        start      tip     valid in [start, TTL)              TTL
 //! ```
 //!
-//! "Now" is the later of the wall clock and the newest block's time: a ledger that runs ahead of the clock is followed.
-//! A node judges a submitted transaction as if it were in the slot after its newest block. So that slot must be before
-//! the TTL, and the start must not be after the newest block.
+//! "Now" is the later of the wall clock and the newest block's time, so that a ledger that runs ahead of the clock
+//! works. A node validates a submitted transaction as if it were in the slot after its newest block. That slot must
+//! therefore be before the TTL, and the start must not be after the newest block.
 
 use super::VerificationContext;
 use crate::Refusal;
 
-/// How long after its TTL a payment that its payer submitted elsewhere is still taken, in slots of a second: a payer
-/// comes for the content soon. An old transfer to the same seller was for something else.
+/// Number of slots (seconds) after its TTL for which a payment that is already on the chain is accepted. A payer asks
+/// for the content soon after paying; an older transfer to the same seller was for something else.
 const PUBLIC_SLOTS: u64 = 60 * 60;
 
 const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
 
 refusals! {
-    /// The transaction is not valid now, or for too long.
+    /// The transaction is not valid now, or valid for too long.
     #[derive(Copy)]
     pub enum InvalidValidity {
-        /// No time to live.
+        /// The transaction has no TTL.
         #[error("the transaction has no TTL: set one within maxTimeoutSeconds")]
         TtlMissing => "invalid_exact_cardano_payload_ttl_missing",
         /// The TTL has passed.
         #[error("the transaction's TTL, slot {ttl}, has passed (slot {now} now): build a new one")]
         TtlExpired {
-            /// The TTL.
+            /// First slot that is no longer valid.
             ttl: u64,
-            /// The current slot.
+            /// Current slot.
             now: u64,
         } => "invalid_exact_cardano_payload_ttl_expired",
-        /// The TTL is too far away.
+        /// The TTL is too far ahead.
         #[error("the transaction's TTL, slot {ttl}, is after slot {most}, the latest that maxTimeoutSeconds allows")]
         TtlTooFar {
-            /// The TTL.
+            /// First slot that is no longer valid.
             ttl: u64,
-            /// The latest that is allowed.
+            /// Latest allowed TTL.
             most: u64,
         } => "invalid_exact_cardano_payload_ttl_too_far",
-        /// Not valid yet.
+        /// The transaction is not valid yet.
         #[error("the transaction is valid from slot {start} only (the chain is at {tip}): leave its start out or lower it")]
         NotYetValid {
-            /// Its start.
+            /// First valid slot.
             start: u64,
-            /// The newest block's slot.
+            /// Slot of the newest block.
             tip: u64,
         } => "invalid_exact_cardano_payload_not_yet_valid",
     }
 }
 
-/// There is a TTL.
+/// Checks that there is a TTL.
 pub fn has_an_end(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     end(context).map(|_| ())
 }
 
-/// The TTL has not passed; or not long ago, where a block has the transaction.
+/// Checks that the TTL has not passed, or, if the payment is already public, not long ago.
 pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let ttl = end(context)?;
     let clock = context.moment.slots.slot_at(now_ms(context)).ok_or(OUT_OF_RANGE)?;
@@ -67,7 +67,7 @@ pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     if ttl.saturating_add(grace) > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
 }
 
-/// The TTL is not later than the timeout allows.
+/// Checks that the TTL is not later than the timeout allows.
 pub fn ends_soon_enough(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let ttl = end(context)?;
     let timeout_ms = u64::from(context.case.offered.requirements.max_timeout_seconds).saturating_mul(1_000);
@@ -76,7 +76,7 @@ pub fn ends_soon_enough(context: &VerificationContext<'_>) -> Result<(), Refusal
     if ttl <= most { Ok(()) } else { Err(InvalidValidity::TtlTooFar { ttl, most }.into()) }
 }
 
-/// The validity has begun.
+/// Checks that the validity interval has begun.
 pub fn has_begun(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let tip = context.facts.tip.slot;
     match context.case.payment.tx.validity_start {
@@ -85,10 +85,10 @@ pub fn has_begun(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The TTL.
+/// Returns the TTL.
 ///
 /// # Errors
-/// There is none.
+/// [`InvalidValidity::TtlMissing`].
 pub fn end(context: &VerificationContext<'_>) -> Result<u64, Refusal> {
     Ok(context.case.payment.tx.ttl.ok_or(InvalidValidity::TtlMissing)?)
 }

@@ -1,4 +1,4 @@
-//! Rule 6, value conservation: for lovelace and for each token, inputs equal outputs (plus the fee, for lovelace).
+//! Rule 6, conservation of value: inputs equal outputs for each token, and inputs equal outputs plus fee for lovelace.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::Refusal;
 pub struct NotConserved(pub String);
 
 impl NotConserved {
-    /// The stable code.
+    /// Returns the stable code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         "invalid_exact_cardano_payload_value_not_conserved"
     }
 }
 
-/// Nothing appears and nothing is lost.
+/// Checks that inputs equal outputs plus fee.
 pub fn is_conserved(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let tx = &context.case.payment.tx;
     let mut balance = ValueSums::default();
@@ -38,7 +38,7 @@ pub fn is_conserved(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     odd.map_or(Ok(()), |(unit, _)| Err(NotConserved(unit.into()).into()))
 }
 
-/// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities of less than 2^64.
+/// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities below 2^64.
 #[derive(Default)]
 struct ValueSums<'a> {
     lovelace: i128,

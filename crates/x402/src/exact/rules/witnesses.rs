@@ -11,20 +11,20 @@ use cardano::{
 use super::{InvalidInputs, PaymentContext, VerificationContext, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
-/// Signatures of a payment from outside: a wallet spends few outputs for one, each of one key.
+/// Maximum number of signatures of a foreign payment. A wallet spends few outputs for one, each with one key.
 pub const MAX_SIGNATURES: usize = 32;
 
 refusals! {
-    /// Signatures that are missing or bad.
+    /// Signatures are missing or invalid.
     #[derive(Copy)]
     pub enum InvalidWitnesses {
-        /// No signature at all.
+        /// There is no signature.
         #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
         Unsigned => "invalid_exact_cardano_payload_unsigned",
-        /// More signatures than a payment needs: each costs computing time before anything is asked.
+        /// There are more signatures than a payment needs. Each costs computing time.
         #[error("more than {MAX_SIGNATURES} signatures: spend outputs of fewer keys")]
         TooMany => "invalid_exact_cardano_payload_too_many_signatures",
-        /// A signature of any key that does not verify.
+        /// A signature does not verify.
         #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
         BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
         /// An owner of an input, or a required signer, did not sign.
@@ -33,7 +33,7 @@ refusals! {
     }
 }
 
-/// There is at least one signature, and no more than a payment needs.
+/// Checks that there is at least one signature, and not too many.
 pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match case.payment.tx.vkey_witnesses.len() {
         0 => Err(InvalidWitnesses::Unsigned.into()),
@@ -42,18 +42,18 @@ pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Every required signer signed.
+/// Checks that every required signer signed.
 pub fn required_signers_signed(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     require(&signers(case.payment), &case.payment.tx.required_signers)
 }
 
-/// The payer signed.
+/// Checks that the payer signed.
 pub fn payer_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let payer = nonce::payer(context)?;
     require(&signers(context.case.payment), [payer.payment_key()])
 }
 
-/// Every owner of an input signed.
+/// Checks that every owner of an input signed.
 pub fn owners_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let signers = signers(context.case.payment);
     for (input, utxo) in resolved(context)? {
@@ -63,7 +63,7 @@ pub fn owners_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Every signature verifies, needed or not: the ledger refuses a transaction with a bad one.
+/// Verifies every signature, required or not, because the ledger rejects a transaction with an invalid one.
 pub async fn verify(port: &impl VerifyEd25519, payment: &Payment) -> Result<(), Refusal> {
     for witness in &payment.tx.vkey_witnesses {
         keys::verify(port, &witness.key, payment.tx.id.as_bytes(), &witness.signature)

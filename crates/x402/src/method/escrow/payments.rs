@@ -1,4 +1,4 @@
-//! Locks judged as payments: the rules of every payment, and the escrow's.
+//! Tests of locks as payments: the rules for every payment, and the escrow's.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{
 
 const FEE: u64 = 200_000;
 
-/// A lock and the money that it spends.
+/// A lock with the output that it spends.
 struct EscrowPayment {
     lock: TestLock,
     now_ms: Millis,
@@ -138,7 +138,7 @@ fn the_rules_of_the_escrow_hold() {
 
 #[test]
 fn a_datum_that_the_ledger_does_not_read_is_refused_before_it_is_broadcast() {
-    // The reference signature, longer than 64 bytes, in one piece instead of chunks.
+    // The reference signature, which has more than 64 bytes, in one piece instead of chunks.
     let whole = |case: &mut EscrowPayment| {
         let signature = honest_datum(&terms()).reference_signature;
         let cbor = honest_datum(&terms()).to_cbor();
@@ -152,7 +152,7 @@ fn a_datum_that_the_ledger_does_not_read_is_refused_before_it_is_broadcast() {
     assert_eq!(refused(whole), "invalid_exact_cardano_payload_datum_byte_string_too_long");
 }
 
-/// A CBOR byte string of definite length.
+/// Encodes a CBOR byte string of definite length.
 fn encoded(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = pallas_codec::minicbor::Encoder::new(Vec::new());
     encoder.bytes(bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Quotes for one sale that are made again and again: what differs between two of them is a nonce, four times, and what
-//! follows from the signature. All else is written once.
+//! Templates for repeated quotes of one sale. Two quotes differ only in a nonce, four deadlines and what follows from
+//! the signature. Everything else is encoded once, with placeholders (*marks*) for these values.
 
 use ::escrow::Deadlines;
 use cardano::{ContentHash, hash::to_hex, slots::Millis};
@@ -10,25 +10,25 @@ use crate::{
     wire::{PaymentRequirements, blanks::Blanks},
 };
 
-/// The times that marks stand for begin here: those of no quote.
+/// Start of the times used as marks, which no real quote contains.
 const MARKED_MS: Millis = 10_000_000_000_000;
-/// Seller's nonce, four deadlines, reference signature, identifier.
+/// Number of marks: seller's nonce, four deadlines, reference signature, identifier.
 const PARTS: usize = 7;
 
-/// What all quotes for one sale have in common.
+/// The common part of all quotes for one sale.
 #[derive(Clone, Debug)]
 pub struct QuoteTemplate {
     entry: PaymentRequirements,
     marks: [String; PARTS],
-    /// The text whose digest is signed.
+    /// Text of the signed terms.
     terms: Blanks,
-    /// What is signed, up to the digest.
+    /// Bytes to sign, up to the digest.
     to_sign: Vec<u8>,
     reference_signature: Blanks,
     identifier: Blanks,
 }
 
-/// A quote that lacks the seller's signature.
+/// A quote without the seller's signature.
 #[derive(Debug)]
 pub struct TemplateQuote<'t> {
     template: &'t QuoteTemplate,
@@ -37,23 +37,23 @@ pub struct TemplateQuote<'t> {
     to_sign: Vec<u8>,
 }
 
-/// The texts that make a template's entry a quote: those that stand where its marks do.
+/// The values that replace a template's marks in a quote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteParts([String; PARTS]);
 
 impl QuoteParts {
-    /// In the order of [`QuoteTemplate::marks`].
+    /// Returns the values in the order of [`QuoteTemplate::marks`].
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 }
 
 impl EscrowMethod {
-    /// What all its quotes for this sale have in common. The marks follow from random bytes, so that no seller can have
-    /// written one of them into a title.
+    /// Creates a template for a sale. The marks are derived from random bytes, so that no seller can have put one into
+    /// a title.
     ///
     /// # Errors
-    /// Those of [`PaymentMethod::draft`].
+    /// See [`PaymentMethod::draft`].
     pub fn template(&self, sale: &Sale<'_>, random: [u8; 32]) -> Result<QuoteTemplate, OfferError> {
         let [a, b, c, d, ..] = random;
         let clock = MARKED_MS.saturating_add(u32::from_le_bytes([a, b, c, d]).into());
@@ -84,18 +84,18 @@ impl EscrowMethod {
 }
 
 impl QuoteTemplate {
-    /// An entry of `accepts` in which marks stand for what differs.
+    /// Returns an entry of `accepts` that contains the marks.
     #[must_use]
     pub const fn entry(&self) -> &PaymentRequirements {
         &self.entry
     }
 
-    /// The marks, each of which stands in the entry's JSON once.
+    /// Returns the marks, each of which occurs exactly once in the entry's JSON.
     pub fn marks(&self) -> impl Iterator<Item = &str> {
         self.marks.iter().map(String::as_str)
     }
 
-    /// A quote at this time on the escrow's clock, under a random nonce: [`PaymentMethod::draft`]'s, byte for byte.
+    /// Drafts a quote that equals that of [`PaymentMethod::draft`] byte for byte.
     ///
     /// # Errors
     /// [`OfferError::Time`].
@@ -108,13 +108,13 @@ impl QuoteTemplate {
 }
 
 impl TemplateQuote<'_> {
-    /// The bytes that the seller signs.
+    /// Returns the bytes that the seller signs.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
         &self.to_sign
     }
 
-    /// The quote, with the seller's signature of them.
+    /// Adds the seller's signature.
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> QuoteParts {
         let Self { template, promised, digest, .. } = self;

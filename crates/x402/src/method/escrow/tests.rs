@@ -13,7 +13,7 @@ fn entry() -> Value {
 }
 
 fn recognise_by(method: &EscrowMethod, sale: &Sale<'_>, entry: &Value) -> Result<Offered, &'static str> {
-    // What is not of the entry's own shape is refused before a method sees it.
+    // An entry of another shape is rejected before a method sees it.
     let accepted: Accepted = serde_json::from_value(entry.clone()).map_err(|_| "shape")?;
     method.recognise(sale, &accepted).map_err(|refusal| refusal.code())
 }
@@ -24,7 +24,7 @@ fn recognise(sale: &Sale<'_>, entry: &Value) -> Result<Offered, &'static str> {
 
 const UNKNOWN: &str = "masumi_terms_unknown";
 
-/// The entry with the value at a JSON pointer replaced; an object's new field is added.
+/// Replaces or adds the value at a JSON pointer.
 fn with(pointer: &str, value: Value) -> Value {
     let mut entry = entry();
     let (parent, name) = pointer.rsplit_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! Transactions with scripts: what binds redeemers, collateral and reference scripts to them.
+//! Transactions with scripts: redeemers, collateral and reference scripts.
 
 use super::checker::reports;
 use crate::{
@@ -114,7 +114,7 @@ fn the_script_data_hash_covers_redeemers_and_cost_model() {
     let utxos = [utxo(1, home(), 9_000_000, &[])];
     let plan = unlock(vec![locked(50, 7_000_000)]);
     let (_, tx) = built(&plan, &utxos);
-    // Redeemers as in the witness set, no datums, and {2: [1, -2, 3]}: the fixture's cost model of Plutus V3.
+    // Redeemers as in the witness set, no datums, and {2: [1, -2, 3]}, which is the fixture's cost model of Plutus V3.
     let mut covered = tx.parts[&TxPart::Redeemers].clone();
     covered.extend([0xa1, 0x02, 0x83, 0x01, 0x21, 0x03]);
     let hash = crate::hash::blake2b::<32>(&covered);
@@ -160,7 +160,7 @@ fn impossible_script_inputs_are_refused() {
     );
 }
 
-/// A party who chooses the continuing output could attach one.
+/// A party that chooses the continuing output could attach a script to it.
 #[test]
 fn a_script_input_that_carries_a_script_is_spent_and_its_bytes_are_paid_for() {
     let utxos = [utxo(1, home(), 9_000_000, &[])];

@@ -110,7 +110,7 @@ fn a_price_received_with_a_full_load_of_tokens_can_be_swept() {
     };
     let most = (0..junk.len()).take_while(|tokens| holds(*tokens)).last().unwrap();
     assert_eq!(most, 29);
-    // The tokens keep its lovelace; the fee comes from what else the seller has.
+    // The tokens require all of its lovelace, so the fee must come from the seller's other outputs.
     let poor = sweep(&wallet(home(), &[price(most)]), owner(), lovelace(0), FOREVER, &preprod());
     assert!(matches!(poor, Err(BuildError::Insufficient { .. } | BuildError::NothingToSweep { .. })), "{poor:?}");
     let sweep = swept(&[price(most), utxo(2, home(), 1_000_000, &[])], 0);
@@ -133,7 +133,7 @@ fn an_empty_or_poor_wallet_has_nothing_to_sweep() {
     }
 }
 
-/// An output with one of each of these tokens, and the lovelace that they ask for.
+/// An output with one of each of these tokens and the minimum lovelace.
 fn laden(number: u32, tokens: impl Iterator<Item = String>) -> Utxo {
     let mut laden = utxo(number, home(), 0, &[]);
     laden.value.assets = tokens.map(|token| (token, 1)).collect();
@@ -165,7 +165,6 @@ fn rich_outputs_full_of_tokens_do_not_block_a_sweep() {
 
 #[test]
 fn outputs_whose_tokens_need_more_lovelace_together_do_not_block_a_sweep() {
-    // A hundred policies each.
     let tokens = |number: u32| (0..100).map(move |token| format!("{number:028x}{token:028x}{}", "ab".repeat(32)));
     let utxos = [utxo(1, home(), 4_000_000, &[]), laden(100, tokens(100)), laden(101, tokens(101))];
     let sweep = swept(&utxos, 2_000_000);

@@ -1,4 +1,4 @@
-//! Disputes: what arbiters signed, how many of them, and what it pays.
+//! Disputes: the signed award, the number of arbiters, and the payouts.
 
 use cardano::{KeyHash, Lovelace, TxHash, TxRef, hash::blake2b};
 use escrow::{
@@ -13,9 +13,9 @@ use super::{
     Broken, MatrixCases, Spending,
 };
 
-/// A share as a redeemer spells it: policies, and of each the names with their quantities.
+/// A share as written in a redeemer: for each policy, names and quantities.
 type SpelledShare = Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>;
-/// A way to spoil a signature.
+/// A change that invalidates a signature.
 type Spoil = fn(&mut AdminSignature);
 
 pub(super) fn cases(cases: &mut MatrixCases) {
@@ -87,7 +87,7 @@ fn weights(cases: &mut MatrixCases, spending: &Spending) {
     cases.permitted("two votes of one admin, signed twice", &alone, hands(spending.award(&[1, 1])));
 }
 
-/// One of two signatures spoilt.
+/// One of two signatures is invalid.
 fn signatures(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     let good = |number: u8| Admin(number).signs(HEADERS, &digest);
@@ -120,7 +120,7 @@ fn flip(bytes: &mut [u8]) {
     *bytes.last_mut().unwrap() ^= 1;
 }
 
-/// What was signed: this decision, itself or its hash, and nothing else.
+/// The signed payload: this award's digest or its hash, and nothing else.
 fn payloads(cases: &mut MatrixCases, spending: &Spending) {
     let decision = spending.decision();
     let digest = decision.digest();
@@ -152,7 +152,7 @@ fn payloads(cases: &mut MatrixCases, spending: &Spending) {
     cases.forbidden(Broken::Votes, "one signed the intent without the structure", spending, hands(redeemer));
 }
 
-/// Headers of every length class, up to the limit and past it.
+/// Protected headers of every length class, up to the limit and beyond.
 fn headers(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     for length in [0, 1, 23, 24, 105, 255, MAX_PROTECTED_HEADERS, MAX_PROTECTED_HEADERS + 1, 1_000] {
@@ -163,7 +163,7 @@ fn headers(cases: &mut MatrixCases, spending: &Spending) {
     }
 }
 
-/// Each share is paid, in the escrow's name, where it is due.
+/// Each share must be paid, tagged with the escrow's reference, to the right address.
 fn shares(cases: &mut MatrixCases, spending: &Spending) {
     let mut bound = spending.clone();
     bound.datum.buyer_return_address = Some(key_address(KeyHash::new([0xb0; 28])));
@@ -190,7 +190,7 @@ fn shares(cases: &mut MatrixCases, spending: &Spending) {
     }
 }
 
-/// How a share may be spelt, and that each of its assets is paid.
+/// Ways to write a share, each of whose assets must be paid.
 fn values(cases: &mut MatrixCases, spending: &Spending) {
     let asset = |name: &str, quantity| (name.as_bytes().to_vec(), quantity);
     let of = |policy: u8, names: &[(Vec<u8>, u64)]| (vec![policy; 28], names.to_vec());

@@ -1,4 +1,4 @@
-//! Several escrows in one transaction: each is told from the others, and none pays for another.
+//! Several escrows in one transaction: the contract tells them apart, and none pays for another.
 
 use cardano::{TxHash, TxRef};
 use escrow::{Action, State};
@@ -11,7 +11,7 @@ use super::{
     Broken, MatrixCases, Spending, escrow, named,
 };
 
-/// Names of neighbours: one sorts before the escrow of the cases, one after it.
+/// References of other escrows: one sorts before the escrow under test, one after it.
 const NEIGHBOURS: [TxRef; 2] =
     [TxRef { tx: TxHash::new([0xcc; 32]), index: 0 }, TxRef { tx: TxHash::new([0xce; 32]), index: 7 }];
 
@@ -47,7 +47,7 @@ fn other(spending: &Spending, own: TxRef, reference: u8) -> Spending {
     other
 }
 
-/// Both in one: the inputs and outputs of the second are added to the first.
+/// Merges the inputs and outputs of a second spending into the transaction.
 fn merge(transaction: &mut TxInfo, other: &Spending) {
     let other = other.transaction();
     let known: Vec<TxRef> = transaction.inputs.iter().map(|input| input.reference).collect();
@@ -58,7 +58,7 @@ fn merge(transaction: &mut TxInfo, other: &Spending) {
 fn beside(cases: &mut MatrixCases, name: &str, spending: &Spending, own: TxRef) {
     let second = other(spending, own, 0x56);
     cases.permitted(name, spending, |tx| merge(tx, &second));
-    // Continuations of twins are copies of each other, too: more than one rule.
+    // The continuations of twins are copies of each other too, which breaks more than one rule.
     let twin = Spending { own, ..spending.clone() };
     cases.cell(format!("{name}, under one reference"), spending, |tx| merge(tx, &twin));
     cases.forbidden(Broken::HashedAlone, format!("{name}, by hash"), spending, |tx| {
@@ -68,7 +68,7 @@ fn beside(cases: &mut MatrixCases, name: &str, spending: &Spending, own: TxRef) 
     });
 }
 
-/// Two neighbours, also under one reference, which is not the escrow's own.
+/// Two other escrows, also under one reference signature that differs from the escrow's own.
 fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let [first, twin] = NEIGHBOURS.map(|own| other(spending, own, 0x56));
     let second = other(spending, twin.own, 0x57);
@@ -101,7 +101,7 @@ fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     }
 }
 
-/// The theft that tags and references are there against.
+/// The theft that tags and reference signatures prevent.
 fn one_output_for_two(cases: &mut MatrixCases, name: &str, mut spending: Spending) {
     spending.datum.buyer_return_address = Some(key_address(STRANGER));
     spending.datum.seller_return_address = Some(key_address(SELLER));

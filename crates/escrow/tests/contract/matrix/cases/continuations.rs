@@ -1,4 +1,4 @@
-//! The output in which an escrow goes on: its value, its place, its datum's place, its script.
+//! The output in which an escrow continues: its value, address, datum and script.
 
 use cardano::chain::Value;
 use escrow::{Credential, PlutusAddress};
@@ -59,7 +59,7 @@ fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.forbidden(Broken::OutputsDiffer, format!("{name} twice"), spending, |tx| {
         tx.outputs.push(tx.outputs[0].clone());
     });
-    // Two rules at once: no output there is an escrow, so none goes on.
+    // Breaks two rules at once, because no output at that address is a readable escrow.
     let other = DatumOption::Inline(vec![0x05]);
     cases.cell(format!("{name} by hash"), spending, |tx| tx.next(TxOut::hash_datum));
     for (text, datum) in [("without a datum", DatumOption::None), ("with another datum", other.clone())] {

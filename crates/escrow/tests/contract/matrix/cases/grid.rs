@@ -21,8 +21,8 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// The states that an action leads to, depending on the escrow's state. It must be the right one of them. Where a
-/// forged lock's result contradicts its state, a refund request must lead to none.
+/// Returns the states that an action leads to; which of them depends on the escrow's state. If a forged lock's result
+/// contradicts its state, a refund request must lead to none.
 const fn could_follow(action: Action) -> &'static [State] {
     match action {
         Action::SetRefundRequested => &[State::RefundRequested, State::Disputed],

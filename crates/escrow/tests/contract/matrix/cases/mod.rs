@@ -1,4 +1,4 @@
-//! The cases: each an honest transaction, or one with a single thing changed, and what must become of it.
+//! The cases: each is an honest transaction, or one with a single change, and the expected verdict.
 
 mod awards;
 mod batches;
@@ -21,30 +21,30 @@ use super::{
     transaction::TxInfo,
 };
 
-/// What a case was made to show.
+/// Expectation of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// This is permitted.
+    /// The transaction is permitted.
     Permitted,
-    /// Exactly this rule forbids it.
+    /// The transaction breaks exactly this rule.
     Forbidden(Broken),
-    /// Whatever the rules say: one cell of a grid, or several rules at once.
+    /// No expectation: one cell of a grid, or several broken rules at once.
     Cell,
 }
 
 /// One transaction under one deployment.
 #[derive(Clone, Debug)]
 pub struct MatrixCase {
-    /// What the case varies.
+    /// Subject that the group of cases varies.
     pub group: &'static str,
     pub name: String,
     pub parameters: Parameters,
-    /// The transaction, at the placeholder's address.
+    /// The transaction, with escrows at the placeholder script's address.
     pub transaction: TxInfo,
     pub shows: Shows,
 }
 
-/// The cases, as they are made.
+/// Collects the cases.
 struct MatrixCases {
     group: &'static str,
     all: Vec<MatrixCase>,
@@ -76,7 +76,7 @@ impl MatrixCases {
         self.add(Shows::Forbidden(rule), name, spending, change);
     }
 
-    /// Forbidden by this rule, or permitted where there is none.
+    /// Adds a case that breaks this rule, or is permitted if there is none.
     fn decided(
         &mut self,
         rule: Option<Broken>,
@@ -88,10 +88,10 @@ impl MatrixCases {
     }
 }
 
-/// A group's name, and what makes its cases.
+/// Name of a group and the function that adds its cases.
 type Group = (&'static str, fn(&mut MatrixCases));
 
-/// Every case, in the order of the report.
+/// Returns every case, in the order of the report.
 pub fn all() -> Vec<MatrixCase> {
     let groups: [Group; 9] = [
         ("grid", grid::cases),
@@ -112,7 +112,7 @@ pub fn all() -> Vec<MatrixCase> {
     cases.all
 }
 
-/// Each action from each state in which honest people use it: its name, its spending, its rule.
+/// Returns each action from each state in which honest parties use it: name, spending and rule.
 fn honest() -> Vec<(String, Spending, &'static Rule)> {
     let mut pairs: Vec<(Action, State)> = vec![];
     for pair in RULES.iter().flat_map(|rule| rule.from.iter().map(|state| (rule.action, *state))) {
@@ -127,12 +127,11 @@ fn honest() -> Vec<(String, Spending, &'static Rule)> {
     pairs.into_iter().filter_map(found).collect()
 }
 
-/// Those of [`honest`] after which the escrow goes on.
+/// Returns the entries of [`honest`] after which the escrow continues.
 fn continuing() -> impl Iterator<Item = (String, Spending, &'static Rule)> {
     honest().into_iter().filter(|(.., rule)| matches!(rule.effect, Effect::Continue { .. }))
 }
 
-/// `SubmitResult from FundsLocked`.
 fn named(action: Action, state: State) -> String {
     format!("{} from {}", action.name(), state.name())
 }

@@ -1,4 +1,4 @@
-//! Who is paid when an escrow ends without a dispute, and what counts as paid.
+//! Payouts when an escrow ends without a dispute, and which outputs count as payouts.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
 use escrow::{Action, Credential, PlutusAddress, State};
@@ -11,7 +11,7 @@ use super::{
     Broken, MatrixCases, Spending, named,
 };
 
-/// Return addresses: with a stake credential, which is part of them.
+/// Return addresses with a stake credential, which is part of the address.
 const BUYER_RETURN: PlutusAddress = staked([0xb0; 28]);
 const SELLER_RETURN: PlutusAddress = staked([0xb1; 28]);
 
@@ -52,7 +52,7 @@ fn withdrawal(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     bound.datum.collateral_return = Lovelace::new(LOCKED).unwrap();
     cases.permitted(format!("{name}: nothing is left for the seller"), &bound, |_| ());
 
-    // Both shares to one address: one output may count for both, as in the published validator.
+    // Both shares at one address: one output may count for both, as in the published validator.
     let mut shared = spending.clone();
     shared.datum.buyer_return_address = Some(SELLER_RETURN);
     shared.datum.seller_return_address = Some(SELLER_RETURN);
@@ -74,7 +74,7 @@ fn refund(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.permitted(format!("{name}: the seller's return address gets nothing"), &bound, |_| ());
 }
 
-/// One payment, and all the ways in which it does not count.
+/// One payout, and every way in which it does not count.
 fn payment(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     cases.permitted(format!("{name}, exactly"), spending, |_| ());
     for (rule, by, text) in [(None, 1, "1 lovelace more"), (Some(rule), -1, "1 lovelace short")] {

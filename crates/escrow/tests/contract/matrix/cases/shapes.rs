@@ -1,4 +1,4 @@
-//! What is spent and what is handed over: of the right type, and within its bounds.
+//! Datums and redeemers of the wrong type or out of bounds.
 
 use cardano::Lovelace;
 use escrow::{Action, Redeemer};
@@ -42,7 +42,7 @@ fn collateral(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     });
 }
 
-/// Data that differs from the escrow's in one place and is no escrow.
+/// Data that differs from the escrow's datum in one place and is not a datum any more.
 fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let PlutusData::Constr(datum) = spending.datum.to_data() else { unreachable!() };
     let fields = datum.fields.to_vec();
@@ -81,7 +81,7 @@ fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     });
 }
 
-/// Redeemers beside those of the type.
+/// Redeemers that are not of the contract's type.
 fn redeemers(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let own = Redeemer::plain(spending.action).unwrap_or_else(|| spending.award(&[]));
     let PlutusData::Constr(mut longer) = own.to_data() else { unreachable!() };

@@ -1,4 +1,4 @@
-//! Who signs: the party, alone or among others; no one else in its place.
+//! Signers: the required party, alone or among others, and nobody in its place.
 
 use cardano::ScriptHash;
 use escrow::{Credential, PlutusAddress, rules::Party};
@@ -37,7 +37,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// A script's address under the very hash that signs.
+/// A script address whose hash equals that of the signing key.
 fn script(party: PlutusAddress) -> PlutusAddress {
     let Credential::Key(key) = party.payment else { return party };
     PlutusAddress { payment: Credential::Script(ScriptHash::new(*key.as_bytes())), ..party }

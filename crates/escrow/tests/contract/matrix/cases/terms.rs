@@ -1,4 +1,4 @@
-//! What a continuation may say: every field changed alone, in every transition.
+//! The continuation's datum: every field changed alone, in every transition.
 
 use cardano::{Lovelace, ScriptHash};
 use escrow::{
@@ -81,7 +81,7 @@ fn cooldowns(cases: &mut MatrixCases, rule: &Rule, name: &str, spending: &Spendi
     });
 }
 
-/// Terms with return addresses and stake credentials go on like others, and cannot lose them.
+/// Return addresses and stake credentials must be carried over unchanged.
 fn return_addresses(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let stake = Some(Credential::Script(ScriptHash::new([7; 28])));
     let staked = PlutusAddress { stake, ..key_address(STRANGER) };

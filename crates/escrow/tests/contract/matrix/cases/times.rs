@@ -1,4 +1,4 @@
-//! Each moment of each action: on it, a millisecond past it, and without the bound that would show it.
+//! Each time bound of each action: exactly met, missed by a millisecond, and without the interval's bound.
 
 use escrow::rules::DatumTime;
 
@@ -30,7 +30,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// This spending at the same time, of an escrow in which these moments are at another time.
+/// The same spending, of an escrow whose listed times are set to `time`.
 fn with(spending: &Spending, moments: &[DatumTime], time: u64) -> Spending {
     let mut spending = spending.clone();
     let datum = &mut spending.datum;
