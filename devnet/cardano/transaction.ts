@@ -58,7 +58,7 @@ export type Transaction = {
     readonly referenceInputs: readonly Input[];
     readonly votes: boolean;
     readonly proposals: readonly Item[];
-    /** What the submitter believes the treasury to hold. */
+    /** Value of the treasury that the submitter states. */
     readonly treasury: bigint | undefined;
     readonly donation: bigint;
   };
@@ -67,7 +67,7 @@ export type Transaction = {
   /** CBOR of the datums in the witness set. */
   readonly datums: readonly Uint8Array[];
   readonly redeemers: readonly Redeemer[];
-  /** What the submitter claims about its Plutus scripts. */
+  /** Whether the submitter claims that the Plutus scripts succeed. */
   readonly valid: boolean;
   readonly auxiliaryData: Item | undefined;
 };

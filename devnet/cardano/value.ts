@@ -1,4 +1,4 @@
-/** What an output holds: lovelace and native tokens. */
+/** The value of an output: lovelace and native tokens. */
 
 export type Value = {
   readonly lovelace: bigint;

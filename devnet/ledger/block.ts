@@ -1,4 +1,4 @@
-/** What makes a block: which transactions fit into it, and its name. */
+/** Block production: which transactions fit into a block, and its hash. */
 import { randomBytes } from "node:crypto";
 
 import { write } from "../cardano/cbor.ts";
@@ -9,7 +9,7 @@ import type { Waiting } from "./pool.ts";
 
 export const recordsOf = (waiting: readonly Waiting[]): TxRecord[] => waiting.map(({ record }) => record);
 
-/** How many of these, from the first, fit into one block: bytes and execution units. */
+/** Returns how many of these records, from the first, fit into one block, by bytes and execution units. */
 export function fitting(records: readonly TxRecord[]): number {
   let [bytes, memory, steps] = [0n, 0n, 0n];
   const over = records.findIndex(({ tx }) => {

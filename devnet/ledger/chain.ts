@@ -22,12 +22,12 @@ export type Block = {
 export type TxRecord = {
   readonly tx: Transaction;
   state: "mempool" | "block" | "dropped";
-  /** Why it was dropped. */
+  /** Reason why it was dropped. */
   reason: string | undefined;
   block: Block | undefined;
   /** Position in its block. */
   position: number;
-  /** What it took and made; what the ledger does for a failed script is in here, not what the body says. */
+  /** Spent and created outputs. After a failed script these are the collateral and its return. */
   spent: Entry[];
   created: Entry[];
   /** Hashes of scripts and datums that no earlier transaction on the chain had shown. */
@@ -45,7 +45,7 @@ export type Entry = {
   spentBy: TxRecord | undefined;
 };
 
-/** What an address, a payment credential or a stake credential has and had. */
+/** The current and past outputs of an address, a payment credential or a stake credential. */
 export class Account {
   readonly transactions: TxRecord[] = [];
   /** Every output ever, in order. */

@@ -115,7 +115,7 @@ const PURPOSES: { readonly [tag: string]: string } = {
   Proposing: "propose",
 };
 
-/** What each redeemer of a transaction needs, run against these outputs. */
+/** Evaluates each redeemer of a transaction against these outputs. */
 export function evaluate(cbor: Uint8Array, unspent: readonly Unspent[]): Evaluation {
   try {
     const redeemers = Scalus.evalPlutusScripts(cbor, utxoMap(unspent), SlotConfig.preprod, costModels);

@@ -15,7 +15,7 @@ export type Gift = {
   readonly lovelace: bigint;
   /** Quantities of tokens minted for it, by asset name in hex. */
   readonly tokens: ReadonlyMap<string, bigint>;
-  /** How many outputs of this kind, at most `MAX_OUTPUTS`. */
+  /** Number of outputs of this kind, at most `MAX_OUTPUTS`. */
   readonly count: number;
 };
 

@@ -1,4 +1,4 @@
-/** Where the devnet's coins come from: two outputs of one key, which is public: these coins have no worth. */
+/** The source of the devnet's coins: two outputs of one key. The key is public, because the coins have no worth. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 
 import { parseAddress } from "../cardano/address.ts";

@@ -18,7 +18,7 @@ import { isValidAt } from "./rules/body.ts";
 import { phaseOne } from "./rules/phase-one.ts";
 import { type Refusal, submitMessage, undecodable } from "./rules/refusal.ts";
 
-/** How far blocks on demand may run ahead of the clock, in slots; far below any sensible time to live. */
+/** Maximum number of slots by which blocks on demand may run ahead of the clock, far below any sensible TTL. */
 const MAX_LEAD_SLOTS = 20;
 
 export type Submitted =
@@ -65,7 +65,7 @@ export class Ledger {
     return this.automatic ? next : Math.max(next, this.clock.slot());
   }
 
-  /** How far the tip is ahead of the clock, in slots. */
+  /** Number of slots by which the tip is ahead of the clock. */
   get lead(): number {
     return Math.max(0, this.tip.slot - this.clock.slot());
   }
@@ -165,7 +165,7 @@ export class Ledger {
     this.chainState = included.at(-1)?.after ?? this.chainState;
     this.append(slot, recordsOf(included));
     if (count === waiting.length) this.poolState = this.chainState.snapshot();
-    // What did not fit still stands on what is in the block now, so the mempool's state stays as it is.
+    // The transactions that did not fit spend outputs of this block, so the mempool's state stays as it is.
     for (const { record, after } of waiting.slice(count)) this.pool.add(record, after);
     return this.tip;
   }
@@ -179,7 +179,10 @@ export class Ledger {
     this.restart(waiting.filter((record) => !expired.includes(record)));
   }
 
-  /** What the block timer does. A tip ahead of the clock waits for it, unless a client waits for a block. */
+  /**
+   * Runs at every block time. If the tip is ahead of the clock, it waits for the clock, unless a client waits for a
+   * block.
+   */
   tick(): void {
     if (this.pool.size > 0 || this.lead === 0) this.forge();
   }

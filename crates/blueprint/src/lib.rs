@@ -71,9 +71,9 @@ pub enum BlueprintError {
     /// The code does not match the hash, so one of them was edited.
     #[error("the validator's hash is {stated} in the blueprint, but its code hashes to {actual}")]
     HashMismatch {
-        /// What the blueprint says.
+        /// Hash in the blueprint.
         stated: String,
-        /// What its code gives.
+        /// Hash of the code.
         actual: ScriptHash,
     },
     /// The code is not a Plutus program.

@@ -28,7 +28,7 @@ export function inputsAreNotAlsoReferenced(view: View): Refusal[] {
   return [utxo("BabbageNonDisjointRefInputs", `(${both.map(inputText).join(" :| ")})`)];
 }
 
-/** Whether a slot is inside the interval: from the start on, before the end. */
+/** Returns whether a slot is within the interval, which includes the start and excludes the end. */
 export function isValidAt({ validFrom, validTo }: Transaction["body"], slot: number): boolean {
   const at = BigInt(slot);
   return (validFrom === undefined || at >= validFrom) && (validTo === undefined || at < validTo);

@@ -38,7 +38,7 @@ function referencedScriptFee(bytes: number): bigint {
   return fee.numerator / fee.denominator;
 }
 
-/** What execution units cost, rounded up once. */
+/** Computes the price of execution units, rounded up once. */
 export function executionFee({ memory, steps }: { memory: bigint; steps: bigint }): bigint {
   const { priceMemory, priceSteps } = parameters;
   return ceilDiv(
