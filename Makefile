@@ -29,7 +29,7 @@ test: ## formatting, lints, unit tests, end-to-end tests; CI runs this and make 
 	@scripts/checks.sh
 	@$(RUN_E2E)
 
-lint: lint-workers lint-native ## formatting, lints, types, retired words
+lint: lint-workers lint-native ## formatting, lints, types, references in documents
 
 lint-native: formatted documented
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -45,7 +45,7 @@ lint-workers:
 	cargo clippy --workspace --exclude xtask --exclude blueprint --exclude provider --lib --target wasm32-unknown-unknown --quiet -- -D warnings
 	npx biome ci --error-on-warnings .
 	npx tsc --noEmit
-	node scripts/words.ts
+	node scripts/documents.ts
 
 audit: setup ## known vulnerabilities of what we depend on, where there is a network; AUDIT=strict where there must be one
 	@scripts/setup.sh deny
