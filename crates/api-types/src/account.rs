@@ -7,38 +7,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeliveryMode, Listing, Purchase, Scope, SellerReputation, text::Millis};
 
-/// The most that an account may allow per purchase, in ADA.
+/// Maximum amount that an account may allow per purchase, in ADA.
 pub const MAX_PER_PAYMENT_ADA: u32 = 100;
-/// The most that an account may allow per day, in ADA.
+/// Maximum amount that an account may allow per day, in ADA.
 pub const MAX_DAILY_BUDGET_ADA: u32 = 500;
 
-/// Who wants to sign in.
+/// A request for a sign-in challenge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChallengeRequest {
-    /// Bech32, or hexadecimal as CIP-30 gives it.
+    /// Address in bech32, or in hexadecimal as CIP-30 wallets return it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub address: String,
-    /// More addresses of the same wallet, in any order. Where `address` has no account and one of them has, the challenge is
-    /// for the oldest of those: `owner` tells which.
+    /// Further addresses of the same wallet, in any order. If `address` has no account but one of these has, the
+    /// challenge is for the oldest such account; `owner` in the answer names its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 20)))]
     pub others: Vec<String>,
 }
 
-/// What the wallet is to sign (CIP-30 `signData`).
+/// A digest that the wallet must sign (CIP-30 `signData`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
-    /// The address, in bech32.
+    /// Address of the account, in bech32.
     pub owner: Address,
-    /// What it signs.
+    /// Digest to sign: SHA-256 of `service:signin:v1` LF owner LF nonce.
     pub digest: ContentHash,
-    /// What the digest is of: SHA-256 of `service:signin:v1` LF owner LF nonce.
+    /// Random nonce, part of the digest.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub nonce: String,
-    /// POSIX ms.
+    /// Time at which the challenge expires, POSIX ms.
     pub expires_at: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Challenge {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SignIn {
-    /// Whose challenge it is.
+    /// Address for which the challenge was issued.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub owner: String,
     /// COSE_Key, hexadecimal.
@@ -62,22 +62,22 @@ pub struct SignIn {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// For `Authorization: Bearer`.
+    /// Token for `Authorization: Bearer`.
     pub token: String,
-    /// POSIX ms.
+    /// Time at which the session expires, POSIX ms.
     pub expires_at: u64,
-    /// Whose it is.
+    /// Account of the session.
     pub account: SessionAccount,
 }
 
-/// Whose session it is.
+/// The account of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionAccount {
-    /// The address signed in with.
+    /// Address that signed in.
     pub owner: String,
-    /// The service wallet's.
+    /// Address of the service wallet.
     pub wallet_address: Address,
 }
 
@@ -86,24 +86,24 @@ pub struct SessionAccount {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Wallet {
-    /// To be funded.
+    /// Address to fund.
     pub address: Address,
-    /// What it holds.
+    /// Balance.
     pub balance_lovelace: Lovelace,
 }
 
-/// What may be spent from it.
+/// Spending limits of a service wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Per purchase.
+    /// Maximum per purchase.
     pub max_per_payment_lovelace: Lovelace,
-    /// Per UTC day.
+    /// Maximum per UTC day.
     pub daily_budget_lovelace: Lovelace,
-    /// Since midnight UTC.
+    /// Amount spent since midnight UTC.
     pub spent_today_lovelace: Lovelace,
-    /// What costs more waits for the owner's approval, if an agent buys it. Absent: nothing does.
+    /// Agents' purchases above this amount need the owner's approval. Absent: none do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
 }
@@ -113,57 +113,57 @@ pub struct Limits {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Me {
-    /// The address signed in with.
+    /// Address that signed in.
     pub owner: String,
     /// The service wallet.
     pub wallet: Wallet,
-    /// What may be spent from it.
+    /// Spending limits of the service wallet.
     pub limits: Limits,
-    /// Bought from the owner's wallet or the service wallet.
+    /// Purchases made from the owner's wallet or the service wallet.
     pub purchases: Vec<Purchase>,
-    /// What the account sells.
+    /// Listings that the account sells.
     pub listings: Vec<Listing>,
-    /// Purchases of it that were not refunded.
+    /// Number of sales that were not refunded.
     pub sales: u64,
-    /// Absent until the seller has a closed escrow.
+    /// The account's reputation as a seller; absent until it has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
 }
 
-/// How a seller's sales went.
+/// A seller's sales figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SellerFigures {
-    /// Purchases that were not refunded.
+    /// Number of sales that were not refunded.
     #[serde(default)]
     pub sales: u64,
-    /// Absent until the seller has a closed escrow.
+    /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
 }
 
-/// What to buy, and how.
+/// A purchase from the service wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Buy {
-    /// The listing.
+    /// Id of the listing.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub listing_id: String,
-    /// The delivery mode: instant or protected.
+    /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
 }
 
-/// What was bought.
+/// A completed purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Bought {
     /// The purchase.
     pub purchase: Purchase,
-    /// The content.
+    /// Purchased content.
     pub content: String,
-    /// Whether nothing was paid now.
+    /// `true` if the account already owned the listing, so that nothing was paid.
     pub already_owned: bool,
 }
 
@@ -172,79 +172,80 @@ pub struct Bought {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewLimits {
-    /// Per purchase.
+    /// Maximum per purchase.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_PER_PAYMENT_ADA)))]
     pub max_per_payment_ada: u32,
-    /// At least `maxPerPaymentAda`.
+    /// Maximum per UTC day; at least `maxPerPaymentAda`.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// What costs more waits for the owner's approval, if an agent buys it; 100 asks for none. Absent: it stays as it is.
+    /// Agents' purchases above this amount need the owner's approval. 0 asks for every purchase, 100 for none. Absent:
+    /// unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
 }
 
-/// Limits as they hold now.
+/// The limits now in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsSet {
-    /// Per purchase.
+    /// Maximum per purchase.
     pub max_per_payment_lovelace: Lovelace,
-    /// Per UTC day.
+    /// Maximum per UTC day.
     pub daily_budget_lovelace: Lovelace,
-    /// What costs more waits for the owner's approval, if an agent buys it. Absent: nothing does.
+    /// Agents' purchases above this amount need the owner's approval. Absent: none do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
 }
 
-/// What was sent to the owner.
+/// A withdrawal to the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Withdrawal {
-    /// The transaction.
+    /// Id of the transaction.
     pub tx: TxHash,
-    /// What the owner gets.
+    /// Amount that the owner receives.
     pub lovelace: Lovelace,
 }
 
-/// An agent that an owner let in.
+/// An agent to which an owner granted access.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// The grant's.
+    /// Id of the grant.
     pub id: String,
-    /// The client's.
+    /// Id of the client.
     pub client_id: String,
-    /// What it calls itself.
+    /// Name that the client gave itself.
     pub client_name: String,
-    /// Where the code went.
+    /// Redirect URI that received the authorization code.
     pub redirect_uri: String,
-    /// What its owner allowed it.
+    /// Scope that the owner granted.
     pub scope: Scope,
-    /// POSIX ms.
+    /// Time of the grant, POSIX ms.
     #[serde(with = "Millis")]
     pub created_at: u64,
-    /// POSIX ms.
+    /// Time of the last use, POSIX ms.
     #[serde(with = "Millis")]
     pub last_used_at: u64,
-    /// Since midnight UTC.
+    /// Amount spent since midnight UTC.
     pub spent_today_lovelace: Lovelace,
 }
 
-/// How a purchase request stands.
+/// Status of a purchase request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RequestStatus {
-    /// For its owner's answer.
+    /// Waiting for the owner's answer.
     Waiting,
-    /// The agent may buy it, once.
+    /// Approved: the agent may buy it once.
     Approved,
-    /// The agent may not.
+    /// Declined by the owner.
     Declined,
-    /// The agent bought it, or is paying.
+    /// Used: the agent has bought it, or is paying.
     Used,
 }
 
@@ -253,25 +254,25 @@ pub enum RequestStatus {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseRequest {
-    /// Hexadecimal.
+    /// Id, hexadecimal.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{32}$")))]
     pub id: String,
-    /// What the agent wants to buy.
+    /// Id of the listing.
     pub listing_id: String,
-    /// What that is called.
+    /// Title of the listing.
     pub title: String,
-    /// How it would pay.
+    /// Delivery mode.
     pub mode: DeliveryMode,
-    /// The most that it may pay.
+    /// Maximum price.
     pub price_lovelace: Lovelace,
-    /// What the agent calls itself.
+    /// Name of the agent's client.
     pub client_name: String,
-    /// How it stands.
+    /// Status.
     pub status: RequestStatus,
-    /// Until when the request, or its approval, is good: POSIX ms.
+    /// Time at which the request or its approval expires, POSIX ms.
     #[serde(with = "Millis")]
     pub expires_at: u64,
-    /// The purchase for which the approval was used, once a block has its payment.
+    /// Transaction of the purchase for which the approval was used, once a block includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx: Option<TxHash>,
 }
@@ -281,9 +282,9 @@ pub struct PurchaseRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Once, within an hour.
+    /// Approves one purchase within an hour.
     Approve,
-    /// Also what was approved and is not used yet.
+    /// Declines. Also revokes an approval that is not used yet.
     Decline,
 }
 
@@ -291,6 +292,6 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RequestAnswer {
-    /// Which.
+    /// The answer.
     pub answer: Answer,
 }

@@ -1,4 +1,5 @@
-//! `POST /disputes/resolve`: what the watcher asks, and what the arbiter answers. Internal, not in the published description.
+//! The watcher's requests to the arbiter and its answers, `POST /disputes/resolve`. Internal, so not part of the
+//! published API description.
 
 use cardano::{ContentHash, TxHash, TxRef};
 use escrow::{
@@ -10,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// A request to resolve a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolveRequest {
-    /// The disputed output.
+    /// Disputed output.
     #[serde(rename = "ref")]
     pub escrow: TxRef,
-    /// What was bought.
+    /// Purchased listing.
     pub listing: DisputedListing,
-    /// What was delivered, as it was received.
+    /// Delivered text, as the buyer received it.
     pub output: String,
 }
 
@@ -23,43 +24,43 @@ pub struct ResolveRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DisputedListing {
-    /// Its id.
+    /// Id of the listing.
     pub id: String,
-    /// The hash of its content.
+    /// SHA-256 of its content.
     pub content_hash: ContentHash,
 }
 
-/// What was decided.
+/// The arbiter's answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ResolveResult {
-    /// A node took the award, or the chain has it.
+    /// A node has accepted the award's transaction, or a block includes it.
     Paid {
-        /// What the evidence shows, and why.
+        /// The verdict.
         verdict: Finding,
-        /// Who gets how much.
+        /// Amounts for both parties.
         payout: Split,
-        /// The transaction that pays the award.
+        /// Id of the transaction that pays the award.
         tx: TxHash,
     },
     /// Decided, and to be paid once the arbiters' window opens.
     Signed {
-        /// What the evidence shows, and why.
+        /// The verdict.
         verdict: Finding,
-        /// Who will get how much.
+        /// Amounts for both parties.
         payout: Split,
-        /// When, RFC 3339.
+        /// Time at which the window opens, RFC 3339.
         opens_at: String,
     },
     /// Not decided yet, or nothing to decide.
     NoVerdict {
-        /// What was found.
+        /// The findings so far.
         verdict: Finding,
     },
 }
 
 impl ResolveResult {
-    /// The status, as the API names it.
+    /// Returns the status's name in the API.
     #[must_use]
     pub const fn status(&self) -> &'static str {
         match self {
@@ -74,12 +75,12 @@ impl ResolveResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// Who wins; null where nothing is decided.
+    /// Winning party; null if nothing is decided.
     pub winner: Option<Winner>,
-    /// In words.
+    /// Reason in words.
     pub reason: String,
-    /// Until when evidence may arrive, RFC 3339.
+    /// Time until which evidence may arrive, RFC 3339.
     pub evidence_deadline: String,
-    /// What was looked at.
+    /// Results of the checks.
     pub checks: Checks,
 }

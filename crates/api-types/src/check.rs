@@ -1,4 +1,4 @@
-//! Texts and types held against each other, for tests.
+//! Test helpers that compare JSON with a type's schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error, de::Visitor, forward_to_deserialize_any};
 use serde_json::Value;
 
-/// Reads a text into its type, and holds every one of its fields against the type's.
+/// Parses a JSON text into its type and checks every field against the type's schema.
 ///
 /// # Errors
-/// Names the path: a value of another kind, or a field that the type does not have.
+/// The path of a value of another type, or of a field that the type does not have.
 pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
     let read = serde_json::from_str(text).map_err(|error| format!("{}: {error}", T::schema_name()))?;
     let found = Found::of::<T>(&[text])?;
@@ -19,11 +19,11 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
     }
 }
 
-/// Reads texts as [`exactly`] does, and asks that each field of the type, however deep, is in one of them: whatever makes
-/// them has forgotten none.
+/// Parses texts like [`exactly`], and checks that every field of the type, at any depth, occurs in at least one of
+/// them. Shows that the code that writes the texts omits no field.
 ///
 /// # Errors
-/// Names the path.
+/// The path of the field.
 pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<T>, String> {
     let read = texts.iter().map(|text| exactly(text)).collect::<Result<_, _>>()?;
     let found = Found::of::<T>(texts)?;
@@ -35,16 +35,16 @@ pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<
     }
 }
 
-/// The names of a type's fields, as it reads them.
+/// Returns the names of the fields that a type deserialises.
 #[must_use]
 pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
     let mut names = &[][..];
-    // Reading from nothing fails; what is asked for before is the answer.
+    // Deserialising fails, but the field names have been requested by then.
     let _ = T::deserialize(Names(&mut names));
     names.iter().copied().collect()
 }
 
-/// The fields of a type, by their paths, and whether a text had them.
+/// The paths of a type's fields, and whether a text contained each.
 #[derive(Default)]
 struct Found {
     seen: BTreeMap<String, bool>,

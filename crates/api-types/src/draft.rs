@@ -1,4 +1,4 @@
-//! Transactions drafted for wallets to sign.
+//! Drafts of transactions that a wallet signs.
 
 use std::collections::BTreeMap;
 
@@ -10,163 +10,165 @@ use serde_json::{Map, Value};
 
 use crate::{DeliveryMode, EscrowDeadlines, PurchaseStatus, text::Millis, text::OptionalMillis};
 
-/// A wallet, as CIP-30 describes it, and how its owner wants to pay.
+/// A wallet as described by CIP-30, and the delivery mode to pay for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewPaymentDraft {
-    /// Look the output that pays up first, so that a wallet on another network is told before it signs.
+    /// Looks up the paying output on the chain first, so that a wallet on another network gets an error before it
+    /// signs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_inputs: Option<bool>,
-    /// The delivery mode: instant or protected.
+    /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
-    /// `getChangeAddress()`: hexadecimal, or bech32.
+    /// `getChangeAddress()`: hexadecimal or bech32.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub change_address: String,
-    /// `getUtxos()`: hexadecimal of CBOR.
+    /// `getUtxos()`: CBOR in hexadecimal.
     pub utxos: Vec<String>,
-    /// `getCollateral()`.
+    /// `getCollateral()`: CBOR in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collateral: Option<Vec<String>>,
-    /// `getUsedAddresses()`.
+    /// `getUsedAddresses()`: hexadecimal or bech32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
-    /// `h` of the extension `cardano-request-commitment`, for `GET /listings/{id}/unlock`: the transaction's metadata
-    /// carry it. The salt stays with the client until it pays.
+    /// The value `h` of the extension `cardano-request-commitment`, for `GET /listings/{id}/unlock`. The transaction's
+    /// metadata will contain it. The client keeps the salt until it pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub commitment: Option<String>,
 }
 
-/// A payment for a wallet to sign: nothing of it is kept.
+/// A payment for a wallet to sign. The service stores nothing of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentDraft {
-    /// Hexadecimal of the CBOR, without signatures.
+    /// CBOR of the unsigned transaction, hexadecimal.
     pub transaction: String,
-    /// The transaction's id.
+    /// Id of the transaction.
     pub tx_hash: TxHash,
-    /// Hashes of the keys that have to sign, hexadecimal.
+    /// Hashes of the keys that must sign, hexadecimal.
     pub signers: Vec<String>,
-    /// An x402 PaymentPayload that lacks `payload.transaction`: base64 of the signed transaction.
+    /// An x402 PaymentPayload without `payload.transaction`, which must be base64 of the signed transaction.
     pub payment: Map<String, Value>,
-    /// What is paid, locked, spent on fees and given back.
+    /// Amounts and addresses of the payment.
     pub summary: PaymentSummary,
     /// The summary in words, for the person who signs.
     pub words: Vec<String>,
 }
 
-/// What a drafted payment does.
+/// The amounts and addresses of a drafted payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentSummary {
-    /// How it is paid.
+    /// Delivery mode.
     pub mode: DeliveryMode,
-    /// The listing's price.
+    /// Price of the listing.
     pub price_lovelace: Lovelace,
-    /// Who gets it: the seller, or the contract.
+    /// Recipient: the seller, or the contract.
     pub pay_to: String,
-    /// What goes there.
+    /// Amount that the recipient gets.
     pub locked_lovelace: Lovelace,
-    /// Of it, what comes back whatever happens.
+    /// Part of that amount that comes back to the buyer in any case.
     pub collateral_lovelace: Lovelace,
-    /// The network's.
+    /// Network fee.
     pub fee_lovelace: Lovelace,
-    /// What comes back at once.
+    /// Change that comes back at once.
     pub change_lovelace: Lovelace,
-    /// The address that gets the change.
+    /// Address that receives the change.
     pub change_address: Address,
-    /// Tokens that come back, by unit; quantities are decimal texts.
+    /// Native tokens that come back, by unit; quantities are decimal strings.
     pub change_assets: BTreeMap<String, String>,
-    /// Who is the buyer.
+    /// Address of the buyer.
     pub buyer_address: Address,
-    /// POSIX ms.
+    /// Time until which the transaction is valid, POSIX ms.
     #[serde(with = "Millis")]
     pub valid_until: u64,
-    /// Of a protected purchase.
+    /// Deadlines of a protected purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
 }
 
-/// What to do with a protected purchase; with it, the wallet as for a payment.
+/// An action on a protected purchase, with the wallet as for a payment. Without an action, the answer lists the
+/// possible ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewActionDraft {
-    /// One of those that the answer without it lists.
+    /// An action from the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// As for a payment.
+    /// `getChangeAddress()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_address: Option<String>,
-    /// As for a payment.
+    /// `getUtxos()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utxos: Option<Vec<String>>,
-    /// As for a payment.
+    /// `getCollateral()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collateral: Option<Vec<String>>,
-    /// As for a payment.
+    /// `getUsedAddresses()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
 }
 
-/// What may be done with a protected purchase.
+/// The possible actions on a protected purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PossibleActions {
-    /// The purchase.
+    /// Id of the purchase.
     pub purchase: TxHash,
-    /// The clock of escrow matters, POSIX ms.
+    /// Current time for deadlines, POSIX ms.
     #[serde(with = "Millis")]
     pub now: u64,
-    /// The escrow's, or how it ended.
+    /// State of the escrow, or how it ended.
     pub state: PurchaseStatus,
-    /// Who gets the money back, while it is open.
+    /// Address of the buyer, while the escrow is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buyer: Option<String>,
-    /// Who collects, while it is open.
+    /// Address of the seller, while the escrow is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller: Option<String>,
-    /// What it holds, while it is open.
+    /// Amount in the escrow, while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked_lovelace: Option<Lovelace>,
-    /// What its parties may do, now, before or later.
+    /// Actions of both parties that are possible now, were possible before, or will be later.
     pub actions: Vec<PossibleAction>,
 }
 
-/// One thing that a party of an escrow may do.
+/// An action of an escrow's party.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PossibleAction {
-    /// The contract's name for it.
+    /// Name of the action in the contract.
     pub action: String,
     /// `buyer` or `seller`.
     pub by: String,
-    /// Whether now.
+    /// Whether the action is possible now.
     pub timing: ActionTiming,
-    /// From when, POSIX ms.
+    /// Time from which it is possible, POSIX ms.
     #[serde(with = "Millis")]
     pub opens: u64,
-    /// Until when, POSIX ms, if it ends.
+    /// Time before which it must happen, POSIX ms, if there is a limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub closes: Option<u64>,
-    /// What the network takes, about; absent where that is not known yet.
+    /// Approximate network fee, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_lovelace: Option<Lovelace>,
-    /// What it means.
+    /// Description for people.
     pub words: String,
 }
 
-/// Whether an action may be taken now.
+/// Whether an action is possible now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ActionTiming {
-    /// Later.
+    /// Possible later.
     Early,
     /// Possible now.
     Open,
@@ -174,63 +176,63 @@ pub enum ActionTiming {
     Over,
 }
 
-/// An action for a wallet to sign and submit.
+/// A transaction for a wallet to sign and submit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ActionDraft {
-    /// Hexadecimal of the CBOR, without signatures.
+    /// CBOR of the unsigned transaction, hexadecimal.
     pub transaction: String,
-    /// The transaction's id.
+    /// Id of the transaction.
     pub tx_hash: TxHash,
-    /// Hashes of the keys that have to sign, hexadecimal.
+    /// Hashes of the keys that must sign, hexadecimal.
     pub signers: Vec<String>,
-    /// What it does.
+    /// Effects of the action.
     pub summary: ActionSummary,
     /// The summary in words, for the person who signs.
     pub words: Vec<String>,
 }
 
-/// What a drafted action does.
+/// The effects of a drafted action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ActionSummary {
-    /// The contract's name for it.
+    /// Name of the action in the contract.
     pub action: String,
     /// `buyer` or `seller`.
     pub by: String,
-    /// How the purchase stands before.
+    /// Status of the purchase before the action.
     pub state: PurchaseStatus,
-    /// How the purchase stands then.
+    /// Status of the purchase after the action.
     pub becomes: PurchaseStatus,
-    /// The network's.
+    /// Network fee.
     pub fee_lovelace: Lovelace,
-    /// What is pledged for a script that fails.
+    /// Collateral pledged in case the script fails.
     pub collateral_lovelace: Lovelace,
-    /// What the wallet gets of the escrow.
+    /// Amount that the wallet receives from the escrow.
     pub receives_lovelace: Lovelace,
-    /// What comes back.
+    /// Change that comes back.
     pub change_lovelace: Lovelace,
-    /// The address that gets the change.
+    /// Address that receives the change.
     pub change_address: Address,
-    /// Tokens that come back, by unit; quantities are decimal texts.
+    /// Native tokens that come back, by unit; quantities are decimal strings.
     pub change_assets: BTreeMap<String, String>,
-    /// POSIX ms.
+    /// Time until which the transaction is valid, POSIX ms.
     #[serde(with = "Millis")]
     pub valid_until: u64,
-    /// Until when it may be done at all, POSIX ms, if that ends.
+    /// Time until which the action is possible at all, POSIX ms, if there is a limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub closes: Option<u64>,
 }
 
-/// What may be done, or the draft of what is to be done.
+/// The possible actions, or the draft of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Actions {
-    /// Asked without an action.
+    /// The answer to a request without an action.
     Possible(PossibleActions),
-    /// Asked for one.
+    /// The answer to a request with an action.
     Draft(ActionDraft),
 }

@@ -1,16 +1,17 @@
-//! What crosses the wire, described once. The API's routes, its OpenAPI document, the pages, the MCP tools, the CLI and the
-//! arbiter read these types; a name of a field stands nowhere else.
+//! The types of everything that crosses the wire. The API's routes, its OpenAPI document, the pages, the MCP tools, the
+//! CLI and the arbiter share them, so that field names are defined only once.
 //!
-//! | how a text is made | what holds it to its type |
+//! | how JSON is produced | how it is checked against the type |
 //! |---|---|
-//! | a route writes the type | the compiler |
-//! | SQL writes the text (listings, purchases, accounts, agents) | a test that calls [`check::complete`] on it |
-//! | a reader with bounds of its own (offers, disputes) | a test that compares its fields with [`check::fields`] |
+//! | a route serialises the type | the compiler |
+//! | SQL builds the text (listings, purchases, accounts, agents) | a test that calls [`check::complete`] |
+//! | a parser with its own limits (offers, disputes) | a test that compares field names with [`check::fields`] |
 //!
-//! Amounts are lovelace as decimal texts, times POSIX ms, addresses bech32 of preprod, hashes lowercase hexadecimal. A field
-//! that may be missing is never null. The doc comments of types and fields are the texts of the published description.
+//! Amounts are lovelace in decimal strings, times POSIX ms, addresses preprod bech32, hashes lowercase hexadecimal. An
+//! optional field is absent rather than null. The doc comments of types and fields become the descriptions in the
+//! published documents.
 //!
-//! The feature `schema` adds JSON Schemas and [`check`]. No worker is built with it.
+//! The feature `schema` adds JSON Schemas and [`check`]. The workers are built without it.
 #![warn(missing_docs)]
 
 mod account;
@@ -36,26 +37,26 @@ pub use text::{Millis, OptionalMillis};
 use cardano::{Network, slots::SlotConfig};
 use serde::{Deserialize, Serialize};
 
-/// The network that the service sells on. The pages' words and the settings of its deployment are of it, too.
+/// Network on which the service sells. The pages' texts and the deployment settings are for it too.
 pub const NETWORK: Network = Network::Preprod;
-/// How it counts slots.
+/// Conversion between slots and time on that network.
 pub const SLOTS: SlotConfig = NETWORK.slots();
 
-/// Why a request is not answered as it asked, and what to do.
+/// An error with advice on how to proceed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Error {
-    /// For people and programs to show; the status says what kind it is.
+    /// Message for people; the status gives the kind of error.
     pub error: String,
 }
 
-/// The service runs, and for which network.
+/// The service's health.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
     /// Always true.
     pub ok: bool,
-    /// `preprod`.
+    /// Always `preprod`.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^preprod$")))]
     pub network: String,
 }

@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::OptionalMillis;
 
-/// Characters of a title.
+/// Maximum number of characters of a title.
 pub const MAX_TITLE: usize = 120;
-/// Characters of a description.
+/// Maximum number of characters of a description.
 pub const MAX_DESCRIPTION: usize = 2_000;
-/// Bytes of UTF-8 of what is sold: 1 MiB.
+/// Maximum size of the content, in bytes of UTF-8: 1 MiB.
 pub const MAX_CONTENT_BYTES: usize = 1 << 20;
-/// Characters of a preview's URL: what browsers and proxies handle without trouble.
+/// Maximum number of characters of a preview's URL, which browsers and proxies handle without trouble.
 pub const MAX_PREVIEW_URL: usize = 2_048;
 /// The categories of the catalogue.
 pub const CATEGORIES: [&str; 9] =
     ["Landing Page", "Hero", "Portfolio", "SaaS", "Fintech", "3D", "AI", "Editorial", "Wellness"];
 
-/// How what was bought is paid for and delivered.
+/// The way in which a listing is paid for and delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DeliveryMode {
-    /// Paid straight to the seller, delivered at once, no way back.
+    /// Paid directly to the seller and delivered at once, without a refund.
     Instant,
-    /// Locked in escrow; refunded if what was delivered is not what was listed.
+    /// Locked in escrow, and refunded if the delivered content is not the listed one.
     Protected,
 }
 
 impl DeliveryMode {
-    /// The mode as the API names it.
+    /// Returns the mode's name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl FromStr for DeliveryMode {
     }
 }
 
-/// The order of listings.
+/// Sort order of listings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,11 +65,11 @@ pub enum Sort {
     Newest,
     /// Most sales first.
     Popular,
-    /// Cheapest first.
+    /// Lowest price first.
     PriceAsc,
-    /// Dearest first.
+    /// Highest price first.
     PriceDesc,
-    /// Best sellers' reputation first, sellers without one last; of equal ones who listed last first.
+    /// Highest reputation first, sellers without one last; newest first among equals.
     Reputation,
 }
 
@@ -88,7 +88,7 @@ impl FromStr for Sort {
     }
 }
 
-/// What kind of thing it is: one of [`CATEGORIES`].
+/// Category of a listing: one of [`CATEGORIES`].
 #[cfg(feature = "schema")]
 #[derive(Debug)]
 pub struct Category;
@@ -104,110 +104,110 @@ impl JsonSchema for Category {
     }
 }
 
-/// 100 x withdrawn / (withdrawn + refunded), over the seller's closed escrows.
+/// A seller's reputation: 100 x withdrawn / (withdrawn + refunded), over closed escrows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SellerReputation {
-    /// Of a hundred, how many were paid out to the seller; rounded half up.
+    /// Percentage of escrows that were paid out to the seller, rounded half up.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub score: u8,
-    /// How many escrows it is made of.
+    /// Number of escrows on which the score is based.
     pub basis: u64,
 }
 
-/// What is for sale. It never changes, but for the figures of its sales.
+/// A listing. Only its sales figures change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
-    /// `lst_` and a ULID.
+    /// Id: `lst_` and a ULID.
     pub id: String,
-    /// One line of text.
+    /// Title, one line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
-    /// What a buyer gets, in the seller's words.
+    /// Description by the seller.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_DESCRIPTION)))]
     pub description: String,
-    /// What it costs; 1 ADA is 1,000,000 lovelace.
+    /// Price; 1 ADA is 1,000,000 lovelace.
     pub price_lovelace: Lovelace,
-    /// Who sells; for instant sales also who is paid.
+    /// Address of the seller, who receives the payment of an instant sale.
     pub seller_address: Address,
-    /// How it may be bought.
+    /// Available delivery modes.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub modes: Vec<DeliveryMode>,
-    /// SHA-256 of what the buyer receives.
+    /// SHA-256 of the content.
     pub content_hash: ContentHash,
-    /// A recording of what the prompt builds.
+    /// URL of a recording of what the prompt builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url))]
     pub preview_media: Option<String>,
-    /// What kind of thing it is.
+    /// Category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
-    /// POSIX ms.
+    /// Time of creation, POSIX ms.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub created_at: Option<u64>,
-    /// Purchases that were not refunded.
+    /// Number of sales that were not refunded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sales: Option<u64>,
-    /// Absent until the seller has a closed escrow.
+    /// The seller's reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
 }
 
 impl Listing {
-    /// Whether it may be bought so.
+    /// Returns whether the listing is available in this mode.
     #[must_use]
     pub fn offers(&self, mode: DeliveryMode) -> bool {
         self.modes.contains(&mode)
     }
 }
 
-/// What a seller offers.
+/// A new listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewListing {
-    /// One line of text.
+    /// Title, one line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
-    /// What a buyer gets, in the seller's words.
+    /// Description by the seller.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_DESCRIPTION)))]
     pub description: String,
-    /// At least 1,000,000; where `protected` is offered, 5,000,000.
+    /// Price: at least 1,000,000, or 5,000,000 if `protected` is offered.
     pub price_lovelace: Lovelace,
-    /// With a session, the session's owner sells instead.
+    /// Address of the seller. With a session, the session's owner is the seller instead.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^addr_test1")))]
     pub seller_address: String,
-    /// How it may be bought, each once.
+    /// Delivery modes, without duplicates.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub modes: Vec<DeliveryMode>,
-    /// What is sold: at most 1 MiB of UTF-8. The catalogue never shows it.
+    /// Content for sale: at most 1 MiB of UTF-8. The catalogue never shows it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_CONTENT_BYTES)))]
     pub content: String,
-    /// An https address that ends in .mp4, .webm, .webp or .gif.
+    /// URL of a preview: an https address that ends in .mp4, .webm, .webp or .gif.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_PREVIEW_URL)))]
     pub preview_media: Option<String>,
-    /// What kind of thing it is.
+    /// Category.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
 }
 
-/// What a seller sells.
+/// A seller with their listings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Creator {
-    /// The seller.
+    /// Address of the seller.
     pub address: Address,
-    /// The newest; the `Link` header leads to the next page.
+    /// Newest listings; the `Link` header contains the next page.
     pub listings: Vec<Listing>,
-    /// Purchases that were not refunded.
+    /// Number of sales that were not refunded.
     pub sales: u64,
-    /// Absent until the seller has a closed escrow.
+    /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
 }

@@ -1,4 +1,4 @@
-//! Agents' sign-in: OAuth 2.1 with PKCE. What the RFCs name has their names.
+//! Sign-in of agents: OAuth 2.1 with PKCE. Names are those of the RFCs.
 
 use std::fmt;
 
@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Redirect URIs of one client. Editors register about ten.
+/// Maximum number of redirect URIs of a client. Editors register about ten.
 pub const MAX_REDIRECT_URIS: usize = 32;
-/// Characters of a client's name.
+/// Maximum number of characters of a client's name.
 pub const MAX_CLIENT_NAME: usize = 100;
 
 macro_rules! scopes {
     ($($(#[$may:meta])* $scope:ident $name:literal;)+) => {
-        /// What an agent may do (RFC 6749 section 3.3): most first, each more than the next.
+        /// Permissions of an agent (RFC 6749, section 3.3), from most to least.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum Scope {
@@ -23,10 +23,10 @@ macro_rules! scopes {
         }
 
         impl Scope {
-            /// Every scope.
+            /// All scopes.
             pub const EVERY: &'static [Self] = &[$(Self::$scope),+];
 
-            /// Its name.
+            /// Returns the scope's name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -38,14 +38,14 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Everything that the tools do.
+    /// Everything that the tools offer.
     All "mcp";
-    /// Search, look, and see what was bought: nothing that moves money.
+    /// Searching, and viewing listings and purchases: nothing that moves money.
     Read "mcp:read";
 }
 
 impl Scope {
-    /// Whether an agent with it may move money.
+    /// Returns whether an agent with this scope may move money.
     #[must_use]
     pub const fn may_spend(self) -> bool {
         match self {
@@ -54,8 +54,9 @@ impl Scope {
         }
     }
 
-    /// What a list of scopes asks for. Unknown names (`openid`, `offline_access`, a client's own) are left out. A list
-    /// without a known name asks for everything, as an absent list does. The consent page and the answer say it.
+    /// Parses a requested list of scopes. Unknown names (`openid`, `offline_access`, a client's own) are ignored. A
+    /// list without any known name requests everything, as an absent list does; the consent page and the answer name
+    /// the scope.
     #[must_use]
     pub fn asked(list: &str) -> Self {
         let named = |scope: &&Self| list.split(' ').any(|one| one == scope.as_str());
@@ -63,33 +64,33 @@ impl Scope {
     }
 }
 
-/// The codes of RFC 6749 (sections 4.1.2.1, 5.2), RFC 7591 (section 3.2.2) and RFC 8707 (section 2).
+/// Error codes of RFC 6749 (sections 4.1.2.1, 5.2), RFC 7591 (section 3.2.2) and RFC 8707 (section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     /// A parameter is missing, repeated, too long or malformed.
     InvalidRequest,
-    /// Unknown client, or one that did not prove who it is.
+    /// The client is unknown or did not authenticate.
     InvalidClient,
-    /// The code or refresh token is unknown, over, used, revoked, or another client's.
+    /// The code or refresh token is unknown, expired, used, revoked, or another client's.
     InvalidGrant,
-    /// Not a grant that we offer.
+    /// The grant type is not supported.
     UnsupportedGrantType,
-    /// Not `code`.
+    /// The response type is not `code`.
     UnsupportedResponseType,
-    /// A resource that is not ours.
+    /// The resource is not this service's.
     InvalidTarget,
-    /// A redirect URI that may not be registered.
+    /// A redirect URI may not be registered.
     InvalidRedirectUri,
-    /// Something else that may not be registered.
+    /// Other client metadata may not be registered.
     InvalidClientMetadata,
-    /// Ours to repair; nothing was decided.
+    /// A fault of the service; nothing was decided.
     TemporarilyUnavailable,
 }
 
 impl ErrorCode {
-    /// The HTTP status of an answer with this code.
+    /// Returns the HTTP status for this code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -106,37 +107,37 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// OAuth's form of an error (RFC 6749, 5.2).
+/// An OAuth error (RFC 6749, section 5.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OAuthError {
-    /// For programs.
+    /// Error code, for programs.
     pub error: ErrorCode,
-    /// For people. Never repeats what was sent.
+    /// Description for people. Never repeats any input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }
 
-/// A program that wants to become a client (RFC 7591). Other fields are ignored.
+/// A client registration (RFC 7591). Other fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Registration {
-    /// https, loopback, or a program's own scheme; others beside them are left out.
+    /// Redirect URIs: https, loopback, or a program's own scheme. Others in the list are ignored.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_REDIRECT_URIS)))]
     pub redirect_uris: Vec<String>,
-    /// What it calls itself.
+    /// Name of the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_CLIENT_NAME)))]
     pub client_name: Option<String>,
 }
 
-/// A client (RFC 7591, 3.2.1).
+/// A registered client (RFC 7591, section 3.2.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(missing_docs, reason = "RFC 7591 names them")]
 pub struct Registered {
     pub client_id: String,
-    /// Seconds since 1970.
+    /// POSIX seconds.
     pub client_id_issued_at: u64,
     pub client_name: String,
     pub redirect_uris: Vec<String>,
@@ -150,7 +151,7 @@ pub struct Registered {
     pub jwks: Option<Value>,
 }
 
-/// What the owner's wallet is to sign.
+/// A digest that the owner's wallet must sign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConnectChallenge {
@@ -158,19 +159,19 @@ pub struct ConnectChallenge {
     pub owner: Address,
     /// What it signs.
     pub digest: ContentHash,
-    /// What the digest is of: SHA-256 of `service:connect:v1` LF owner LF nonce.
+    /// Random nonce, part of the digest.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub nonce: String,
 }
 
-/// Who lets an agent in.
+/// The kind of owner that grants access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
-    /// The owner of a wallet: with `owner`, `key` and `signature`.
+    /// The owner of a wallet, with `owner`, `key` and `signature`.
     Wallet,
-    /// No owner: the shared demo wallet.
+    /// Nobody: the shared demo wallet.
     Demo,
 }
 
@@ -179,11 +180,11 @@ pub enum ApprovalMode {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// The sealed request that the page carries.
+    /// Sealed request from the page.
     pub request: String,
-    /// Who answers.
+    /// Kind of owner.
     pub mode: ApprovalMode,
-    /// The wallet's address.
+    /// Address of the wallet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// COSE_Key, hexadecimal.
@@ -192,38 +193,39 @@ pub struct Approval {
     /// COSE_Sign1, hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// Per purchase.
+    /// Maximum per purchase.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_PER_PAYMENT_ADA)))]
     pub max_per_payment_ada: u32,
-    /// Per UTC day.
+    /// Maximum per UTC day.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// What costs more waits for the owner's approval, if an agent buys it; 100 asks for none. Absent: it stays as it is.
+    /// Agents' purchases above this amount need the owner's approval. 0 asks for every purchase, 100 for none. Absent:
+    /// unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
-    /// An account that has limits keeps them.
+    /// `true` to keep the limits of an account that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,
-    /// For less than was asked.
+    /// Scope to grant, if less than requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
 }
 
-/// An agent that was let in.
+/// A granted access.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Connected {
-    /// Where the page goes now: the client's redirect URI with the code.
+    /// The client's redirect URI with the code, to which the page must go.
     pub redirect: String,
-    /// The service wallet to fund.
+    /// Address of the service wallet to fund.
     pub agent_address: Address,
-    /// The account.
+    /// Address of the account.
     pub owner: String,
 }
 
-/// A token that its client needs no more (RFC 7009).
+/// Revocation of a token (RFC 7009).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(missing_docs, reason = "RFC 7009 names them")]
@@ -233,7 +235,7 @@ pub struct Revocation {
     pub client_id: Option<String>,
 }
 
-/// A code or a refresh token (RFC 6749, 4.1.3 and 6; RFC 7636; RFC 8707).
+/// A token request with a code or a refresh token (RFC 6749, sections 4.1.3 and 6; RFC 7636; RFC 8707).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(missing_docs, reason = "the RFCs name them")]
@@ -253,19 +255,19 @@ pub struct TokenRequest {
     pub resource: Option<String>,
 }
 
-/// What an agent presents from now on (RFC 6749, 5.1). Secret: `Cache-Control: no-store`.
+/// Tokens for an agent (RFC 6749, section 5.1). Secret: `Cache-Control: no-store`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tokens {
-    /// Opens `/mcp`.
+    /// Access token for `/mcp`.
     pub access_token: String,
-    /// `Bearer`.
+    /// Always `Bearer`.
     pub token_type: String,
-    /// Seconds.
+    /// Lifetime in seconds.
     pub expires_in: u64,
-    /// For the next ones.
+    /// Refresh token for the next tokens.
     pub refresh_token: String,
-    /// What the owner allowed, whatever was asked for.
+    /// Scope that the owner granted, whatever was requested.
     pub scope: Scope,
 }
 

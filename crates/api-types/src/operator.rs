@@ -1,4 +1,4 @@
-//! `GET /operator/status`: what an operator asks first.
+//! The operator's status, `GET /operator/status`.
 
 use cardano::{Address, Lovelace, TxHash};
 #[cfg(feature = "schema")]
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PurchaseStatus, text::Millis};
 
-/// How the service stands. Nothing in it is secret.
+/// Status of the service, without any secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceStatus {
-    /// The version, and the deployment's tag where there is one.
+    /// Version, and the deployment's tag if there is one.
     pub version: String,
-    /// When this was read.
+    /// Time of the answer.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// The watcher's last tick; missing where there was none.
+    /// The watcher's last tick; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<LastTick>,
-    /// The newest known block; missing before the first tick.
+    /// Newest known block; absent before the first tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_block: Option<KnownBlock>,
-    /// Protected purchases whose escrow is open.
+    /// Number of protected purchases with an open escrow.
     pub open_escrows: u64,
-    /// The deadline that comes first among them, or passed first.
+    /// Earliest deadline among them, passed or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_deadline: Option<OpenDeadline>,
-    /// The wallets that pay fees.
+    /// Wallets that pay fees.
     pub wallets: Vec<WalletBalance>,
-    /// Calls of the chain's provider today (UTC).
+    /// Today's calls to the chain provider (UTC).
     pub provider_calls: ProviderCalls,
-    /// What is still read from the chain after a restore; missing where nothing is.
+    /// Progress of reading the chain after a restore; absent if there is nothing to read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restoring>,
-    /// What an operator must act on; none where all is well.
+    /// Alarms, which an operator must act on.
     pub alarms: Vec<String>,
 }
 
@@ -44,11 +44,11 @@ pub struct ServiceStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LastTick {
-    /// When it began.
+    /// Time at which it began.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// What it noted: each is tried again.
+    /// Notes of the tick, each about something that will be retried.
     pub notes: Vec<String>,
 }
 
@@ -56,9 +56,9 @@ pub struct LastTick {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct KnownBlock {
-    /// Its number.
+    /// Block height.
     pub height: u64,
-    /// Its time.
+    /// Time of the block.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
@@ -68,10 +68,10 @@ pub struct KnownBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OpenDeadline {
-    /// The purchase.
+    /// Id of the purchase.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub purchase: TxHash,
-    /// How it stands: this says what is due.
+    /// Status of the purchase, which tells what is due.
     pub status: PurchaseStatus,
     /// The deadline.
     #[serde(with = "Millis")]
@@ -86,31 +86,31 @@ pub struct OpenDeadline {
 pub struct WalletBalance {
     /// `platform` or `arbiter`.
     pub name: String,
-    /// Its address.
+    /// Address of the wallet.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub address: Address,
-    /// What it holds; missing where the provider does not say.
+    /// Balance; absent if the provider did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub balance_lovelace: Option<Lovelace>,
 }
 
-/// Calls of the chain's provider on this day (UTC).
+/// Calls to the chain provider today (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProviderCalls {
-    /// By the API's project, as the provider counts them; missing where it does not say.
+    /// Calls by the API's project, as the provider counts them; absent if it did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<u64>,
-    /// By the watcher's ticks, as they count themselves.
+    /// Calls by the watcher's ticks, as counted by themselves.
     pub watcher: u64,
 }
 
-/// What is read from the chain after a restore.
+/// Progress of reading the chain after a restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
-    /// Wallets that are still to be read: none of them pays until then.
+    /// Number of wallets still to be read. None of them pays until it has been.
     pub wallets_left: u64,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeliveryMode, text::Millis, text::OptionalMillis};
 
-/// How a purchase stands.
+/// Status of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(missing_docs, reason = "the six of an escrow are the contract's states; described, it were no plain list")]
@@ -19,25 +19,25 @@ pub enum PurchaseStatus {
     Disputed,
     WithdrawAuthorized,
     RefundAuthorized,
-    // Protected: our collecting transaction is submitted.
+    // Protected: the collecting transaction has been submitted.
     #[serde(rename = "withdrawing")]
     Withdrawing,
     // Instant: paid.
     #[serde(rename = "settled")]
     Settled,
-    // Protected: over, the seller got most.
+    // Protected: ended, the seller got most.
     #[serde(rename = "withdrawn")]
     Withdrawn,
-    // Protected: over, the buyer got most.
+    // Protected: ended, the buyer got most.
     #[serde(rename = "refunded")]
     Refunded,
-    // Protected: over, neither was paid.
+    // Protected: ended, neither party was paid.
     #[serde(rename = "closed")]
     Closed,
 }
 
 impl PurchaseStatus {
-    /// The API's word.
+    /// Returns the status's name in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl PurchaseStatus {
         }
     }
 
-    /// In a word or two, as people are told.
+    /// Returns the status in a few words for people.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl From<Ending> for PurchaseStatus {
     }
 }
 
-/// What a buyer found when comparing what was delivered with what was listed.
+/// Result of a buyer's comparison of the delivered content with the listed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -109,7 +109,7 @@ pub enum Verification {
 }
 
 impl Verification {
-    /// The API's word.
+    /// Returns the verification's name in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -120,22 +120,22 @@ impl Verification {
     }
 }
 
-/// What the chain shows of a purchase.
+/// An event of a purchase on the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseEvent {
     /// A status, or `creator_paid`.
     pub status: String,
-    /// The transaction that did it.
+    /// Id of the transaction.
     pub tx_hash: TxHash,
-    /// The block's time, POSIX ms.
+    /// Time of the block, POSIX ms.
     #[serde(with = "Millis")]
     pub at: u64,
 }
 
 impl PurchaseEvent {
-    /// What the transaction did, as people are told; of a purchase made in this mode.
+    /// Describes the event for people. `mode` is the purchase's delivery mode.
     #[must_use]
     pub fn words(&self, mode: DeliveryMode) -> &str {
         match self.status.as_str() {
@@ -155,21 +155,21 @@ impl PurchaseEvent {
     }
 }
 
-/// When an escrow's parties may act, POSIX ms each.
+/// Deadlines of an escrow, POSIX ms each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EscrowDeadlines {
-    /// Until when it is locked.
+    /// Time by which the payment must be locked.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub pay_by: Option<u64>,
-    /// Until when the seller posts a result; after it, the buyer takes the money back.
+    /// Time by which the seller must submit a result. After it, the buyer may take a refund.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub submit_result: Option<u64>,
-    /// From when the seller collects; until then, the buyer disputes.
+    /// Time from which the seller may collect, and before which the buyer may dispute.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub unlock: Option<u64>,
-    /// From when the arbiter decides a dispute.
+    /// Time from which the arbiter may decide a dispute.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub external_dispute_unlock: Option<u64>,
 }
@@ -191,42 +191,42 @@ impl From<escrow::Deadlines> for EscrowDeadlines {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Escrow {
-    /// The contract's, bech32.
+    /// Address of the contract, bech32.
     pub address: String,
-    /// What commits it to the listing.
+    /// Commitment to the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_hash: Option<ContentHash>,
-    /// SHA-256 over the lock's id and what was delivered, once the seller posted it.
+    /// SHA-256 of the lock's id and the delivered content, once the seller has submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_hash: Option<ContentHash>,
-    /// The lock's transaction.
+    /// Id of the lock transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier_from_purchaser: Option<TxHash>,
-    /// When its parties may act.
+    /// Deadlines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
 }
 
-/// A purchase. It exists once its transaction is in a block.
+/// A purchase. It exists once a block includes its transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Purchase {
-    /// The payment's transaction (instant), or the lock's (protected).
+    /// Id: that of the payment's transaction (instant) or the lock's (protected).
     pub id: TxHash,
-    /// What was bought.
+    /// Id of the listing.
     pub listing_id: String,
-    /// The delivery mode: instant or protected.
+    /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
-    /// Who paid.
+    /// Address that paid.
     pub buyer_address: Address,
-    /// As `id`.
+    /// Same as `id`.
     pub tx_hash: TxHash,
-    /// How it stands.
+    /// Status.
     pub status: PurchaseStatus,
-    /// Its timeline, as the chain has it.
+    /// Events on the chain, in order.
     pub events: Vec<PurchaseEvent>,
-    /// Of protected purchases.
+    /// Escrow of a protected purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escrow: Option<Escrow>,
     /// The buyer's verdict.
@@ -238,6 +238,6 @@ pub struct Purchase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Verdict {
-    /// What was found.
+    /// Result of the buyer's comparison.
     pub verification: Verification,
 }

@@ -1,28 +1,28 @@
-//! Numbers that cross the wire as decimal texts, for `#[serde(with = "...")]`.
+//! Numbers that are decimal strings in JSON, for `#[serde(with = "...")]`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// POSIX ms as a text.
+/// POSIX milliseconds as a string.
 #[derive(Debug)]
 pub struct Millis;
 
-/// POSIX ms as a text, or nothing. Needs `#[serde(default)]` beside it.
+/// Optional POSIX milliseconds as a string. Needs `#[serde(default)]` too.
 #[derive(Debug)]
 pub struct OptionalMillis;
 
 impl Millis {
-    /// Writes the time.
+    /// Serialises a time.
     ///
     /// # Errors
-    /// The serializer's own.
+    /// An error of the serializer.
     pub fn serialize<S: Serializer>(time: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(time)
     }
 
-    /// Reads the time.
+    /// Deserialises a time.
     ///
     /// # Errors
-    /// Not a text of digits, or too large.
+    /// The string does not consist of digits, or the number is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(|_| D::Error::custom("not POSIX ms"))
@@ -30,18 +30,18 @@ impl Millis {
 }
 
 impl OptionalMillis {
-    /// Writes the time.
+    /// Serialises a time.
     ///
     /// # Errors
-    /// The serializer's own.
+    /// An error of the serializer.
     pub fn serialize<S: Serializer>(time: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
         time.map(|time| time.to_string()).serialize(serializer)
     }
 
-    /// Reads the time.
+    /// Deserialises a time.
     ///
     /// # Errors
-    /// Not a text of digits, or too large.
+    /// The string does not consist of digits, or the number is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
         let text = Option::<std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         text.map(|text| text.parse().map_err(|_| D::Error::custom("not POSIX ms"))).transpose()
