@@ -155,9 +155,9 @@ pub struct Registered {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConnectChallenge {
-    /// The address, in bech32.
+    /// Address of the owner, in bech32.
     pub owner: Address,
-    /// What it signs.
+    /// Digest to sign: SHA-256 of `service:connect:v1` LF owner LF nonce.
     pub digest: ContentHash,
     /// Random nonce, part of the digest.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]

@@ -1,4 +1,4 @@
-//! Answers that the workers share: finished JSON texts, and errors as `{"error": "..."}`.
+//! Responses that the workers share: JSON, and errors as `{"error": "..."}`.
 
 use std::fmt;
 
@@ -13,65 +13,64 @@ use crate::{
     settings::SettingError,
 };
 
-/// Seconds after which a client may try again when a part of the service did not answer.
+/// Default of `Retry-After` when a part of the service did not answer, in seconds.
 const RETRY_AFTER: u64 = 5;
 
-/// Seconds in which questions to the chain's provider are counted.
+/// Period over which calls to the chain provider are counted, in seconds.
 pub const PROVIDER_SECONDS: u32 = 10;
 
-/// A JSON text that no cache may keep.
+/// Creates a JSON response that must not be cached.
 #[must_use]
 pub fn private_json(text: String) -> Response {
     Response::json(text).with_header("cache-control", "no-store")
 }
 
-/// Plain text that no shared cache may keep.
+/// Creates a plain text response that must not be cached.
 #[must_use]
 pub fn private_text(text: String) -> Response {
     Response::text(text).with_header("cache-control", "private, no-store")
 }
 
-/// The answer to a refused request: a status, a stable text that says what to do, and the header that the status calls
-/// for.
+/// An error response: a status, a stable message that says what to do, and the header that the status requires.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ErrorAnswer {
     status: u16,
     text: String,
-    /// For programs, where a protocol has such codes: then the body is OAuth's (RFC 6749, 5.2).
+    /// Error code for programs, in protocols that define some. The body then has OAuth's form (RFC 6749, section 5.2).
     code: Option<String>,
     header: Option<(&'static str, String)>,
 }
 
 impl ErrorAnswer {
-    /// An answer with this status and text.
+    /// Creates a response with this status and message.
     pub fn new(status: u16, text: impl fmt::Display) -> Self {
         Self { status, text: text.to_string(), code: None, header: None }
     }
 
-    /// This answer with a header in place of the one that it had.
+    /// Replaces the header.
     #[must_use]
     pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
         Self { header: Some((name, value.to_string())), ..self }
     }
 
-    /// This answer with a code for programs.
+    /// Adds an error code for programs.
     #[must_use]
     pub fn with_code(self, code: impl fmt::Display) -> Self {
         Self { code: Some(code.to_string()), ..self }
     }
 
-    /// 400: the request is not what it should be.
+    /// 400: the request is invalid.
     pub fn bad_request(text: impl fmt::Display) -> Self {
         Self::new(400, text)
     }
 
-    /// 401 with `WWW-Authenticate`: the client is not known.
+    /// 401 with `WWW-Authenticate`: the client is not authenticated.
     pub fn unauthorized(text: impl fmt::Display) -> Self {
         Self::new(401, text).with_header("www-authenticate", "Bearer")
     }
 
-    /// 403: known who asks, but not allowed.
+    /// 403: the client is authenticated, but not allowed.
     pub fn forbidden(text: impl fmt::Display) -> Self {
         Self::new(403, text)
     }
@@ -86,44 +85,44 @@ impl ErrorAnswer {
         Self::new(405, format_args!("this path takes only {allowed}")).with_header("allow", allowed)
     }
 
-    /// 409: another request has what this one would take.
+    /// 409: another request has what this one needs.
     pub fn conflict(text: impl fmt::Display) -> Self {
         Self::new(409, text)
     }
 
-    /// 429 with `Retry-After`: the text says of what there was too much.
+    /// 429 with `Retry-After`. The message names the limit.
     pub fn too_many(seconds: u32, text: impl fmt::Display) -> Self {
         Self::new(429, text).with_header("retry-after", seconds)
     }
 
-    /// 500: our own mistake, or the operator's.
+    /// 500: a fault of the service or its configuration.
     pub fn internal(text: impl fmt::Display) -> Self {
         Self::new(500, text)
     }
 
-    /// 503 with `Retry-After`: something that we need does not answer. Trying again is safe.
+    /// 503 with `Retry-After`: a dependency does not answer. A retry is safe.
     pub fn unavailable(text: impl fmt::Display) -> Self {
         Self::unavailable_for(RETRY_AFTER, text)
     }
 
-    /// 503 with the seconds after which to try again.
+    /// 503 with this number of seconds before a retry.
     pub fn unavailable_for(seconds: u64, text: impl fmt::Display) -> Self {
         Self::new(503, text).with_header("retry-after", seconds)
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
-    /// The text, for those who do not answer over HTTP.
+    /// Returns the message, for callers that do not answer over HTTP.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The response.
+    /// Converts to an HTTP response.
     #[must_use]
     pub fn into_response(self) -> Response {
         let body = match self.code {
@@ -138,7 +137,7 @@ impl ErrorAnswer {
     }
 }
 
-/// A part of the service failed: never the client's fault. The text is for our log; it holds no secret.
+/// A fault of a part of the service, never of the client. The text is for the log and contains no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database does not answer.
@@ -147,22 +146,22 @@ pub enum Fault {
     /// The chain provider does not answer.
     #[error(transparent)]
     Chain(#[from] ChainError),
-    /// The store of contents does not answer.
+    /// The content store does not answer.
     #[error(transparent)]
     Contents(#[from] market::contents::ContentsError),
-    /// The store of challenges does not answer.
+    /// The challenge store does not answer.
     #[error(transparent)]
     Challenges(#[from] ChallengesError),
-    /// The operator has to set something.
+    /// A setting is missing or invalid.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// No randomness.
+    /// The runtime provides no randomness.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),
-    /// The runtime refused what it should not.
+    /// The runtime returned an error.
     #[error("runtime: {0}")]
     Runtime(#[from] worker::Error),
-    /// What is stored or made is not what it should be.
+    /// Stored or computed data are inconsistent.
     #[error("{0}")]
     Inconsistent(String),
 }
@@ -178,12 +177,12 @@ impl From<market::PortError> for Fault {
 }
 
 impl Fault {
-    /// What is stored or made is not what it should be: this, and why.
+    /// Returns a function that wraps an error in [`Fault::Inconsistent`], with the name of what was being made.
     pub fn in_making<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
         move |error| Self::Inconsistent(format!("{what}: {error}"))
     }
 
-    /// What the client is told; the reason is for the request's line in the log.
+    /// Returns the response to the client. The reason itself goes to the request's log line.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
         match self {

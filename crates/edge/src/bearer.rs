@@ -1,29 +1,29 @@
-//! Bearer tokens (RFC 6750): read from a request, compared in constant time.
+//! Bearer tokens (RFC 6750): parsing, and comparison in constant time.
 
 use crate::serve::Request;
 use cardano::ContentHash;
 use subtle::ConstantTimeEq;
 
-/// What a request's `Authorization` presents.
+/// The contents of a request's `Authorization` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bearer {
-    /// No such header.
+    /// There is no such header.
     Absent,
-    /// A header that carries no bearer token.
+    /// The header contains no bearer token.
     Malformed,
     Token(String),
 }
 
 impl Bearer {
-    /// Reads a request's header.
+    /// Parses a request's header.
     ///
     /// # Errors
-    /// The runtime gives no headers.
+    /// The runtime provides no headers.
     pub fn of(request: &Request) -> worker::Result<Self> {
         Ok(Self::parse(request.headers().get("authorization")?.as_deref()))
     }
 
-    /// Reads a header's value. The scheme may be spelled in any case (RFC 9110, 11.1).
+    /// Parses a header's value. The scheme is case-insensitive (RFC 9110, section 11.1).
     #[must_use]
     pub fn parse(header: Option<&str>) -> Self {
         let Some(header) = header else { return Self::Absent };
@@ -36,17 +36,17 @@ impl Bearer {
     }
 }
 
-/// A token that both sides know, as its hash: what is compared has one length whatever is presented.
+/// A shared token, kept as its hash, so that comparisons take the same time for tokens of any length.
 pub struct SharedToken(ContentHash);
 
 impl SharedToken {
-    /// A token of at least `min` characters.
+    /// Creates a token, or returns `None` if it has fewer than `min` characters.
     #[must_use]
     pub fn new(token: &str, min: usize) -> Option<Self> {
         (token.chars().count() >= min).then(|| Self(ContentHash::of(token.as_bytes())))
     }
 
-    /// Whether this is the token. In constant time, as far as the token is concerned.
+    /// Returns whether this is the presented token. The comparison takes constant time.
     #[must_use]
     pub fn admits(&self, presented: &Bearer) -> bool {
         match presented {

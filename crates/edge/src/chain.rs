@@ -1,4 +1,4 @@
-//! The chain port over Blockfrost's HTTP API: time-outs, bounded retries of what is safe to repeat, and a budget.
+//! The chain port over Blockfrost's HTTP API, with timeouts, bounded retries of reads, and a budget of calls.
 
 mod known;
 
@@ -27,65 +27,65 @@ use crate::{
     usage::Usage,
 };
 
-/// How long a read may take. Blockfrost answers in well under a second; a hung one must not hang a purchase.
+/// Timeout of a read. Blockfrost usually answers in well under a second, and a hung provider must not hang a purchase.
 const READ_TIME: Duration = Duration::from_secs(5);
-/// How long a submission may take: the provider waits for its node.
+/// Timeout of a submission, for which the provider waits for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
-/// Where a transaction is evaluated that spends outputs which no block has.
+/// Path for evaluating a transaction that spends unconfirmed outputs.
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
-/// How long an evaluation may take: the provider runs the scripts.
+/// Timeout of an evaluation, in which the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
-/// Bytes of an answer that is read whole: lists of at most 100 short entries, and transactions.
+/// Maximum size of an answer that is read as a whole, in bytes: lists of at most 100 short entries, and transactions.
 const MAX_ANSWER: usize = 1 << 20;
-/// Bytes of an answer that is read as it arrives, because strangers decide how long it is. Anyone can make a
-/// transaction that names 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of
-/// datum.
+/// Maximum size of a streamed answer, in bytes. Strangers determine how long these are: anyone can make a transaction
+/// that references 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
 const MAX_STREAMED: usize = 96 << 20;
-/// Bytes of them that count as one outside call more of a request or a tick. Reading the largest takes a second and a
-/// half of computing time. A client that has several of them read must leave time for what is to be done.
+/// Number of bytes of a streamed answer that count as one more outgoing call of a request or a tick. Reading the
+/// largest answer takes one and a half seconds of CPU time, and a client that causes several must leave time for the
+/// rest.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
-/// How long the largest of them may take to arrive.
+/// Timeout of the largest streamed answers.
 const STREAM_TIME: Duration = Duration::from_secs(30);
-/// How long one may take where longer ones have taken all the time that there is for them: an ordinary one takes less.
+/// Timeout of a streamed answer after longer ones have used up the time for them. An ordinary answer takes less.
 const SHORT_TIME: Duration = Duration::from_secs(1);
-/// Pauses before a read is repeated: at most three attempts.
+/// Pauses before retries of a read; at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
-/// The longest pause that a provider may ask for with `Retry-After` before we give up instead.
+/// Maximum `Retry-After` that is waited for. If the provider asks for more, the call fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Unspent outputs on one page, the most that Blockfrost gives.
+/// Number of unspent outputs per page, Blockfrost's maximum.
 const PAGE: usize = 100;
-/// Pages of unspent outputs that are read at most from each end: 1,000 outputs in all. An attacker who fills them with as
-/// little as the ledger allows has given the wallet 900 ADA to spend.
+/// Maximum number of pages of unspent outputs read from each end: 1,000 outputs in total. An attacker who fills them
+/// with the ledger's minimum has given the wallet 900 ADA.
 const MAX_PAGES_AT_AN_END: usize = 5;
-/// Where transactions are handed over.
+/// Path for submissions.
 const SUBMIT: &str = "/tx/submit";
-/// Bytes of a refusal's reason that are kept.
+/// Maximum number of characters kept of a rejection's reason.
 const MAX_REASON: usize = 2_000;
 
-/// Bytes of an answer that count as one call of the client. Reading them takes some milliseconds, and a client that
-/// chooses the question chooses their number. An ordinary answer has a tenth.
+/// Number of bytes of an answer that count as one call of the client, because reading them takes some milliseconds and
+/// clients influence their number. An ordinary answer has a tenth.
 const BYTES_PER_CALL: usize = 128 << 10;
 
-/// Who decides how long an answer is.
+/// The party that determines how long an answer is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// The maker of a transaction, for a fee.
+    /// The author of a transaction, who pays a fee for its size.
     AsMade,
-    /// A sender of outputs to a wallet, who gives them away.
+    /// The sender of outputs to a wallet, who gives away the lovelace in them.
     AsGiven,
 }
 
-/// Whether the client may cost the provider one more call.
+/// Whether the client may cause one more call to the provider.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
-/// A Blockfrost-compatible provider.
+/// A client for a Blockfrost-compatible provider.
 pub struct Blockfrost {
     base: String,
     project_id: Option<String>,
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
-    /// What is left for answers that others made long, in ms.
+    /// Remaining time for answers that strangers made long, in ms.
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
@@ -94,12 +94,12 @@ pub struct Blockfrost {
 }
 
 thread_local! {
-    /// What each provider told this isolate recently.
+    /// Recent answers of each provider, cached for the isolate's life.
     static KNOWN: RefCell<BTreeMap<String, Known>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 impl Blockfrost {
-    /// The provider at this base URL (with its `/api/v0`).
+    /// Creates a client for the provider at this base URL (including `/api/v0`).
     #[must_use]
     pub fn new(base: &str, project_id: Option<String>, usage: Usage) -> Self {
         let base = base.trim_end_matches('/').to_owned();
@@ -109,8 +109,8 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Asks before each call that is made before anything was submitted, and for the bytes of long answers as they arrive. What
-    /// is claimed and paid goes first: from a submission on nothing is asked.
+    /// Calls `admit` before each call that precedes the first submission, and for the bytes of long answers as they
+    /// arrive. Payments that are already claimed have priority: after a submission, `admit` is not called any more.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -123,38 +123,38 @@ impl Blockfrost {
         }
     }
 
-    /// Believes blocks that are this far ahead of the clock; two minutes unless said.
+    /// Sets how far ahead of the clock a block may be; two minutes by default.
     #[must_use]
     pub fn leading(self, lead: Lead) -> Self {
         Self { lead, ..self }
     }
 
-    /// What this isolate knows of this provider.
+    /// Accesses this isolate's cache for this provider.
     fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
-    /// Makes no call after this time, POSIX ms, and waits for no answer beyond it except a submission's. A provider
-    /// that hangs must not hold a request for minutes. Answers that others made long may take half of the time that is
-    /// left until then.
+    /// Sets a deadline, in POSIX milliseconds. After it no call is made, and no answer but a submission's is waited
+    /// for, so that a hung provider cannot hold a request for minutes. Answers that strangers made long may take half
+    /// of the time until then.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
         let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
         Self { until_ms, length_ms, ..self }
     }
 
-    /// Gives answers that others made long this much time, in ms, instead.
+    /// Replaces the time for answers that strangers made long, in ms.
     #[must_use]
     pub fn lasting(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
     }
 
-    /// How long an answer may take that would be given so much time.
+    /// Returns the timeout of a call: `time`, or less if the deadline is nearer.
     fn within(&self, time: Duration) -> Duration {
         time.min(Duration::from_millis(self.until_ms.saturating_sub(crate::now_ms())))
     }
 
-    /// The newest block that this adapter was told of, if it asked.
+    /// Returns the newest block that this client has read, if any.
     #[must_use]
     pub const fn newest(&self) -> Option<Tip> {
         self.newest.get()
@@ -176,7 +176,7 @@ impl Blockfrost {
         call(request, time, MAX_ANSWER).await.map_err(unanswered)
     }
 
-    /// A request that this one's time and budget allow.
+    /// Creates a request if the deadline and the budget permit.
     fn budgeted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
             return Err(ChainError::TimeOver);
@@ -202,7 +202,7 @@ impl Blockfrost {
         Request::new_with_init(&format!("{}{path}", self.base), &init)
     }
 
-    /// Reads a path, again after a failure that may pass. `None` for 404.
+    /// Reads a path, with retries of temporary failures. `None` for 404.
     async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChainError> {
         repeat(async || {
             let Answer { status, body, retry_after } = self.once(Method::Get, path, None, READ_TIME).await?;
@@ -211,21 +211,22 @@ impl Blockfrost {
         .await
     }
 
-    /// How many calls the provider counted of this project on the UTC day of a time (POSIX ms); `None` where it does not say.
+    /// Returns the number of calls that the provider counted for this project on the UTC day of `now` (POSIX
+    /// milliseconds), or `None` if it does not report it.
     ///
     /// # Errors
-    /// It cannot be asked.
+    /// [`ChainError`] if the provider does not answer.
     pub async fn calls_on_day_of(&self, now: u64) -> Result<Option<u64>, ChainError> {
         let Some(body) = self.read("/metrics").await? else { return Ok(None) };
         let malformed = |error| ChainError::Malformed(format!("metrics: {error}"));
-        // Of each day when it began, POSIX seconds, and its calls.
+        // For each day, its start in POSIX seconds and the number of calls.
         let days: Vec<BTreeMap<String, u64>> = serde_json::from_slice(&body).map_err(malformed)?;
         let today = |time: &u64| time.saturating_mul(1_000) / DAY_MS == now / DAY_MS;
         let days = days.iter().filter(|day| day.get("time").is_some_and(today));
         Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
-    /// Reads a list of which strangers decide how long it is, as it arrives. `None` for 404.
+    /// Streams a list whose length strangers determine. `None` for 404.
     async fn collect<C: Collect>(
         &self,
         path: &str,
@@ -240,7 +241,7 @@ impl Blockfrost {
         read.await?.map(AnswerReader::finish).transpose()
     }
 
-    /// Hands an answer on as it arrives, once.
+    /// Streams an answer once.
     async fn streamed(
         &self,
         path: &str,
@@ -272,7 +273,7 @@ impl Blockfrost {
         })
     }
 
-    /// Takes what an answer of so many bytes costs beyond what so many of it did.
+    /// Charges the client and the budget for the growth of an answer from `before` to `read` bytes.
     async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
@@ -306,7 +307,7 @@ impl Chain for Blockfrost {
     }
 
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
-        // The local ledger's time is moved from one moment to the next.
+        // The local ledger's clock may jump, so the cache is not used.
         let recent = self.known(|known| known.recent_tip(crate::now_ms())).filter(|_| self.lead == Lead::Bounded);
         match recent {
             Some(tip) => {
@@ -361,11 +362,11 @@ impl Chain for Blockfrost {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
             let read = match self.collect(&path, Length::AsGiven, || UnspentPage::at(address).without_datums()).await {
-                // The client used up its share: what is known by then can be spent.
+                // The client has used up its share. The outputs read so far can be spent.
                 Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
                 read => read?,
             };
-            // An address that no transaction ever named is unknown.
+            // An address that was never used is unknown to the provider.
             let Some(read) = read else { break };
             if !holdings.take(end, read, PAGE) || enough(holdings.utxos()) {
                 break;
@@ -375,7 +376,7 @@ impl Chain for Blockfrost {
     }
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
-        // An address that no transaction ever named is unknown: it holds nothing.
+        // An address that was never used is unknown to the provider and holds nothing.
         let balance = self.collect(&format!("/addresses/{address}"), Length::AsGiven, LovelaceReader::default).await?;
         Ok(balance.unwrap_or(Lovelace::ZERO))
     }
@@ -386,7 +387,7 @@ impl Chain for Blockfrost {
         match answer.status {
             200 | 202 => Ok(Submission::Accepted),
             400 => Ok(Submission::Refused(reason(&answer.body))),
-            // 425: its mempool is full.
+            // 425: the node's mempool is full.
             429 | 425 | 418 | 402 => Err(ChainError::RateLimited),
             status => Err(ChainError::Unavailable(format!("status {status}"))),
         }
@@ -406,7 +407,7 @@ impl History for Blockfrost {
     ) -> Result<Vec<AddressTransaction>, ChainError> {
         let from = from.map(|Place { height, position }| format!("&from={height}:{position}")).unwrap_or_default();
         let path = format!("/addresses/{address}/transactions?order=asc&count={count}{from}");
-        // An address that no transaction ever named is unknown.
+        // An address that was never used is unknown to the provider.
         self.read(&path).await?.map_or(Ok(vec![]), |body| blockfrost::address_transactions(&body))
     }
 }
@@ -420,7 +421,7 @@ impl Evaluate for Blockfrost {
         };
         let answer = repeat(async || {
             let answer = self.once(Method::Post, path, Some(body.as_bytes()), EVALUATION_TIME).await?;
-            // A refusal is an answer, too.
+            // A rejection is an answer too.
             let status = if answer.status == 400 { 200 } else { answer.status };
             Ok((Head { status, retry_after: answer.retry_after }, answer))
         });
@@ -432,7 +433,7 @@ impl Evaluate for Blockfrost {
     }
 }
 
-/// Asks, again after a failure that may pass. `None` for 404.
+/// Calls `ask`, with retries of temporary failures. `None` for 404.
 async fn repeat<T>(ask: impl AsyncFn() -> Result<(Head, T), ChainError>) -> Result<Option<T>, ChainError> {
     let mut pauses = PAUSES.into_iter();
     loop {
@@ -464,7 +465,7 @@ fn unanswered(error: CallError) -> ChainError {
     }
 }
 
-/// The node's reason in a refusal: Blockfrost's `message`, cut to a bound.
+/// Extracts the node's reason from a rejection (Blockfrost's `message`) and truncates it.
 fn reason(body: &[u8]) -> String {
     let message = serde_json::from_slice::<serde_json::Value>(body)
         .ok()

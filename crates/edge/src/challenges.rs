@@ -1,8 +1,8 @@
-//! The store of challenges in Workers KV.
+//! The challenge store in Workers KV.
 //!
-//! KV shows a new key at once where it was written, and within a minute elsewhere
-//! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>). A client that answers from another location asks
-//! for a new challenge.
+//! A new KV key is visible at once where it was written, and within a minute elsewhere
+//! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>). A client that answers through another location must
+//! request a new challenge.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use worker::{Env, KvError, KvStore};
 
 use crate::settings::SettingError;
 
-/// The binding of the namespace.
+/// Name of the namespace's binding.
 const BINDING: &str = "CHALLENGES";
-/// How long KV may take to answer.
+/// Timeout of a KV operation.
 const TIME: Duration = Duration::from_secs(5);
 
 /// The namespace of challenges.
 pub struct KvChallenges(KvStore);
 
 impl KvChallenges {
-    /// The namespace that is bound.
+    /// Returns the bound namespace.
     ///
     /// # Errors
-    /// None is.
+    /// [`SettingError`] if none is bound.
     pub fn bound(env: &Env) -> Result<Self, SettingError> {
         let unbound = |_| SettingError { name: BINDING.into(), problem: "is not bound (wrangler.toml)" };
         env.kv(BINDING).map(Self).map_err(unbound)
@@ -40,7 +40,7 @@ async fn in_time<T>(asked: impl Future<Output = Result<T, KvError>>) -> Result<T
 impl Challenges for KvChallenges {
     async fn put(&self, key: &str, text: &str, expires_at: Millis) -> Result<(), ChallengesError> {
         in_time(async {
-            // KV counts seconds: it must not forget what is live.
+            // KV expires keys at whole seconds; rounding up keeps a challenge until it has expired.
             self.0.put(key, text)?.expiration(expires_at.div_ceil(1_000)).execute().await
         })
         .await

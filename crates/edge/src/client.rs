@@ -1,4 +1,4 @@
-//! Whom a request counts for.
+//! Identifies the client of a request, for limits.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,21 +7,21 @@ use worker::Result;
 
 use crate::serve::Request;
 
-/// The network from which all customers' Workers ask: `CF-Worker` says whose one is.
+/// The network from which all customers' Workers send requests. `CF-Worker` names the owner.
 const WORKERS: &str = "2a06:98c0:3600::/64";
 
-/// Where a request comes from, as Cloudflare says: an IPv4 address, an IPv6 /64, or who owns the Worker that asks.
+/// Returns the client of a request: an IPv4 address, an IPv6 /64, or the owner of the Worker that sent it.
 ///
 /// # Errors
-/// The runtime gives no headers.
+/// The runtime provides no headers.
 pub fn client(request: &Request) -> Result<String> {
     let header = |name| Ok::<_, worker::Error>(request.headers().get(name)?.unwrap_or_default());
     let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| UNKNOWN.to_owned());
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
-/// Whom an address counts for: an IPv4 address for itself, an IPv6 address for its /64, which is one customer's; `None` for
-/// that of the machine itself, where all clients of a local stack are.
+/// Returns the network of an address: an IPv4 address itself, or an IPv6 address's /64, which belongs to one customer.
+/// `None` for a loopback address, from which all clients of a local stack come.
 fn network(address: &str) -> Option<String> {
     const HOST: u128 = u64::MAX as u128;
     match address.trim().parse::<IpAddr>().ok()?.to_canonical() {

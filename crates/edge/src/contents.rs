@@ -1,4 +1,4 @@
-//! The store of contents: an R2 bucket where one is bound, the database otherwise.
+//! The content store: an R2 bucket if one is bound, otherwise the database.
 
 use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
@@ -7,31 +7,32 @@ use worker::{Bucket, Env};
 
 use crate::{Usage, d1::D1, semaphore::Permit};
 
-/// The binding of the bucket.
+/// Name of the bucket's binding.
 const BINDING: &str = "CONTENTS";
 
-/// Bytes that reading a content may take: one of a mebibyte is JSON, a text of JavaScript's and one of this program's.
+/// Maximum memory for reading a content, in bytes. A content of one mebibyte exists as JSON, as a JavaScript string and
+/// as a Rust string.
 const BYTES: usize = 5 << 20;
 
-/// Where this worker keeps contents.
+/// The content store of this worker.
 pub struct ContentStore {
-    /// Its table `contents`, where no bucket is bound.
+    /// Database with the table `contents`, used without a bucket.
     database: D1,
-    /// By hash, with R2 checking the hash of what arrives.
+    /// Bucket whose keys are hashes. R2 verifies the hash on upload.
     bucket: Option<Bucket>,
     usage: Usage,
-    /// Whose share of the isolate's memory is held while one is read.
+    /// Client that is charged for the memory during a read.
     client: String,
 }
 
 impl ContentStore {
-    /// The bucket, if it is bound; otherwise this database. This client asks.
+    /// Creates the store on the bucket if one is bound, else on this database. `client` is charged for the memory.
     #[must_use]
     pub fn bound(env: &Env, database: D1, usage: Usage, client: String) -> Self {
         Self { database, bucket: env.bucket(BINDING).ok(), usage, client }
     }
 
-    /// The bucket, if there is one, for one outside call.
+    /// Returns the bucket, if there is one, and takes one outgoing call from the budget.
     fn bucket(&self) -> Result<Option<&Bucket>, ContentsError> {
         match &self.bucket {
             Some(_) if !self.usage.call() => Err(failed("no outside calls are left")),

@@ -1,4 +1,4 @@
-//! The database port on D1: a time limit for every batch, and a second try for reads whose connection was lost.
+//! The database port on D1, with a timeout for every batch and one retry of reads whose connection was lost.
 
 use std::{cell::Cell, pin::pin, time::Duration};
 
@@ -17,24 +17,25 @@ thread_local! {
     static SIZE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A number that changes whenever this isolate writes to a database: what was read at another one may be old.
+/// Returns a number that changes whenever this isolate writes to a database. Anything read at another number may be
+/// stale.
 #[must_use]
 pub fn writes() -> u64 {
     WRITES.get()
 }
 
-/// Bytes that the database takes up, by the last answer that this isolate had of it; 0 before the first.
+/// Returns the database's size in bytes according to the last answer in this isolate; 0 before the first.
 #[must_use]
 pub fn size() -> u64 {
     SIZE.get()
 }
 
-/// How long a batch may take: D1 answers in well under a second, and a request that waits for it must still say so in time.
+/// Timeout of a batch. D1 usually answers in well under a second, and a waiting request must still be able to report
+/// the timeout.
 const TIME: Duration = Duration::from_secs(8);
-/// How long a read waits before it is tried again.
+/// Pause before a read is retried.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What D1 says where nothing is wrong with a statement
-/// (<https://developers.cloudflare.com/d1/observability/debug-d1/#error-list>).
+/// D1's messages for temporary errors (<https://developers.cloudflare.com/d1/observability/debug-d1/#error-list>).
 const LOST: [&str; 5] = [
     "Network connection lost",
     "storage caused object to be reset",
@@ -43,7 +44,8 @@ const LOST: [&str; 5] = [
     "storage operation exceeded timeout which caused object to be reset",
 ];
 
-/// Asks in time; a read once more where the connection was lost. What was written by a batch that has no answer is not known.
+/// Runs `ask` with a timeout, and retries a read once if the connection was lost. The outcome of a writing batch
+/// without an answer is unknown.
 async fn in_time<T>(
     reads: bool,
     ask: impl AsyncFn() -> Result<T, String>,
@@ -62,7 +64,7 @@ async fn in_time<T>(
     }
 }
 
-/// A batch that writes, from its beginning to its end, whichever that is.
+/// A guard that counts a writing batch when it begins and when it ends, however it ends.
 struct Writing;
 
 impl Writing {
@@ -86,8 +88,8 @@ impl Drop for Writing {
     }
 }
 
-// Cloudflare's D1 worker API: https://developers.cloudflare.com/d1/worker-api/. The `worker` crate reads counts as `usize`, which
-// has 32 bits here: from 4 GiB on it could not read an answer.
+// Cloudflare's D1 worker API: https://developers.cloudflare.com/d1/worker-api/. The `worker` crate parses counts as
+// `usize`, which has 32 bits on wasm, so it fails for databases of 4 GiB and more.
 #[wasm_bindgen]
 extern "C" {
     /// `D1Database`.
@@ -104,7 +106,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     fn meta(this: &Answer) -> Option<Meta>;
 
-    /// What a statement took.
+    /// Metrics of a statement.
     type Meta;
     #[wasm_bindgen(method, getter)]
     fn rows_read(this: &Meta) -> Option<f64>;
@@ -114,7 +116,8 @@ extern "C" {
     fn size_after(this: &Meta) -> Option<f64>;
 }
 
-/// A D1 database, with the request's counts. The binding is looked up when something is asked: many a request asks nothing.
+/// A D1 database, with the request's counters. The binding is looked up at the first statement, because many requests
+/// need none.
 pub struct D1 {
     env: Env,
     binding: &'static str,
@@ -122,7 +125,7 @@ pub struct D1 {
 }
 
 impl D1 {
-    /// The database of this binding.
+    /// Creates the database of this binding.
     #[must_use]
     pub fn new(env: &Env, binding: &'static str, usage: Usage) -> Self {
         Self { env: env.clone(), binding, usage }
@@ -158,7 +161,7 @@ impl D1 {
         Ok(rows)
     }
 
-    /// Notes what a statement took, and how large the database is.
+    /// Counts a statement's rows and records the database's size.
     fn count(&self, meta: &Meta, sql: Option<&str>) {
         let read = whole(meta.rows_read()).unwrap_or_default();
         self.usage.rows(read, whole(meta.rows_written()).unwrap_or_default());
@@ -171,12 +174,12 @@ impl D1 {
     }
 }
 
-/// A number of JavaScript's, of which none that counts something is out of range: an `usize` has 32 bits here.
+/// Converts a JavaScript number that counts something, all of which fit into `u64`. (`usize` has 32 bits here.)
 fn whole(number: Option<f64>) -> Option<u64> {
     number.map(|number| number as u64)
 }
 
-/// The text of a row's only column; `None` for NULL.
+/// Returns the text of a row's only column, or `None` for NULL.
 fn text(row: &JsValue) -> worker::Result<Option<String>> {
     let value: JsValue = Object::values(row.unchecked_ref::<Object>()).get(0);
     if value.is_null() {
@@ -193,7 +196,7 @@ fn prepare(database: &D1Database, statement: &Statement) -> worker::Result<D1Pre
 fn js_value(param: &Param) -> JsValue {
     match param {
         Param::Null => JsValue::NULL,
-        // Exact: `Param` holds no integer beyond 2^53.
+        // Exact, because `Param` contains no integer beyond 2^53.
         Param::Integer(number) => JsValue::from_f64(*number as f64),
         Param::Text(text) => JsValue::from_str(text),
     }
@@ -217,7 +220,8 @@ mod tests {
 
     use super::*;
 
-    /// What comes of asking, with an answer for each try, and how often it was asked. Time passes at once.
+    /// Runs the attempts with one answer each, and returns the result and the number of attempts. Time passes
+    /// instantly.
     fn asked(reads: bool, answers: &[Option<Result<u32, &str>>]) -> (Result<u32, String>, usize) {
         let tries = Cell::new(0_usize);
         let ask = async || {

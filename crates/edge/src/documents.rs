@@ -1,6 +1,6 @@
-//! Documents that strangers publish, over fetch: no redirect, no credentials, bounded in bytes and time.
+//! Fetches documents that clients publish, without redirects or credentials, and with limits on size and time.
 //!
-//! The rules about URLs are the `agents` crate's; the runtime itself reaches public addresses alone.
+//! The `agents` crate checks the URLs. The runtime itself reaches only public addresses.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
 
 use crate::http::{self, CallError};
 
-/// Fetches them.
+/// Fetches client documents.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchedDocuments;
 
@@ -21,7 +21,7 @@ fn request(url: &DocumentUrl) -> worker::Result<Request> {
     Request::new_with_init(url.as_str(), &init)
 }
 
-/// `max-age`, unless nothing may be kept.
+/// Parses `max-age`. Returns 0 if caching is forbidden.
 fn max_age(cache_control: &str) -> Option<u64> {
     let directives = || cache_control.split(',').map(|directive| directive.trim().to_ascii_lowercase());
     if directives().any(|directive| directive == "no-store" || directive == "no-cache") {

@@ -1,4 +1,5 @@
-//! Ed25519 by the runtime's WebCrypto: several times as fast as in WebAssembly. An isolate hands each of its keys over once.
+//! Ed25519 by the runtime's WebCrypto, several times as fast as in WebAssembly. Each isolate imports each of its keys
+//! once.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -10,17 +11,17 @@ use web_sys::{CryptoKey, SubtleCrypto, WorkerGlobalScope};
 use worker::console_error;
 use zeroize::Zeroizing;
 
-/// The runtime's signer and verifier. What WebCrypto leaves open about odd keys is decided before, in
-/// `cardano::keys::strict`.
+/// The runtime's signer and verifier. `cardano::keys::strict` rejects the keys and signatures about which WebCrypto
+/// implementations may differ.
 #[derive(Clone, Copy, Debug)]
 pub struct WebCrypto;
 
-/// PKCS #8 (RFC 8410, 7) of an Ed25519 key, up to its seed.
+/// PKCS #8 (RFC 8410, section 7) encoding of an Ed25519 key, up to its seed.
 const PKCS8: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
 thread_local! {
-    /// Our keys as the runtime holds them, by their public keys. It gives none of them out again.
+    /// The service's keys, imported into the runtime as non-extractable, by public key.
     static SIGNERS: RefCell<BTreeMap<[u8; 32], CryptoKey>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -37,7 +38,7 @@ impl SignEd25519 for WebCrypto {
         match sign(key, message).await {
             Ok(signature) => signature,
             Err(error) => {
-                // Ours makes the same bytes, in more time.
+                // The fallback produces the same bytes, more slowly.
                 console_error!("WebCrypto does not sign: {error:?}");
                 key.sign(message)
             }
@@ -49,7 +50,7 @@ fn subtle() -> Result<SubtleCrypto, JsValue> {
     Ok(global().unchecked_into::<WorkerGlobalScope>().crypto()?.subtle())
 }
 
-/// An object of JavaScript's with these members.
+/// Creates a JavaScript object with these members.
 pub(crate) fn object(members: &[(&str, &str)]) -> Result<Object, JsValue> {
     let object = Object::new();
     for (name, value) in members {
@@ -64,7 +65,7 @@ async fn import(format: &str, key: &Object, algorithm: &Object, usage: &str) -> 
     JsFuture::from(imported).await?.dyn_into()
 }
 
-/// Whether a signature verifies under a key in this format, for an algorithm with its parameters.
+/// Verifies a signature with a key in this format and an algorithm with its parameters.
 pub(crate) async fn verify(
     (format, key): (&str, &Object),
     algorithm: &Object,
@@ -88,7 +89,7 @@ async fn sign(key: &SigningKey, message: &[u8]) -> Result<[u8; 64], JsValue> {
     let signer = match known {
         Some(signer) => signer,
         None => {
-            // A key without a seed is none of a worker's: the runtime cannot hold it.
+            // The workers' keys all have seeds. A key without one cannot be imported.
             let Some(seed) = key.seed() else { return Ok(key.sign(message)) };
             let secret = Zeroizing::new([&PKCS8[..], &seed[..]].concat());
             let signer = import("pkcs8", &Uint8Array::from(&secret[..]), &algorithm()?, "sign").await?;

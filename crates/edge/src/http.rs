@@ -1,4 +1,4 @@
-//! Requests from and to outside, bounded in bytes and time.
+//! HTTP requests in both directions, with limits on size and time.
 
 use std::time::Duration;
 
@@ -7,43 +7,44 @@ use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, 
 
 use crate::{client::client, semaphore::Permit, serve};
 
-/// Bytes that a request counts for while it waits, besides its body: its future, and room to grow.
+/// Memory that a waiting request counts for in addition to its body, in bytes: its future, and room to grow.
 pub const REQUEST_OVERHEAD: usize = 16 << 10;
-/// How long a body may take to arrive.
+/// Timeout for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Seconds after which there may be memory again.
+/// `Retry-After` when memory is used up, in seconds.
 pub const RETRY_MEMORY_SECONDS: u32 = 5;
 
-/// Why a body could not be read.
+/// Reason why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// More bytes than allowed: the rest was not read.
+    /// There are more bytes than allowed. The rest was not read.
     #[error("the body has more than {0} bytes")]
     TooLarge(usize),
-    /// The connection broke while it was read.
+    /// The connection broke.
     #[error("the body could not be read")]
     Broken,
-    /// It took too long to arrive.
+    /// The body took too long to arrive.
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
-    /// The isolate holds as much as it may, of this client's or of all clients'.
+    /// The isolate holds as much as it may, for this client or for all.
     #[error("the service is busy with other requests: try again in {RETRY_MEMORY_SECONDS} seconds")]
     OutOfMemory,
 }
 
-/// Reads a request's body, no more than `limit` bytes of it.
+/// Reads a request's body of at most `limit` bytes.
 ///
 /// # Errors
-/// Too large (by its declared length, or as it arrives), slow, broken, or beside too much else.
+/// [`BodyError`]. The limit applies to the declared length too.
 pub async fn read_request(request: &serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     Ok(hold_request(request, limit).await?.0)
 }
 
-/// [`read_request`] with a permit that counts for its client until it is dropped: for bodies that wait.
+/// Reads a body like [`read_request`], and returns a permit that counts its memory for the client until dropped. For
+/// bodies that wait.
 ///
 /// # Errors
-/// As [`read_request`].
+/// See [`read_request`].
 pub async fn hold_request(request: &serve::Request, limit: usize) -> Result<(Vec<u8>, Option<Permit>), BodyError> {
     let declared = request.headers().get("content-length").ok().flatten();
     if declared.and_then(|length| length.parse::<usize>().ok()).is_some_and(|length| length > limit) {
@@ -56,10 +57,10 @@ pub async fn hold_request(request: &serve::Request, limit: usize) -> Result<(Vec
     Ok((body.ok_or(BodyError::Slow)??, Some(held)))
 }
 
-/// What a request takes in memory while it is served, so many bytes: they count for its client until this is dropped.
+/// Reserves memory for serving a request. It counts for the client until the permit is dropped.
 ///
 /// # Errors
-/// Its client, or all together, hold as much as they may.
+/// [`BodyError::OutOfMemory`] if the client, or all clients together, hold as much as they may.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Permit, BodyError> {
     Permit::try_hold(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::OutOfMemory)
 }
@@ -79,19 +80,19 @@ async fn read(mut stream: ByteStream, limit: usize, mut take: impl FnMut(usize) 
     Ok(body)
 }
 
-/// An answer from outside.
+/// A response from another server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
-    /// `Retry-After` in seconds, if it was given so.
+    /// `Retry-After` in seconds, if present in this form.
     pub retry_after: Option<u64>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// None within the time allowed.
+    /// There was no answer in time.
     #[error("no answer in time")]
     TimedOut,
     /// The connection failed or broke.
@@ -102,10 +103,10 @@ pub enum CallError {
     TooLarge,
 }
 
-/// Sends a request and reads the whole answer, within a time and a size.
+/// Sends a request and reads the whole answer, with limits on time and size.
 ///
 /// # Errors
-/// No answer, or none within the bounds. The outcome of a request that writes is unknown then.
+/// [`CallError`]. If the request writes, its outcome is then unknown.
 pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
     within(time, async |signal| {
         let response = Fetch::Request(request).send_with_signal(&signal).await.map_err(|_| CallError::Connection)?;
@@ -114,10 +115,10 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     .await
 }
 
-/// [`call`] to another worker, over its service binding.
+/// Sends a request like [`call`], to another worker over its service binding.
 ///
 /// # Errors
-/// As [`call`]. What it began goes on when the client has gone.
+/// See [`call`]. The other worker continues even if the client disconnects.
 pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
     within(time, async |_| {
         answer(service.fetch_request(request).await.map_err(|_| CallError::Connection)?, limit).await
@@ -125,11 +126,11 @@ pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usi
     .await
 }
 
-/// What an answer begins with.
+/// Status and headers of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub status: u16,
-    /// `Retry-After` in seconds, if it was given so.
+    /// `Retry-After` in seconds, if present in this form.
     pub retry_after: Option<u64>,
 }
 
@@ -140,10 +141,10 @@ impl Head {
     }
 }
 
-/// Sends a request and hands the body of an answer with status 200 on as it arrives, until `take` wants no more of it.
+/// Sends a request and passes the body of a 200 response on as it arrives, until `take` returns `false`.
 ///
 /// # Errors
-/// As [`call`].
+/// See [`call`].
 pub async fn stream(
     request: Request,
     time: Duration,
@@ -183,7 +184,7 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// Reads a whole answer, no more than `limit` bytes of it.
+/// Reads a whole response of at most `limit` bytes.
 pub(crate) async fn answer(mut response: Response, limit: usize) -> Result<Answer, CallError> {
     let Head { status, retry_after } = Head::of(&response);
     let body = match response.stream() {

@@ -1,4 +1,4 @@
-//! Signatures of JSON Web Signatures, verified by the runtime's WebCrypto.
+//! Verifies signatures of JSON Web Signatures with the runtime's WebCrypto.
 
 use agents::oauth::assertion::{PublicJwk, VerifyJws};
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -14,7 +14,7 @@ impl VerifyJws for WebCrypto {
 
 async fn verify(key: &PublicJwk, message: &[u8], signature: &[u8]) -> Result<bool, JsValue> {
     let b64 = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-    // Each type of key goes with one algorithm: what is imported for one verifies nothing else.
+    // Each type of key has one algorithm. A key imported for one verifies nothing else.
     let (jwk, algorithm) = match key {
         PublicJwk::Rsa { n, e } => (
             object(&[("kty", "RSA"), ("n", &b64(n)), ("e", &b64(e))])?,

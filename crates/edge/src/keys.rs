@@ -1,4 +1,4 @@
-//! The platform's keys: one store for every worker that signs.
+//! The platform's keys, shared by all workers that sign.
 //!
 //! ```text
 //! account.key_version   secret
@@ -7,7 +7,8 @@
 //!   n                   WALLET_MASTER_SECRET_n
 //! ```
 //!
-//! `WALLET_KEY_VERSION` says from which version new wallets are made. Old secrets stay: their wallets hold money.
+//! `WALLET_KEY_VERSION` selects the version for new wallets. Old secrets must stay set, because their wallets hold
+//! money.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -20,16 +21,16 @@ use zeroize::Zeroizing;
 
 use crate::settings::{self, Lookup, SettingError};
 
-/// The version of the master secret that `WALLET_MASTER_SECRET` holds; later ones carry their number in the name.
+/// Version of the master secret in `WALLET_MASTER_SECRET`. Later versions have their number in the name.
 const FIRST_VERSION: u32 = 1;
-/// The most versions there can be: each is looked up once in an isolate's life.
+/// Maximum version. Each is looked up once in an isolate's life.
 const LAST_VERSION: u32 = 32;
-/// Which version new wallets are made from.
+/// Setting that selects the version for new wallets.
 const KEY_VERSION: &str = "WALLET_KEY_VERSION";
-/// The seller of record's key.
+/// Setting with the seller of record's key.
 const SELLER: &str = "SELLER_SECRET";
 
-/// The name of the secret behind the wallets of a version.
+/// Returns the name of the secret for the wallets of a version.
 fn secret_name(version: u32) -> Cow<'static, str> {
     match version {
         DEMO_KEY_VERSION => "DEMO_SECRET".into(),
@@ -40,7 +41,7 @@ fn secret_name(version: u32) -> Cow<'static, str> {
 
 type Master = Zeroizing<Vec<u8>>;
 
-/// Keys as the operator configured them. A secret that is missing or unusable is an error only where it is needed.
+/// The configured keys. A missing or invalid secret is an error only where it is needed.
 pub struct KeyStore {
     masters: BTreeMap<u32, Result<Master, SettingError>>,
     current: Result<u32, SettingError>,
@@ -75,25 +76,25 @@ impl KeyStore {
         }
     }
 
-    /// The versions whose secrets are there, for operators who add one: `0,1,2`.
+    /// Returns the versions whose secrets are set, for operators who add one: `0,1,2`.
     #[must_use]
     pub fn versions(&self) -> String {
         let there = self.masters.iter().filter(|(_, master)| master.is_ok()).map(|(version, _)| version.to_string());
         there.collect::<Vec<_>>().join(",")
     }
 
-    /// The version of the master secret from which new wallets are made.
+    /// Returns the version of the master secret for new wallets.
     ///
     /// # Errors
-    /// `WALLET_KEY_VERSION` is not a version.
+    /// [`SettingError`] if `WALLET_KEY_VERSION` is invalid.
     pub fn current_version(&self) -> Result<u32, SettingError> {
         self.current.clone()
     }
 
-    /// The master secret of a version, for what else is derived from it under a name of its own.
+    /// Returns the master secret of a version, from which other keys are derived with their own domains.
     ///
     /// # Errors
-    /// It is not set, or unusable.
+    /// [`SettingError`] if it is not set or invalid.
     pub fn master(&self, version: u32) -> Result<&[u8], SettingError> {
         let unknown = || SettingError { name: secret_name(version), problem: settings::NOT_SET };
         match self.masters.get(&version) {
@@ -103,21 +104,22 @@ impl KeyStore {
         }
     }
 
-    /// The key of an owner's service wallet under a version of the master secret.
+    /// Returns the key of an owner's service wallet under a version of the master secret.
     ///
     /// # Errors
-    /// The secret is not set, or unusable.
+    /// [`SettingError`] if the secret is not set or invalid.
     pub fn wallet(&self, version: u32, owner: &str) -> Result<SigningKey, SettingError> {
-        // The demo wallet and its secret go together: no other owner's key comes from it, and its key from no other.
+        // The demo secret is only for the demo wallet: no other owner's key is derived from it, and the demo key from
+        // no other.
         let version = if owner == DEMO_OWNER { DEMO_KEY_VERSION } else { version.max(FIRST_VERSION) };
         let unusable = SettingError { name: secret_name(version), problem: "is not a secret to derive keys from" };
         derive_wallet_key(self.master(version)?, version, owner).map_err(|_| unusable)
     }
 
-    /// The key of a service wallet on record: for its address and no other.
+    /// Returns the key of a service wallet, and checks that it matches the wallet's stored address.
     ///
     /// # Errors
-    /// As [`KeyStore::wallet`]; or the secret is not the one that the wallet was made with.
+    /// See [`KeyStore::wallet`]; also if the wallet was made with another secret.
     pub fn wallet_at(&self, version: u32, owner: &str, address: &Address) -> Result<SigningKey, SettingError> {
         let key = self.wallet(version, owner)?;
         if key.enterprise_address() == *address {
@@ -126,34 +128,35 @@ impl KeyStore {
         Err(SettingError { name: secret_name(version), problem: "is not the one this wallet was made with" })
     }
 
-    /// The key that signs receipts under a version of the master secret.
+    /// Returns the key that signs receipts under a version of the master secret.
     ///
     /// # Errors
-    /// The secret is not set, or unusable.
+    /// [`SettingError`] if the secret is not set or invalid.
     pub fn receipts(&self, version: u32) -> Result<SigningKey, SettingError> {
         let unusable = SettingError { name: secret_name(version), problem: "is not a secret to derive keys from" };
         derive_receipt_key(self.master(version)?, version).map_err(|_| unusable)
     }
 
-    /// Every key that receipts were or are signed with, by its version: what verifies an old receipt stays published.
+    /// Returns every key that signs or signed receipts, by version. Old keys stay published so that old receipts can be
+    /// verified.
     #[must_use]
     pub fn receipt_keys(&self) -> Vec<(u32, SigningKey)> {
         let versions = self.masters.keys().filter(|version| **version >= FIRST_VERSION);
         versions.filter_map(|version| Some((*version, self.receipts(*version).ok()?))).collect()
     }
 
-    /// The seller of record's key; `None` where it is not set.
+    /// Returns the seller of record's key, or `None` if it is not set.
     ///
     /// # Errors
-    /// It is set and unusable.
+    /// [`SettingError`] if it is set but invalid.
     pub fn seller(&self) -> Result<Option<&SigningKey>, SettingError> {
         self.seller.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
-    /// The seller of record's key, where protected sales need it.
+    /// Returns the seller of record's key, for protected sales.
     ///
     /// # Errors
-    /// It is not set, or unusable.
+    /// [`SettingError`] if it is not set or invalid.
     pub fn required_seller(&self) -> Result<&SigningKey, SettingError> {
         self.seller()?.ok_or(SettingError { name: SELLER.into(), problem: settings::NOT_SET })
     }
@@ -187,7 +190,7 @@ mod tests {
         assert_eq!(after.current_version(), Ok(2));
         let new = after.wallet(2, OWNER).unwrap().enterprise_address();
         assert_ne!(new, old);
-        // A worker that was not told of the new version, but has its secret, finds both wallets.
+        // A worker that has the new secret, but not the new version number, derives both wallets' keys.
         let untold = store(&[("WALLET_MASTER_SECRET", secret(1)), ("WALLET_MASTER_SECRET_2", secret(2))]);
         assert!(untold.wallet_at(2, OWNER, &new).is_ok() && untold.wallet_at(1, OWNER, &old).is_ok());
     }

@@ -1,6 +1,7 @@
-//! Cloudflare's runtime behind the service's ports: D1, KV, the chain provider over fetch, WebCrypto, time and randomness.
+//! Implements the service's ports on Cloudflare's runtime: D1, KV, the chain provider over fetch, WebCrypto, time and
+//! randomness.
 //!
-//! Besides the workers themselves this is the only crate that names `worker`.
+//! Apart from the workers themselves, this is the only crate that uses the crate `worker`.
 
 pub mod answer;
 pub mod bearer;
@@ -28,7 +29,7 @@ use futures_util::future::{Either, select};
 pub use getrandom::Error as RandomError;
 pub use usage::{MAX_OUTSIDE_CALLS, Usage};
 
-/// POSIX ms by the runtime's clock (which stands still while a request computes).
+/// Returns the current time in POSIX milliseconds. The runtime's clock stands still while a request computes.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub fn now_ms() -> u64 {
@@ -36,10 +37,10 @@ pub fn now_ms() -> u64 {
     js_sys::Date::now() as u64
 }
 
-/// Random bytes from the runtime's secure source.
+/// Returns random bytes from the runtime's secure source.
 ///
 /// # Errors
-/// The runtime has no secure source: nothing that needs one may go on.
+/// [`RandomError`] if the runtime has no secure source.
 #[expect(clippy::disallowed_methods, reason = "the one place that asks for randomness")]
 pub fn random<const N: usize>() -> Result<[u8; N], RandomError> {
     let mut bytes = [0; N];
@@ -47,12 +48,12 @@ pub fn random<const N: usize>() -> Result<[u8; N], RandomError> {
     Ok(bytes)
 }
 
-/// Waits.
+/// Waits for a duration.
 pub async fn sleep(time: Duration) {
     again(worker::Delay::from(time)).await;
 }
 
-/// What this gives; `None` where it takes longer than so much time.
+/// Returns the result of `work`, or `None` if it takes longer than `time`.
 async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     match select(Box::pin(work), pin!(sleep(time))).await {
         Either::Left((done, _)) => Some(done),
@@ -60,8 +61,8 @@ async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// A timer that is set when it is polled for the second time. The runtime's own wakes the task that polled it first, and
-/// the first poll of a request ([`serve::serve`]) has no task to wake.
+/// Delays a timer until it is polled for the second time. The runtime's timers wake the task that polled them first,
+/// but the first poll of a request ([`serve::serve`]) happens outside any task.
 async fn again<T>(timer: impl Future<Output = T>) -> T {
     let mut polled = false;
     poll_fn(|context| {

@@ -1,12 +1,12 @@
-//! One line of JSON for each request and tick: what an operator counts, and looks a case up by.
+//! Structured logs: one line of JSON for each request and tick.
 //!
 //! ```text
 //! {"log":"request","id":"5f0c21e9-00002a","method":"GET","route":"/listings/{id}/unlock","listing":"lst_...","status":402,
 //!  "ms":3,"calls":0,"batches":1,"statements":2,"rowsRead":2,"rowsWritten":0}
 //! ```
 //!
-//! A line is written when the last clone of it is dropped: an answer that is a stream is over then. It says what was asked
-//! for by the route's template and by what was noted; never a token, a signature, a header, a body or a content.
+//! A line is written when its last clone is dropped, which for a streamed answer is the end of the stream. It contains
+//! the route's template and the added fields; never a token, a signature, a header, a body or a content.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,11 +18,11 @@ use worker::{console_error, console_log};
 
 use crate::usage::Usage;
 
-/// Characters of a note: causes may carry what other services answered.
+/// Maximum number of characters of a field. Error causes may contain other services' answers.
 const MAX_NOTE: usize = 500;
 
 thread_local! {
-    /// What tells this isolate from others, made once, and how many lines it began.
+    /// Random id of this isolate, and the number of lines it has begun.
     static ISOLATE: String = crate::random::<4>().map(hex::encode).unwrap_or_default();
     static BEGUN: Cell<u32> = const { Cell::new(0) };
 }
@@ -33,19 +33,19 @@ fn next_id() -> String {
     ISOLATE.with(|isolate| format!("{isolate}-{begun:06x}"))
 }
 
-/// A line about what failed where no request or tick is known.
+/// Logs a fault outside of any request or tick.
 pub fn fault(error: &dyn std::error::Error) {
     let cause = serde_json::Value::from(causes(error));
     console_error!("{{\"log\":\"fault\",\"cause\":{cause}}}");
 }
 
-/// An error with all that caused it.
+/// Formats an error with all its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         let said = cause.to_string();
-        // A transparent error says the same as its source.
+        // A transparent error has the same text as its source.
         if !text.ends_with(&said) {
             let _ = write!(text, ": {said}");
         }
@@ -54,7 +54,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A line that is still open. Clones are the same line.
+/// An open log line. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Line(Rc<Open>);
 
@@ -70,20 +70,20 @@ struct Open {
 }
 
 impl Line {
-    /// Begins a line of this name at this time (POSIX ms), with what is used until it ends.
+    /// Begins a line at this time (POSIX milliseconds), with the usage counters that it reports.
     #[must_use]
     pub fn begin(name: &'static str, started_ms: u64, usage: Usage) -> Self {
         let (status, failed, notes) = (Cell::default(), Cell::default(), RefCell::default());
         Self(Rc::new(Open { name, id: next_id(), started_ms, usage, status, failed, notes }))
     }
 
-    /// Its id: eight characters of the isolate, and a number within it.
+    /// Returns the line's id: eight characters for the isolate, and a number.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Notes a value under a name. What is long is cut.
+    /// Adds a field and truncates long values.
     pub fn note(&self, name: &'static str, value: &str) {
         let cut = value.char_indices().nth(MAX_NOTE).and_then(|(end, _)| value.get(..end)).unwrap_or(value);
         let mut notes = self.0.notes.borrow_mut();
@@ -91,7 +91,7 @@ impl Line {
         notes.push_str(&serde_json::to_string(cut).unwrap_or_default());
     }
 
-    /// Notes members of an object that is finished JSON.
+    /// Adds the members of a JSON object.
     pub fn note_object(&self, object: &str) {
         if let Some(members) =
             object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).filter(|it| !it.is_empty())
@@ -102,18 +102,18 @@ impl Line {
         }
     }
 
-    /// Notes an error with all that caused it.
+    /// Adds an error with all its causes, and marks the line as an error.
     pub fn cause(&self, error: &dyn std::error::Error) {
         self.note("cause", &causes(error));
         self.alarm();
     }
 
-    /// The line is one that an operator must look at.
+    /// Marks the line as one that an operator must look at.
     pub fn alarm(&self) {
         self.0.failed.set(true);
     }
 
-    /// How it ends: the status of the answer.
+    /// Sets the status of the response.
     pub fn status(&self, status: u16) {
         self.0.status.set(Some(status));
     }
@@ -157,7 +157,7 @@ mod tests {
 
     fn read(open: Open, now_ms: u64) -> serde_json::Value {
         let text = open.text(now_ms);
-        // Dropping it would ask the runtime for its clock.
+        // Dropping it would read the runtime's clock.
         std::mem::forget(open);
         serde_json::from_str(&text).unwrap()
     }

@@ -1,7 +1,9 @@
-//! Who may call the chain's provider next, before anything is paid: the client that called it least recently.
+//! A fair queue for calls to the chain provider before anything is paid: the client that called it least recently goes
+//! first.
 //!
-//! An isolate makes so many such calls in ten seconds, fewer once half of the provider's day is used up. A client alone has
-//! all of them. Where several wait, the one that asks for least goes first. Payments that are claimed do not wait here.
+//! An isolate makes a limited number of such calls in ten seconds, fewer once half of the provider's daily quota is
+//! used up. A single client may use all of them. If several wait, the one with the fewest recent calls goes first.
+//! Payments that are already claimed do not queue.
 
 use std::{
     cell::RefCell,
@@ -17,13 +19,14 @@ use market::{
 };
 use sql::Database;
 
-/// Calls in [`WINDOW_MS`]: a little less than the ten a second that the provider allows (<https://docs.blockfrost.io>).
+/// Maximum number of calls in [`WINDOW_MS`], slightly below the provider's limit of ten a second
+/// (<https://docs.blockfrost.io>).
 const CALLS: u64 = 90;
-/// How long a call counts, in ms.
+/// Time for which a call counts, in ms.
 const WINDOW_MS: Millis = 10_000;
-/// How long it is known when a client last called, in ms.
+/// Time for which a client's last call is remembered, in ms.
 const KEPT_MS: Millis = 10 * 60_000;
-/// How long a call waits before it looks again whose turn it is, and how often: thirty seconds in all.
+/// Interval at which a waiting call checks for its turn, and number of checks: thirty seconds in total.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSES: usize = 600;
 
@@ -31,16 +34,17 @@ thread_local! {
     static QUEUE: RefCell<Queue> = const { RefCell::new(Queue::new()) };
 }
 
-/// The calls that count, with their times, and who waits.
+/// Recent calls and waiting clients.
 #[derive(Debug)]
 struct Queue {
     made: VecDeque<(Millis, String)>,
     waiting: Vec<String>,
-    /// When each client last called, for [`KEPT_MS`].
+    /// Time of each client's last call, kept for [`KEPT_MS`].
     last_calls: BTreeMap<String, Millis>,
-    /// Calls in [`WINDOW_MS`], by what the database last said of this day: none before it said anything.
+    /// Number of calls allowed in [`WINDOW_MS`], according to the database's count for the day; 0 before the first
+    /// answer.
     allowed: u64,
-    /// Calls that the database does not know of yet, and when it was last told.
+    /// Calls not yet added to the database's count, and the time of the last update.
     unsaved: u64,
     saved_ms: Millis,
 }
@@ -57,7 +61,7 @@ impl Queue {
         }
     }
 
-    /// The calls to tell the database of, once in [`WINDOW_MS`].
+    /// Returns the calls to add to the database's count, once per [`WINDOW_MS`].
     fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
         let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
         is_due.then(|| {
@@ -67,14 +71,14 @@ impl Queue {
         })
     }
 
-    /// Whose turn comes first: of those that wait, the client with the fewest calls in [`WINDOW_MS`], then the one that called
+    /// Returns a waiting client's rank: clients with the fewest calls in [`WINDOW_MS`] go first, then those that called
     /// least recently.
     fn rank(&self, client: &str) -> (usize, Millis) {
         let recent = self.made.iter().filter(|(_, by)| by == client).count();
         (recent, self.last_calls.get(client).copied().unwrap_or_default())
     }
 
-    /// Makes a call of this client's, if it is its turn.
+    /// Records a call by this client if it is its turn.
     fn take(&mut self, client: &str, now_ms: Millis) -> bool {
         while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
             self.made.pop_front();
@@ -91,7 +95,7 @@ impl Queue {
     }
 }
 
-/// A waiting client, until this is dropped.
+/// A waiting client, until dropped.
 struct Waiting<'a>(&'a str);
 
 impl<'a> Waiting<'a> {
@@ -111,8 +115,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Adds this isolate's calls to the day's, and sets how many the next seconds may have. While the database cannot be asked, as
-/// many as before.
+/// Adds this isolate's calls to the day's count and sets the limit for the next seconds. If the database is
+/// unavailable, the limit stays.
 async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
     let Some(calls) = QUEUE.with_borrow_mut(|queue| queue.take_unsaved(now_ms)) else { return };
     let answer = database.run(provider_calls::add(calls, now_ms)).await;
@@ -123,8 +127,8 @@ async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
     });
 }
 
-/// Waits for this client's turn; whether it came within thirty seconds. `plan` is how many calls the provider allows on a day.
-/// On a local stack, where all are one client, there are no turns.
+/// Waits for this client's turn and returns whether it came within thirty seconds. `plan` is the provider's daily
+/// quota. On a local stack, where all requests have the same client, there is no queue.
 pub async fn wait_turn(client: &str, database: &impl Database, plan: u64) -> bool {
     if client == UNKNOWN {
         return true;
@@ -151,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// The calls of a day, where the database can be asked.
+    /// The day's count of calls, or an unavailable database.
     struct Day(Cell<Option<u64>>);
 
     impl Database for Day {
@@ -209,7 +213,7 @@ mod tests {
     fn a_client_with_few_calls_never_waits_behind_a_client_with_many() {
         allow(CALLS);
         let _attackers = ["a", "b", "c"].map(Waiting::begin);
-        // They use up what there is, a call whenever one is free.
+        // These clients use up the limit, with a call whenever one is free.
         let mut now = 0;
         while ["a", "b", "c"].iter().any(|client| take(client, now)) {
             now += 1;

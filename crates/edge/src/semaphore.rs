@@ -1,24 +1,26 @@
-//! One semaphore for an isolate's memory: what requests hold is counted in bytes, for the client that sent them.
+//! A semaphore for an isolate's memory: counts the bytes that requests hold, per client.
 //!
-//! A client may hold half of what others leave: a second one gets half of the rest, and so on. What is small does not wait
-//! and counts for its client alone. On a local stack, where all are one client, all of it may be held.
+//! A client may hold half of what the others leave free, so a second client gets half of the rest, and so on. Small
+//! requests do not wait and have a separate limit per client. On a local stack, where all requests have the same
+//! client, one client may hold everything.
 
 use std::{cell::RefCell, time::Duration};
 
 use cardano::slots::Millis;
 use market::network::{UNKNOWN, quota_prefix};
 
-/// Bytes that may be held at once: an isolate has 128 MB, for the program and for what it keeps, too.
+/// Maximum number of bytes held at once. An isolate has 128 MB, which also contain the program and its caches.
 pub const CAPACITY: usize = 48 << 20;
-/// Bytes with which a request begins that are small.
+/// Maximum size of a small request, in bytes.
 pub const SMALL: usize = 32 << 10;
-/// A client's share of small ones: some hundred requests at once.
+/// Maximum number of bytes of a client's small requests: about a hundred requests at once.
 const SMALL_SHARE: usize = 8 << 20;
-/// How long a permit counts, in ms: longer than any request is served. The runtime does not tell when it cut a request off.
+/// Time after which a permit expires, in ms, longer than any request runs. The runtime does not report that it ended a
+/// request.
 const COUNTS_MS: Millis = 150_000;
-/// How long one counts that was waited for, in ms: longer than the database, or a provider that runs a contract, may take.
+/// Time after which a permit that was waited for expires, in ms: longer than the database or an evaluation may take.
 const WAITED_MS: Millis = 35_000;
-/// How long a request that finds no room waits before it looks again, and how often.
+/// Interval at which a waiting request checks for room, and number of checks.
 const PAUSE: Duration = Duration::from_millis(25);
 const PAUSES: usize = 400;
 
@@ -32,7 +34,7 @@ struct Semaphore {
     begun: u64,
 }
 
-/// What one request holds, for which client, and until when it counts.
+/// Memory held for a request, with its client and expiry.
 #[derive(Debug)]
 struct MemoryReservation {
     number: u64,
@@ -42,7 +44,7 @@ struct MemoryReservation {
 }
 
 impl Semaphore {
-    /// Whether this client may hold so much more.
+    /// Returns whether this client may hold `more` bytes.
     fn has_room(&self, client: &str, more: usize) -> bool {
         let sum = |own: bool| {
             let of = self.held.iter().filter(|held| (held.client == client) == own);
@@ -54,7 +56,7 @@ impl Semaphore {
     }
 }
 
-/// Memory that is held until this is dropped.
+/// Memory that is held until dropped.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped holds nothing"]
 pub struct Permit {
@@ -62,12 +64,12 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// So many bytes for this client, if there is room.
+    /// Reserves memory for this client if there is room.
     pub fn try_hold(client: &str, bytes: usize) -> Option<Self> {
         Self::at(client, bytes, crate::now_ms(), COUNTS_MS)
     }
 
-    /// So many bytes for this client, as soon as there is room; `None` where there is none for ten seconds.
+    /// Reserves memory for this client as soon as there is room. Returns `None` after ten seconds without room.
     pub async fn hold(client: &str, bytes: usize) -> Option<Self> {
         for _ in 0..PAUSES {
             if let Some(permit) = Self::at(client, bytes, crate::now_ms(), WAITED_MS) {
@@ -92,7 +94,7 @@ impl Permit {
         })
     }
 
-    /// Holds so many bytes more; whether there is room for them.
+    /// Reserves more memory. Returns whether there was room.
     pub fn grow(&self, bytes: usize) -> bool {
         SEMAPHORE.with_borrow_mut(|semaphore| {
             let client = semaphore.held.iter().find(|held| held.number == self.number).map(|held| held.client.clone());

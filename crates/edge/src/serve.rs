@@ -1,10 +1,10 @@
-//! Requests and answers as they cross into the runtime and back. An answer crosses once, headers and all, where the
-//! `worker` crate's types cross for each of them.
+//! Passes requests from JavaScript and responses back. A response crosses once, with all its headers, whereas the
+//! `worker` crate crosses for each header.
 //!
 //! ```text
 //! entry.js ── request, method, url ──> serve ──> the worker's future, polled once
-//!          <── Response ─────────────── ready     what is in memory is answered at once,
-//!          <── a promise of one ─────── pending   without a promise
+//!          <── Response ─────────────── ready     answered from memory at once, without a promise
+//!          <── a promise of one ─────── pending
 //! ```
 
 use std::{
@@ -22,24 +22,26 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// entry.js keeps headers, lines `name:value`, under this index.
+    /// Stores headers, as lines `name:value`, under this index in entry.js.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
     fn keep(index: u32, headers: &str);
-    /// entry.js makes a `Response` of a status, the headers of this index, lines of others, and a text.
+    /// Creates a `Response` in entry.js from a status, the stored headers of this index, additional header lines, and a
+    /// text.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_text(status: u16, index: u32, own: &str, body: &str) -> JsValue;
-    /// A response of bytes, a stream, a text that JavaScript keeps, or nothing.
+    /// Creates a `Response` with bytes, a stream, a string that JavaScript holds, or nothing.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_value(status: u16, index: u32, own: &str, body: &JsValue) -> JsValue;
 }
 
-/// A request's id, another in each answer.
+/// Header with a request's id, which differs in each response.
 pub const REQUEST_ID: &str = "x-request-id";
-/// Headers that are kept, of so many characters each at most: a longer value is another in each answer.
+/// Maximum number of stored header sets, and maximum length of a stored value in characters. Longer values differ in
+/// each response.
 const MAX_SHARED_HEADERS: usize = 64;
 const MAX_SHARED_LENGTH: usize = 200;
 
-/// A request that came in.
+/// A request.
 #[derive(Debug)]
 pub struct Request {
     raw: web_sys::Request,
@@ -48,87 +50,87 @@ pub struct Request {
 }
 
 impl Request {
-    /// The runtime's request, with what entry.js read of it.
+    /// Wraps the runtime's request, with the properties that entry.js has read.
     #[must_use]
     pub fn new(raw: web_sys::Request, method: String, url: String) -> Self {
         Self { raw, method, url }
     }
 
-    /// Its method, in capitals.
+    /// Returns the method, in upper case.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// Its path, as the URL spells it.
+    /// Returns the path, as in the URL.
     #[must_use]
     pub fn path(&self) -> &str {
         let path = self.url.get(self.path_start()..).filter(|path| !path.is_empty()).unwrap_or("/");
         path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path)
     }
 
-    /// Its query, without the question mark, as the URL spells it.
+    /// Returns the query without the question mark, as in the URL.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         let (before, _) = self.url.split_once('#').unwrap_or((&self.url, ""));
         before.split_once('?').map(|(_, query)| query)
     }
 
-    /// The origin that it was sent to: `https://host`, with a port where that is an unusual one.
+    /// Returns the origin: `https://host`, with a port if it is not the default.
     #[must_use]
     pub fn origin(&self) -> &str {
         self.url.get(..self.path_start()).unwrap_or_default()
     }
 
-    /// Where the path begins: the runtime's URLs have one, after the first slash that is not of the scheme's two.
+    /// Returns the index at which the path begins. The runtime's URLs always have a path.
     fn path_start(&self) -> usize {
         let host = self.url.find("://").map_or(0, |at| at.saturating_add(3));
         let path = self.url.get(host..).and_then(|rest| rest.find('/'));
         path.map_or(self.url.len(), |path| host.saturating_add(path))
     }
 
-    /// Its whole URL.
+    /// Parses the URL.
     ///
     /// # Errors
-    /// The runtime gave what is none.
+    /// The runtime provided an invalid URL.
     pub fn url(&self) -> Result<Url> {
         Url::parse(&self.url).map_err(|error| Error::RustError(error.to_string()))
     }
 
-    /// Its headers.
+    /// Returns the headers.
     #[must_use]
     pub fn headers(&self) -> Headers {
         Headers(self.raw.headers())
     }
 
-    /// The runtime's own object.
+    /// Returns the runtime's object.
     #[must_use]
     pub const fn inner(&self) -> &web_sys::Request {
         &self.raw
     }
 
-    /// Whether it may have a body, be it an empty one.
+    /// Returns whether the request may have a body, possibly an empty one.
     #[must_use]
     pub fn has_body(&self) -> bool {
         self.raw.body().is_some()
     }
 
-    /// Its body.
+    /// Returns the body as a stream.
     ///
     /// # Errors
-    /// It has none.
+    /// There is no body.
     pub fn stream(&self) -> Result<ByteStream> {
-        // Not the runtime's own `clone`, which splits the body in two.
+        // Not the runtime's own `clone`, which would tee the body.
         worker::Request::from(Clone::clone(&self.raw)).stream()
     }
 }
 
-/// Headers of an answer, in order, each name once.
+/// Headers of a response, in order, without duplicates.
 #[derive(Clone, Debug, Default)]
 struct HeaderList(Vec<(&'static str, String)>);
 
 impl HeaderList {
-    /// Sets a header, whatever it was before; `false` for a value that HTTP does not carry as it is.
+    /// Sets a header. Returns `false` if HTTP cannot carry the value.
     fn set(&mut self, name: &'static str, value: String) -> bool {
         if !value.is_ascii() || value.contains(['\n', '\r', '\0']) {
             return false;
@@ -144,7 +146,7 @@ impl HeaderList {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Lines `name:value` of those that many answers have, and of those that are this answer's own.
+    /// Writes lines `name:value`: to `common` the headers that many responses share, to `own` the others.
     fn write(&self, common: &mut String, own: &mut String) {
         for (name, value) in &self.0 {
             let is_shared = value.len() <= MAX_SHARED_LENGTH && *name != REQUEST_ID;
@@ -154,10 +156,9 @@ impl HeaderList {
     }
 }
 
-/// The headers that JavaScript keeps, lines each, each under its index.
+/// Sets of header lines that JavaScript stores, each under an index.
 ///
-/// Most answers have the same few again and again. Slots are given in turn: a new text replaces the one that was
-/// kept there.
+/// Most responses repeat a few sets. Slots are reused in turn, so a new set replaces the oldest.
 #[derive(Default)]
 struct SharedHeaders {
     kept: Vec<String>,
@@ -166,7 +167,7 @@ struct SharedHeaders {
 
 impl SharedHeaders {
     fn index(&mut self, lines: &str) -> u32 {
-        // Seldom of equal length, so this compares next to nothing.
+        // The stored sets seldom have equal lengths, so comparing is cheap.
         let at = self.kept.iter().position(|kept| kept == lines).unwrap_or_else(|| self.keep(lines));
         u32::try_from(at).unwrap_or_default()
     }
@@ -191,25 +192,25 @@ enum Body {
     Value(JsValue),
 }
 
-/// A text that JavaScript keeps: given out as often as needed, it is never copied into or out of this program again.
+/// A text that JavaScript holds, which can be sent repeatedly without copying it again.
 #[derive(Clone, Debug)]
 pub struct KeptText(JsValue);
 
 impl KeptText {
-    /// Hands a text over to be kept.
+    /// Copies a text to JavaScript.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(JsValue::from_str(text))
     }
 
-    /// A copy of it.
+    /// Copies the text back.
     #[must_use]
     pub fn copy(&self) -> String {
         self.0.as_string().unwrap_or_default()
     }
 }
 
-/// An answer that is being sent.
+/// A response.
 #[derive(Clone, Debug)]
 pub struct Response {
     status: u16,
@@ -226,40 +227,40 @@ impl Response {
         Self { headers: HeaderList(vec![("content-type", kind.to_owned())]), ..Self::new(body) }
     }
 
-    /// 200 with a plain text.
+    /// Creates a 200 response with a plain text.
     #[must_use]
     pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self::typed("text/plain; charset=utf-8", Body::Text(text.into()))
     }
 
-    /// 200 with a JSON text that is finished.
+    /// Creates a 200 response with a JSON text.
     #[must_use]
     pub fn json(text: impl Into<Cow<'static, str>>) -> Self {
         Self::typed("application/json", Body::Text(text.into()))
     }
 
-    /// 200 with a JSON text that is kept.
+    /// Creates a 200 response with a JSON text that JavaScript holds.
     #[must_use]
     pub fn kept_json(text: &KeptText) -> Self {
         Self::typed("application/json", Body::Value(text.0.clone()))
     }
 
-    /// 200 with bytes of a media type.
+    /// Creates a 200 response with bytes of a media type.
     #[must_use]
     pub fn bytes(kind: &'static str, bytes: &[u8]) -> Self {
         Self::typed(kind, Body::Value(js_sys::Uint8Array::from(bytes).into()))
     }
 
-    /// A status, and nothing else.
+    /// Creates an empty response with this status.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self::new(Body::Empty).with_status(status)
     }
 
-    /// 200 with bytes as they come.
+    /// Creates a 200 response that streams bytes.
     ///
     /// # Errors
-    /// The runtime makes no stream.
+    /// The runtime could not create a stream.
     pub fn from_stream<S>(stream: S) -> Result<Self>
     where
         S: TryStream + 'static,
@@ -272,13 +273,13 @@ impl Response {
         }
     }
 
-    /// This response with another status.
+    /// Replaces the status.
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// This response with a header, whatever it was before. One that HTTP does not carry is left out, and the log says so.
+    /// Sets a header. A value that HTTP cannot carry is omitted and logged.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         if !self.headers.set(name, value.into()) {
@@ -287,25 +288,25 @@ impl Response {
         self
     }
 
-    /// This response with another text.
+    /// Replaces the text.
     #[must_use]
     pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
         Self { body: Body::Text(text.into()), ..self }
     }
 
-    /// This response without its body.
+    /// Removes the body.
     #[must_use]
     pub fn without_body(self) -> Self {
         Self { body: Body::Empty, ..self }
     }
 
-    /// Its status.
+    /// Returns the status.
     #[must_use]
     pub const fn status_code(&self) -> u16 {
         self.status
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)
@@ -329,14 +330,15 @@ impl Response {
     }
 }
 
-/// Runs what answers a request: a `Response` where it does not wait, and a promise of one otherwise. `waits` says what
-/// is kept meanwhile. Where no more may wait, it says what is answered instead, and what was begun is dropped.
+/// Runs a request's future. Returns a `Response` if it does not wait, else a promise of one. `waits` is called before
+/// waiting and returns a value to hold meanwhile; if it returns a response instead, the future is dropped and that
+/// response sent.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,
 ) -> JsValue {
     let mut answer: Pin<Box<dyn Future<Output = Response>>> = Box::pin(answer);
-    // A future that waits is polled again, with a waker that wakes it, as soon as this returns.
+    // A pending future is polled again, with a waker that wakes it, as soon as this returns.
     match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(response) => response.into_js(),
         Poll::Pending => match waits() {

@@ -1,7 +1,7 @@
-//! What an operator configures: variables and secrets of the worker.
+//! The operator's configuration: variables and secrets of the worker.
 //!
-//! Settings are read through a [`Lookup`], so tests need no runtime. They are made once in an isolate's life
-//! ([`once`]): a new value comes with a new deployment, and so with new isolates.
+//! Settings are read through a [`Lookup`], so tests need no runtime. Each isolate reads them once ([`once`]), because a
+//! new value comes with a new deployment and so with new isolates.
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc, thread::LocalKey};
 
@@ -12,37 +12,37 @@ use worker::Env;
 use x402_cardano::escrow::TransferMethod;
 use zeroize::Zeroizing;
 
-/// The variable with the deployment record.
+/// Variable with the deployment record of the escrow.
 pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
-/// The variable that names the asset transfer method of protected payments.
+/// Variable with the transfer method's name for protected payments.
 pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
-/// The problem of a setting that is not there.
+/// Problem of a setting that is not set.
 pub const NOT_SET: &str = "is not set";
 
-/// A variable or secret that is missing or unusable. The text names it and says what to set.
+/// A missing or invalid variable or secret. The text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {problem}")]
 pub struct SettingError {
     pub name: Cow<'static, str>,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: &'static str,
 }
 
-/// Finds a variable or secret that is set to something.
+/// Finds a variable or secret by name. Returns `None` if it is not set or empty.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// The settings of this worker.
+/// Returns the lookup of this worker's settings.
 pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
     |name| env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
 }
 
-/// What an isolate keeps of its settings.
+/// An isolate's cache of a value made from settings.
 pub type Kept<T> = RefCell<Option<Rc<T>>>;
 
-/// What was made of the settings before in this isolate; otherwise made now, and kept unless it failed.
+/// Returns the cached value, or makes and caches it. A failure is not cached.
 ///
 /// # Errors
-/// As `make`.
+/// The error of `make`.
 pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Result<T, E>) -> Result<Rc<T>, E> {
     if let Some(known) = kept.with_borrow(Clone::clone) {
         return Ok(known);
@@ -52,19 +52,19 @@ pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Resul
     Ok(made)
 }
 
-/// A setting that must be there.
+/// Returns a mandatory setting.
 ///
 /// # Errors
-/// It is not set.
+/// [`SettingError`] if it is not set.
 pub fn required(lookup: &Lookup<'_>, name: impl Into<Cow<'static, str>>) -> Result<String, SettingError> {
     let name = name.into();
     lookup(&name).ok_or(SettingError { name, problem: NOT_SET })
 }
 
-/// A whole number within a range, or what holds where it is not set.
+/// Returns an integer within a range, or the default if it is not set.
 ///
 /// # Errors
-/// It is set to something else.
+/// [`SettingError`] if the value is invalid.
 pub fn whole_number(
     lookup: &Lookup<'_>,
     name: &'static str,
@@ -77,10 +77,10 @@ pub fn whole_number(
     number.ok_or(SettingError { name: name.into(), problem })
 }
 
-/// A switch: `on` or `off`, or what holds where it is not set.
+/// Returns a switch (`on` or `off`), or the default if it is not set.
 ///
 /// # Errors
-/// It is set to something else.
+/// [`SettingError`] if the value is invalid.
 pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<bool, SettingError> {
     match lookup(name).as_deref().map(str::trim) {
         None => Ok(default),
@@ -90,28 +90,28 @@ pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<
     }
 }
 
-/// How far the chain's clock may lead: `LOCAL_LEDGER` lifts the bound, in development only.
+/// Returns how far the chain's clock may be ahead. `LOCAL_LEDGER` removes the limit, in development only.
 ///
 /// # Errors
-/// It is neither on nor off.
+/// [`SettingError`] if the value is neither on nor off.
 pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
     Ok(if switch(lookup, "LOCAL_LEDGER", false)? { Lead::LocalLedger } else { Lead::Bounded })
 }
 
-/// What the database can hold, in bytes: `MAX_DATABASE_BYTES`, or what D1 lets a database of the paid plan have.
+/// Returns the maximum size of the database in bytes: `MAX_DATABASE_BYTES`, or D1's limit on the paid plan.
 ///
 /// # Errors
-/// It is set to what is no size of a database.
+/// [`SettingError`] if the value is invalid.
 pub fn database_bytes(lookup: &Lookup<'_>) -> Result<u64, SettingError> {
     const MAX: u64 = 10_000_000_000;
     let problem = "must be a whole number of bytes, from 1000000 to what D1 lets a database have (10000000000)";
     whole_number(lookup, "MAX_DATABASE_BYTES", MAX, 1_000_000..=MAX, problem)
 }
 
-/// A secret of hexadecimal digits, as bytes that are wiped when dropped.
+/// Returns a hexadecimal secret as bytes that are wiped on drop.
 ///
 /// # Errors
-/// It is not set, or not hexadecimal.
+/// [`SettingError`] if it is not set or not hexadecimal.
 pub fn secret_bytes(
     lookup: &Lookup<'_>,
     name: impl Into<Cow<'static, str>>,
@@ -122,10 +122,10 @@ pub fn secret_bytes(
     Ok(Zeroizing::new(bytes))
 }
 
-/// The Ed25519 key whose seed a secret is.
+/// Returns the Ed25519 key whose seed is in a secret.
 ///
 /// # Errors
-/// It is not set, or not 32 bytes in hexadecimal.
+/// [`SettingError`] if it is not set or not 32 bytes in hexadecimal.
 pub fn signing_key(lookup: &Lookup<'_>, name: &'static str) -> Result<SigningKey, SettingError> {
     let wrong = || SettingError { name: name.into(), problem: "must be 64 hexadecimal characters (32 random bytes)" };
     let seed = secret_bytes(lookup, name)?;
@@ -133,10 +133,10 @@ pub fn signing_key(lookup: &Lookup<'_>, name: &'static str) -> Result<SigningKey
     SigningKey::from_seed(seed).map_err(|_| wrong())
 }
 
-/// The escrow of protected sales; `None` where none is deployed.
+/// Returns the escrow's deployment for protected sales, or `None` if there is none.
 ///
 /// # Errors
-/// A record that cannot be read, or whose parameters no escrow should have.
+/// [`SettingError`] if the record or its parameters are invalid.
 pub fn deployment(lookup: &Lookup<'_>) -> Result<Option<Deployment>, SettingError> {
     let Some(record) = lookup(ESCROW_DEPLOYMENT) else { return Ok(None) };
     let unusable = |problem| SettingError { name: ESCROW_DEPLOYMENT.into(), problem };
@@ -146,10 +146,10 @@ pub fn deployment(lookup: &Lookup<'_>) -> Result<Option<Deployment>, SettingErro
     Ok(Some(deployment))
 }
 
-/// The asset transfer method of protected payments to a deployment.
+/// Returns the transfer method's name for payments into a deployment.
 ///
 /// # Errors
-/// An unknown method, or one that this deployment does not implement.
+/// [`SettingError`] if the name is unknown, or not possible for this deployment.
 pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<TransferMethod, SettingError> {
     let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
     let method =

@@ -1,18 +1,18 @@
-//! Waiting.
+//! Waiting with the runtime's timer.
 
 use std::time::Duration;
 
 use cardano::slots::Millis;
 use outbox::Sleep;
 
-/// Waits by the runtime's timer, but no longer than until a time.
+/// Waits with the runtime's timer, but not beyond a deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     until: Millis,
 }
 
 impl Timer {
-    /// Waits no longer than until a time, POSIX ms.
+    /// Creates a timer with a deadline, in POSIX milliseconds.
     #[must_use]
     pub const fn until(until: Millis) -> Self {
         Self { until }

@@ -1,4 +1,4 @@
-//! What one request has used of what it may use.
+//! Counts the resources that a request uses, and limits its outgoing calls.
 
 use std::{
     cell::{Cell, RefCell},
@@ -6,10 +6,10 @@ use std::{
     rc::Rc,
 };
 
-/// Outside calls that one request may make: under the 50 subrequests of Workers' free plan, with room for D1.
+/// Maximum number of outgoing calls of a request: below the 50 subrequests of Workers' free plan, with room for D1.
 pub const MAX_OUTSIDE_CALLS: u32 = 40;
 
-/// Counts of one request; clones share them.
+/// Counters of one request. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(Rc<Counts>);
 
@@ -20,7 +20,7 @@ struct Counts {
     calls: Cell<u32>,
     rows_read: Cell<u64>,
     rows_written: Cell<u64>,
-    /// Outside calls that may be made; [`MAX_OUTSIDE_CALLS`] where none is given.
+    /// Maximum number of outgoing calls; `None` for [`MAX_OUTSIDE_CALLS`].
     most: Option<u32>,
     reads: Option<RefCell<BTreeMap<String, u64>>>,
 }
@@ -30,8 +30,8 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
-    /// Counts with a budget of so many outside calls. With `reads`, they also list the statements and the rows that
-    /// each read, to find scans.
+    /// Creates counters with a budget of outgoing calls. With `reads`, they also record the rows that each statement
+    /// read, to find table scans.
     #[must_use]
     pub fn new(calls: u32, reads: bool) -> Self {
         Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
@@ -41,13 +41,13 @@ impl Usage {
         self.0.most.unwrap_or(MAX_OUTSIDE_CALLS)
     }
 
-    /// Whether the rows that statements read are to be reported.
+    /// Returns whether the rows read by each statement are recorded.
     #[must_use]
     pub fn wants_reads(&self) -> bool {
         self.0.reads.is_some()
     }
 
-    /// Notes what a statement read.
+    /// Records the rows that a statement read.
     pub fn read(&self, sql: &str, rows: u64) {
         if let Some(reads) = &self.0.reads {
             let mut reads = reads.borrow_mut();
@@ -56,26 +56,26 @@ impl Usage {
         }
     }
 
-    /// The statements that were run, with the rows that they read, if that was wanted.
+    /// Returns the recorded statements with the rows they read, if recorded.
     #[must_use]
     pub fn reads(&self) -> Option<BTreeMap<String, u64>> {
         self.0.reads.as_ref().map(|reads| reads.borrow().clone())
     }
 
-    /// Notes a batch of statements.
+    /// Counts a batch of statements.
     pub fn batch(&self, statements: usize) {
         add(&self.0.batches, 1);
         add(&self.0.statements, u32::try_from(statements).unwrap_or(u32::MAX));
     }
 
-    /// Notes the rows that a statement went through and changed.
+    /// Counts the rows that a statement read and wrote.
     pub fn rows(&self, read: u64, written: u64) {
         for (cell, count) in [(&self.0.rows_read, read), (&self.0.rows_written, written)] {
             cell.set(cell.get().saturating_add(count));
         }
     }
 
-    /// All counts, as members of a JSON object.
+    /// Formats all counters as members of a JSON object.
     #[must_use]
     pub fn members(&self) -> String {
         let Counts { batches, statements, calls, rows_read, rows_written, .. } = &*self.0;
@@ -89,7 +89,7 @@ impl Usage {
         )
     }
 
-    /// Takes one outside call from the budget; `false` when none is left.
+    /// Takes one call from the budget. Returns `false` if none is left.
     #[must_use]
     pub fn call(&self) -> bool {
         let allowed = self.0.calls.get() < self.most();
@@ -99,26 +99,27 @@ impl Usage {
         allowed
     }
 
-    /// Takes one call for more of an answer that others made long: not from the second half of the budget.
+    /// Takes one call for the length of an answer that strangers made long. Only the first half of the budget may be
+    /// used for that.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
         self.calls_left() > self.most().div_euclid(2) && self.call()
     }
 
-    /// Outside calls that are left.
+    /// Returns the number of calls left.
     #[must_use]
     pub fn calls_left(&self) -> u32 {
         self.most().saturating_sub(self.0.calls.get())
     }
 
-    /// Outside calls so far.
+    /// Returns the number of calls made.
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.0.calls.get()
     }
 
-    /// For a `Server-Timing` header: how many batches, statements and outside calls there were, and how much memory the program
-    /// has by now, in MiB: it never shrinks.
+    /// Formats a `Server-Timing` header with the number of batches, statements and outgoing calls, and the program's
+    /// memory in MiB, which never shrinks.
     #[must_use]
     pub fn server_timing(&self) -> String {
         let Counts { batches, statements, calls, .. } = &*self.0;
@@ -132,7 +133,7 @@ impl Usage {
     }
 }
 
-/// Pages of 64 KiB that a program of WebAssembly has.
+/// Returns the number of 64 KiB pages of WebAssembly memory.
 fn memory_pages() -> usize {
     #[cfg(target_arch = "wasm32")]
     return core::arch::wasm32::memory_size(0);

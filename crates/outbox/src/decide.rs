@@ -1,72 +1,75 @@
-//! What to do with an entry: a pure function of the entry, of what the chain shows, of who asks, and of the time.
+//! Decides what to do with an entry: a pure function of the entry, the state of the chain, the requester, and the time.
 
 use cardano::{chain::Inclusion, slots::Millis};
 
 use crate::entry::{Entry, EntryState, Provenance};
 
-/// How long after a submission without an answer the same bytes are submitted again.
+/// Time after a submission without an answer at which the same bytes are submitted again, in ms.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
-/// How long after an accepted submission that no block has: a node's mempool forgets when it restarts. Three blocks of
-/// preprod's average 20 s.
+/// Time after an accepted submission without inclusion at which the same bytes are submitted again, in ms: three times
+/// preprod's average block time. A node's mempool is lost when it restarts.
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
-/// How long after a submission began its answer is written down, or the request that waited for it is dead.
+/// Time after the begin of a submission by which its answer is recorded, in ms; otherwise the request that waited for
+/// it has died.
 pub const ANSWER_MS: Millis = 75_000;
-/// Why a payment is refused that a block has.
+/// Reason for giving up a payment that a block includes although no submission of ours was accepted.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
-/// Why a payment is refused that expired without an answer to its submission.
+/// Reason for giving up a payment that expired without an answer to its submission.
 const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
-/// Slots after its end before a transaction counts as expired, in case of a short fork: three blocks.
+/// Number of slots after the end of its validity interval before a transaction counts as expired, in case of a short
+/// fork: three blocks.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
-/// What the chain shows of a transaction.
+/// The state of a transaction on the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainObservation {
     /// The provider did not answer.
     Unavailable,
-    /// No block up to the tip has it.
+    /// No block up to the tip includes it.
     InNoBlock {
-        /// The tip's slot, where the tip was read before.
+        /// Slot of the tip, if the tip was read before.
         tip_slot: Option<u64>,
     },
-    /// A block has it.
+    /// A block includes it.
     InBlock(Inclusion),
     /// A node accepted it when it was submitted just now.
     Accepted,
-    /// The ledger refused it when it was submitted just now, and no block has it; with the node's reason.
+    /// It was rejected when it was submitted just now, and no block includes it; with the node's reason.
     Refused(String),
 }
 
-/// Who asks what to do.
+/// The requester on whose behalf an entry is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The watcher, or a request that proves nothing.
+    /// The watcher, or a request without proof of the payer.
     Unproven,
-    /// The payer: by a signature over the request, by a request commitment, or signed in to the account that pays.
+    /// The payer, proven by a signature over the request, by a request commitment, or by being signed in to the paying
+    /// account.
     Payer,
 }
 
-/// What to do.
+/// The action to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Nothing, until the chain shows something else.
     Wait,
     /// Begin another attempt and submit the same bytes.
     Submit,
-    /// A node accepted it.
+    /// Record that a node accepted it.
     Accept,
-    /// This block has it.
+    /// Record its inclusion in this block.
     Include(Inclusion),
-    /// Another block has it than was written down.
+    /// Record its inclusion in another block than the recorded one.
     Reanchor(Inclusion),
-    /// No block has it any more, or its scripts failed there: open again.
+    /// Reopen it: it was rolled back, or its scripts failed in the block.
     Unconfirm,
-    /// It failed permanently, for this reason.
+    /// Give it up, for this reason.
     Refuse(String),
-    /// Its validity interval ended.
+    /// Record that its validity interval ended.
     Expire,
 }
 
-/// Decides. `now` is POSIX ms.
+/// Decides what to do at `now`, in POSIX milliseconds.
 #[must_use]
 pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: Millis) -> Decision {
     match (observation, entry.state) {
@@ -77,7 +80,7 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
             Decision::Wait
         }
         (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::Reanchor(*block),
-        // The request that submitted it may be about to write the answer down.
+        // The request that submitted it may be about to record the answer.
         (ChainObservation::InBlock(_), EntryState::Claimed) if needs_payer(entry, trust) => {
             if now < entry.attempted_at_ms.saturating_add(ANSWER_MS) {
                 Decision::Wait
@@ -96,7 +99,8 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
             unconfirmed(entry, *tip_slot, trust, now)
         }
         (ChainObservation::Accepted, EntryState::Claimed) => Decision::Accept,
-        // The ledger also refuses what an earlier attempt brought in: then a refusal proves nothing.
+        // A transaction whose earlier attempt was included is rejected too, so with several attempts a rejection proves
+        // nothing.
         (ChainObservation::Refused(reason), EntryState::Claimed)
             if entry.is_only_attempt() && entry.kind.ends_by_refusal() =>
         {
@@ -108,8 +112,8 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
     }
 }
 
-/// Whether only the payer can say what this payment is for. A plain payment names no listing, so a copy of it could be
-/// claimed for another one; a lock's signed terms name theirs.
+/// Returns whether only the payer can say what this payment is for. A plain payment names no listing, so a copy of it
+/// could be claimed for another one. A lock's signed terms name the listing.
 fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     entry.provenance == Provenance::Unknown && trust == Trust::Unproven && !entry.kind.names_its_listing()
 }

@@ -1,6 +1,8 @@
-//! Entries for one purpose that were given up. One of them may be in a block that the provider does not show yet. The
-//! provider forwarded it although it answered with a refusal, or it lags behind the chain. So the next entry for the
-//! purpose spends an input of each of them: the ledger then takes only one.
+//! Prevents double payment after an entry was given up.
+//!
+//! An entry that was given up may still be included, because the provider forwarded it although it reported a
+//! rejection, or because the provider lags. The next entry for the same purpose therefore spends an input of each such
+//! entry, so that the ledger accepts only one of them.
 
 use std::collections::BTreeMap;
 
@@ -20,47 +22,47 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// How many own transactions that built on each other are followed back: as many as a wallet's change is known of.
+/// Maximum number of own transactions that are followed back through their change: as many as are known of a wallet.
 const MAX_ANCESTORS: usize = MAX_SENT;
-/// Outputs that the provider is asked about, for all of them together. Most of their inputs are the same.
+/// Maximum number of outputs that are looked up for all entries together. Most of their inputs are the same.
 const MAX_ASKED: usize = 24;
-/// Given-up entries after which the next may follow at once.
+/// Number of given-up entries after which the next one may follow at once.
 const FREE_RETRIES: usize = 8;
-/// How much later the next attempt comes for each beyond these, in ms. So [`crate::MAX_LATE_MS`] never have
-/// [`MAX_GIVEN_UP`] of them; more would have to wait until the first is as old.
+/// Additional delay of the next entry for each given-up entry beyond these, in ms. It keeps the number of entries
+/// within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
-/// What is known of the entries that were given up for a purpose.
+/// State of the entries that were given up for a purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// None of them can be in a block together with a transaction that spends all of these.
+    /// A transaction that spends all these inputs cannot be included together with any of them.
     ReplacementInputs(Vec<Utxo>),
-    /// This one is in a block.
+    /// This one is included.
     InBlock(TxHash),
-    /// This one may still get into a block, and nothing can exclude it now: the next has to wait. It spends what another
-    /// open entry reserves, or what the provider does not show.
+    /// This one may still be included, and nothing can exclude it now, because its inputs are reserved by another open
+    /// entry or unknown to the provider. The next entry must wait.
     Unresolved(TxHash),
 }
 
-/// What is known of one given-up entry.
+/// State of one given-up entry.
 enum EarlierStatus {
-    /// It can be in no block: a block has another transaction with one of its inputs.
+    /// It cannot be included any more, because another included transaction spent one of its inputs.
     Excluded,
-    /// It cannot be in a block together with a transaction that spends this.
+    /// It cannot be included together with a transaction that spends this input.
     Input(Utxo),
-    /// It is in a block.
+    /// It is included.
     InBlock,
-    /// The provider cannot say.
+    /// The provider cannot tell.
     Unknown,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// What the next transaction of a wallet must spend so that these earlier ones cannot be in a block besides. `shown` is
-    /// what the provider shows of the wallet. Asks for the first output that an earlier one spends only where nothing
-    /// else shows how it ended.
+    /// Returns the inputs that the wallet's next transaction must spend so that none of these given-up entries can be
+    /// included too. `shown` are the wallet's outputs according to the provider. The first input of an entry is looked
+    /// up only if nothing else shows how the entry ended.
     ///
     /// # Errors
-    /// The database or the chain cannot be asked.
+    /// [`OutboxError`] if the database or the chain is unavailable.
     pub async fn earlier(
         &self,
         ended: Vec<Entry>,
@@ -92,8 +94,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(unresolved.map_or(Earlier::ReplacementInputs(inputs), Earlier::Unresolved))
     }
 
-    /// The status of one. Where the provider does not show its inputs, an input of a transaction that it builds on excludes it as
-    /// well.
+    /// Returns the state of one entry. If the provider does not know its inputs, an input of a transaction that it
+    /// builds on excludes it too.
     async fn status_of(
         &self,
         entry: &Entry,
@@ -120,7 +122,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             match lookups.outputs.get(&first).and_then(Option::as_ref) {
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == entry.tx => return Ok(EarlierStatus::InBlock),
-                // One that it builds on is in a block: it may be in the next.
+                // A transaction that it builds on is included, so it may be in the next block.
                 Some(TracedOutput { spent_by: Some(by), .. }) if *by == tx => return Ok(EarlierStatus::Unknown),
                 Some(TracedOutput { spent_by: Some(_), .. }) => return Ok(EarlierStatus::Excluded),
                 Some(TracedOutput { spent_by: None, utxo, .. }) if !known.reserved.contains(&first) => {
@@ -129,7 +131,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 Some(TracedOutput { spent_by: None, .. }) => return Ok(EarlierStatus::Unknown),
                 None => {}
             }
-            // Own change that is in no block yet, or in one that is not shown.
+            // Own change that is not included yet, or in a block that the provider does not show.
             if let Some(utxo) = known.change.iter().chain(&known.contested).find(free) {
                 return Ok(EarlierStatus::Input(utxo.clone()));
             }
@@ -149,11 +151,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 }
 
-/// Answers about the outputs that they spend, and about the entries that made these.
+/// Results of looking up spent outputs and the entries that created them.
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// The inputs of those that were given up.
+    /// Inputs of the given-up entries.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

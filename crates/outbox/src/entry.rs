@@ -1,62 +1,62 @@
-//! What is written down of a transaction.
+//! The stored record of a transaction.
 
 use cardano::{Address, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::build::BuiltTx};
 use serde::{Deserialize, Serialize};
 use sql::{DatabaseError, Rows};
 
-/// How far a transaction got. In text: the lowercase name.
+/// State of a transaction. In text, the lowercase name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryState {
-    /// Written down; it is not known whether a node took it.
+    /// Recorded. Whether a node accepted it is unknown.
     Claimed,
-    /// A node took it.
+    /// Accepted by a node.
     Submitted,
-    /// In a block.
+    /// Included in a block.
     Included,
-    /// Given up. The ledger refused it at its only attempt, its scripts failed, a block has another that spends the
-    /// same, or its payer must sign for it. A block may have it.
+    /// Given up: rejected at its only attempt, its scripts failed, another included transaction spent its inputs, or
+    /// its payer must sign for it. It may nevertheless be included.
     Refused,
-    /// It was in no block before its validity ended.
+    /// Expired: no block included it before its validity interval ended.
     Expired,
 }
 
 impl EntryState {
-    /// Whether it may still get into a block, or be given up.
+    /// Returns whether the outcome is still open.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Claimed | Self::Submitted)
     }
 }
 
-/// What a transaction does.
+/// The purpose of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A buyer pays a seller directly: from outside, or from a service wallet.
+    /// A buyer pays a seller directly, from their own or a service wallet.
     Payment,
     /// A buyer locks the price in the escrow.
     Lock,
-    /// A service wallet's money goes to its owner.
+    /// A service wallet's balance goes to its owner.
     Withdrawal,
-    /// The seller posts results.
+    /// The seller submits results.
     Result,
     /// The seller collects, and pays creators.
     Collect,
-    /// A buyer takes the money back.
+    /// A buyer takes a refund.
     Refund,
-    /// A buyer disputes.
+    /// A buyer opens a dispute.
     Dispute,
     /// A creator is paid for a sale that was won in a dispute.
     Payout,
     /// The platform's wallet is split into outputs that results can spend independently.
     Split,
-    /// The arbiter divides a disputed escrow.
+    /// The arbiter pays an award.
     Award,
 }
 
 impl Kind {
-    /// The name in storage and in logs.
+    /// Returns the name in storage and in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,36 +73,37 @@ impl Kind {
         }
     }
 
-    /// Whether a refusal at the only attempt is the end. A payout spends no output that the next one for the same
-    /// creator must spend, so the ledger would accept both. A provider that forwarded the first and yet refused it must
-    /// not make us pay twice. It stays until it is in a block or its validity has ended.
+    /// Returns whether a rejection at the only attempt ends the entry. A payout shares no input with the next payout to
+    /// the same creator, so the ledger would accept both. If a provider forwarded the first although it reported a
+    /// rejection, a second one would pay twice. A payout therefore stays open until it is included or expired.
     #[must_use]
     pub const fn ends_by_refusal(self) -> bool {
         !matches!(self, Self::Payout)
     }
 
-    /// Whether its bytes say what it is for: all but a plain payment to a seller.
+    /// Returns whether the bytes identify the listing or purpose, as in all kinds but a plain payment to a seller.
     #[must_use]
     pub const fn names_its_listing(self) -> bool {
         !matches!(self, Self::Payment)
     }
 }
 
-/// Who handed a transaction to the network first. In text: the lowercase name.
+/// The party that first submitted a transaction. In text, the lowercase name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
-    /// This service: a wallet of the service built it, a node accepted it at our only attempt, or its payer committed to the
-    /// request in it. The request that brought it is its payer's.
+    /// This service: a service wallet built it, a node accepted it at our only attempt, or its payer committed to the
+    /// request in it. The request that brought it is then the payer's.
     Ours,
-    /// Others had it before us, or its payer claimed it by a signature: only the payer's signature opens what it bought.
+    /// Somebody else: it was public before, or its payer claimed it with a signature. Only the payer's signature gives
+    /// access to the purchase.
     Foreign,
-    /// No answer to our submission is known. Only the payer's signature opens what it bought.
+    /// Unknown, because no answer to our submission is known. Only the payer's signature gives access to the purchase.
     Unknown,
 }
 
 impl Provenance {
-    /// The name in storage.
+    /// Returns the name in storage.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,95 +114,95 @@ impl Provenance {
     }
 }
 
-/// A transaction that was written down.
+/// A recorded transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     pub tx: TxHash,
-    /// What it does.
+    /// Kind of the transaction.
     pub kind: Kind,
-    /// The only bytes that are submitted for it; none of a payer's transaction that failed.
+    /// Bytes of the transaction, the only ones that are submitted. Empty for a payer's transaction that failed.
     #[serde(deserialize_with = "hex::serde::deserialize")]
     pub cbor: Vec<u8>,
-    /// How far it got.
+    /// State.
     pub state: EntryState,
-    /// The first slot in which it is no longer valid.
+    /// First slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Submissions since it was claimed that may have reached a node; claiming begins the first.
+    /// Number of submissions since it was claimed that may have reached a node; claiming begins the first.
     pub attempts: u32,
-    /// When the last was begun, POSIX ms.
+    /// Time at which the last submission began, in POSIX milliseconds.
     pub attempted_at_ms: Millis,
-    /// Who handed it to the network first.
+    /// Party that first submitted it.
     pub provenance: Provenance,
     pub block: Option<Inclusion>,
 }
 
-/// SQL for an [`Entry`] as JSON, of a row of `outbox`.
+/// SQL expression for an [`Entry`] as JSON, from a row of `outbox`.
 pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
     'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms, 'provenance', provenance, \
     'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
       'time_ms', block_time_ms, 'valid', json('true'))))";
 
 impl Entry {
-    /// The first of the rows that [`ENTRY_JSON`] made, if there is one.
+    /// Parses the first row made by [`ENTRY_JSON`], if there is one.
     ///
     /// # Errors
-    /// What is stored is not what we store.
+    /// [`DatabaseError`] if the stored data are invalid.
     pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
         rows.first_json()
     }
 
-    /// Whether no other submission can have reached a node since it was claimed.
+    /// Returns whether no other submission can have reached a node since it was claimed.
     #[must_use]
     pub const fn is_only_attempt(&self) -> bool {
         self.attempts <= 1
     }
 
-    /// All rows that [`ENTRY_JSON`] made.
+    /// Parses all rows made by [`ENTRY_JSON`].
     ///
     /// # Errors
-    /// As [`Entry::first`].
+    /// See [`Entry::first`].
     pub fn all(rows: &Rows) -> Result<Vec<Self>, DatabaseError> {
         rows.all_json()
     }
 }
 
-/// What may keep an entry from being written.
+/// A condition on recording an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
-    /// A query of one value over `?1`: NULL where nothing blocks the entry.
+    /// SQL query of one value over `?1`: NULL if the entry may be recorded.
     pub blocked_by: &'static str,
-    /// The value of `?1`.
+    /// Value of `?1`.
     pub facts: serde_json::Value,
 }
 
-/// A transaction to be written down.
+/// A transaction to be recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     pub tx: TxHash,
-    /// What it does.
+    /// Kind of the transaction.
     pub kind: Kind,
-    /// What it is for: at most one live entry stands for it.
+    /// Purpose. At most one live entry has it.
     pub purpose: String,
-    /// The wallet of the service that built it.
+    /// Service wallet that built it.
     pub wallet: Option<Address>,
     pub cbor: Vec<u8>,
-    /// The first slot in which it is no longer valid.
+    /// First slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Who handed it to the network first, as far as is known when it is claimed. [`Provenance::Unknown`] where nothing
-    /// shows that its payer asks: then one that was refused before is claimed again for the same purpose only.
+    /// Party that first submitted it, as far as known when it is claimed. With [`Provenance::Unknown`], a given-up
+    /// entry is claimed again only for the same purpose.
     pub provenance: Provenance,
-    /// Outputs that it spends and that no other entry may spend.
+    /// Outputs that it spends and reserves.
     pub spends: Vec<TxRef>,
-    /// Outputs that it only puts up.
+    /// Outputs that it only uses as collateral.
     pub collateral: Vec<TxRef>,
     pub acts_on: Vec<TxHash>,
-    /// What else must hold.
+    /// Further condition.
     pub guard: Option<Guard>,
 }
 
 impl Draft {
-    /// A transaction that a wallet of the service built.
+    /// Creates the draft of a transaction that a service wallet built.
     #[must_use]
     pub fn built(kind: Kind, purpose: String, wallet: Address, built: &BuiltTx) -> Self {
         let facts = &built.facts;

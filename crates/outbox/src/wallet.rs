@@ -1,11 +1,12 @@
-//! What an own wallet may spend.
+//! Computes what a service wallet may spend.
 //!
 //! ```text
-//! on the chain  +  change of what we sent recently  -  inputs of what we sent  =  what may be spent
+//! on the chain  +  change of recent transactions  -  their inputs  =  spendable
 //! ```
 //!
-//! Only this service spends from these wallets, and every spend is written down with its inputs first, so this sum holds
-//! however late the provider's view is. Change is spendable once a node has taken the transaction that makes it.
+//! Only this service spends from these wallets, and every transaction is recorded with its inputs before submission.
+//! The result is therefore right however stale the provider's view is. Change may be spent once a node has accepted the
+//! transaction that creates it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,52 +25,50 @@ use crate::{
     entry::{ENTRY_JSON, Entry, EntryState},
 };
 
-/// How far back a provider's view may be, in ms: own transactions that are older are in every view.
+/// Maximum staleness of a provider's view, in ms. Older own transactions are visible in every view.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// How long after it was stored an own wallet's transaction may show up in a block, in ms. That is the provider's lag,
-/// and its validity of less than five minutes.
+/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms: the provider's staleness
+/// plus its validity of less than five minutes.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
-/// Of these, as many are read, with their bytes: those that may build on each other before any provider shows the first. What
-/// older ones spend is reserved, and what they made is spent once it is shown.
+/// Maximum number of recent transactions that are read with their bytes: those that may build on each other before any
+/// provider shows the first. Inputs of older ones are reserved, and their change is spent once it is visible.
 pub(crate) const MAX_SENT: usize = 32;
-/// Transactions given up recently that are read, the oldest first: what later ones spend is
-/// refused for what one of these spent.
+/// Maximum number of recently given-up transactions that are read, oldest first, because later ones share their inputs.
 const MAX_CONTESTED: usize = 32;
-/// Transactions that are sent again for one that depends on them.
+/// Maximum number of parent transactions that are submitted again for one that depends on them.
 const MAX_PARENTS: usize = 16;
 
-/// What the database knows of a wallet's money.
+/// A wallet's reservations and change according to the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalletSnapshot {
-    /// Outputs that own transactions spend or put up.
+    /// Outputs that own transactions spend or use as collateral.
     pub reserved: BTreeSet<TxRef>,
-    /// Of these, what blocks have spent, and by what.
+    /// The part of these that included transactions have spent, and by which.
     spent: BTreeMap<TxRef, TxHash>,
-    /// Change with few tokens of recent transactions that none of these spends, even if the provider does not show it
-    /// yet. Tokens are bounded since many requests wait with such outputs in memory.
+    /// Unspent change of recent transactions, even if the provider does not show it yet. Outputs with many tokens are
+    /// omitted, because many requests hold this list in memory.
     pub change: Vec<Utxo>,
-    /// Of such change, the inputs of one that was given up and may still be in a block. The next one for the same
-    /// purpose may spend it, and nothing else.
+    /// Change that a given-up transaction spends which may still be included. Only the next transaction for the same
+    /// purpose may spend it.
     pub(crate) contested: Vec<Utxo>,
-    /// Whether an entry is claimed and no node has answered for it: its change will be spendable soon.
+    /// `true` if an entry is claimed and no node has answered for it, so that its change will be spendable soon.
     pub in_flight: bool,
-    /// Transactions that a node took and no block is known to have, oldest first, with their CBOR.
+    /// Accepted transactions that no block is known to include, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// A row that [`snapshot`] reads.
+/// A row read by [`snapshot`].
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SnapshotRow {
-    /// A transaction of the wallet that was sent, or given up recently.
+    /// A transaction of the wallet that was submitted, or recently given up.
     Entry(Entry),
-    /// An output that one of its transactions spends or puts up.
+    /// An output that one of its transactions spends or uses as collateral.
     Reserved(TxRef),
 }
 
-/// The statement that reads a [`WalletSnapshot`]: what was sent, what was given up recently, and what is reserved.
-/// `tip_slot` is the newest known block's. Change of transactions that can enter no block any more is shown by the
-/// provider, or will never exist.
+/// Builds the statement that reads a [`WalletSnapshot`]. `tip_slot` is the slot of the newest known block: transactions
+/// that expired before it are omitted, because their change is either visible at the provider or will never exist.
 pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
     statement!(
         format!(include_str!("snapshot.sql"), entry = ENTRY_JSON, sent = MAX_SENT, contested = MAX_CONTESTED),
@@ -80,10 +79,10 @@ pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
 }
 
 impl WalletSnapshot {
-    /// Reads what is known of a wallet now.
+    /// Reads a wallet's snapshot.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// [`DatabaseError`] if the database is unavailable.
     pub async fn load(
         database: &impl Database,
         wallet: &Address,
@@ -93,10 +92,10 @@ impl WalletSnapshot {
         Self::read(wallet, &database.run(snapshot(wallet, tip_slot, now)).await?)
     }
 
-    /// Reads the answer to [`snapshot`].
+    /// Parses the rows of [`snapshot`].
     ///
     /// # Errors
-    /// What is stored is not what we store.
+    /// [`DatabaseError`] if the stored data are invalid.
     pub fn read(wallet: &Address, rows: &Rows) -> Result<Self, DatabaseError> {
         let broken = || DatabaseError("the CBOR of a wallet's transaction cannot be read".into());
         let (mut read, mut entries) = (Self::default(), vec![]);
@@ -126,7 +125,8 @@ impl WalletSnapshot {
                 read.unconfirmed.push((tx.id, entry.cbor));
             }
         }
-        // What no provider shows, and one that was refused spends, may be spent by it: it passed on what it refused.
+        // Change that the provider does not show and a given-up transaction spends may have been spent by it, because a
+        // provider may forward what it reports as rejected.
         let mut is_contested = BTreeSet::new();
         for entry in contested {
             is_contested.extend(SignedTx::parse(&entry.cbor).map_err(|_| broken())?.inputs);
@@ -134,31 +134,32 @@ impl WalletSnapshot {
         read.change.retain(|utxo| !read.reserved.contains(&utxo.reference));
         (read.contested, read.change) =
             read.change.into_iter().partition(|utxo| is_contested.contains(&utxo.reference));
-        // It is shown, or spent, once a block has what made it.
+        // Once its parent is included, it is either visible or spent.
         read.in_flight |= read.contested.iter().any(|utxo| read.is_unconfirmed(&utxo.reference));
         Ok(read)
     }
 
-    /// What may be spent, of what the provider shows.
+    /// Returns the spendable outputs, given those that the provider shows.
     #[must_use]
     pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
         let all = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect::<BTreeMap<_, _>>();
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
-    /// Whether an own transaction made this output that no block is known to have, whatever the provider shows.
+    /// Returns whether an own transaction created this output and is not known to be included, whatever the provider
+    /// shows.
     #[must_use]
     pub fn is_unconfirmed(&self, output: &TxRef) -> bool {
         self.unconfirmed.iter().any(|(tx, _)| *tx == output.tx)
     }
 
-    /// Whether a block has an own transaction that spends this output, and that is not this one.
+    /// Returns whether an included own transaction other than `unless` spends this output.
     pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
         self.spent.get(output).is_some_and(|by| by != unless)
     }
 
-    /// The transactions to submit first, where this one spends change of transactions that nodes may have lost: all
-    /// that it builds on, the earliest first.
+    /// Returns the transactions to submit first if this one spends change of transactions that nodes may have lost: all
+    /// ancestors, earliest first.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
         let mut next = parents_in(cbor);
         let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];
@@ -180,12 +181,12 @@ impl WalletSnapshot {
     }
 }
 
-/// The transactions that made what one spends.
+/// Returns the transactions whose outputs a transaction spends.
 fn parents_in(cbor: &[u8]) -> Vec<TxHash> {
     SignedTx::parse(cbor).map(|tx| tx.inputs.iter().map(|input| input.tx).collect()).unwrap_or_default()
 }
 
-/// The outputs of a transaction that belong to a wallet.
+/// Returns the outputs of a transaction that belong to a wallet.
 fn outputs_to(wallet: &Address, tx: &SignedTx) -> impl Iterator<Item = Utxo> {
     let own = move |(index, output): (u16, &Output)| {
         let datum_hash = output.datum.as_ref().map(|datum| match datum {

@@ -1,8 +1,8 @@
-//! The port to the database: batches of statements, each batch one transaction, rows as single texts.
+//! The port to the database: batches of statements, each batch one transaction, with rows as single strings.
 //!
-//! Every statement that returns rows returns one TEXT column (mostly JSON built by SQLite): whole strings cross into
-//! WebAssembly cheaply, rows of many columns do not. Amounts of lovelace are bound as text and cast in SQL, because
-//! D1 passes numbers as doubles and would round those above 2^53.
+//! Every statement that returns rows returns one TEXT column (mostly JSON built by SQLite), because whole strings cross
+//! into WebAssembly cheaply and rows of many columns do not. Amounts of lovelace are bound as text and cast in SQL,
+//! because D1 passes numbers as doubles and would round those above 2^53.
 
 use std::borrow::Cow;
 
@@ -12,22 +12,22 @@ use serde::de::DeserializeOwned;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// A statement and its parameters (`?1`, `?2`, ...).
+/// A statement with its parameters (`?1`, `?2`, ...).
 #[derive(Clone, Debug)]
 #[must_use = "a statement does nothing until a database runs it"]
 pub struct Statement {
-    /// The SQL text: a constant, or composed from constants.
+    /// SQL text, a constant or composed from constants.
     pub sql: Cow<'static, str>,
-    /// The values of its parameters, in order.
+    /// Values of the parameters, in order.
     pub params: Vec<Param>,
 }
 
-/// A parameter.
+/// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
     /// SQL NULL.
     Null,
-    /// A whole number that a double holds exactly: counts, slots, POSIX ms.
+    /// An integer that a double represents exactly: counts, slots, POSIX ms.
     Integer(i64),
     Text(String),
 }
@@ -48,7 +48,7 @@ impl From<i64> for Param {
     }
 }
 impl From<u64> for Param {
-    /// Numbers beyond the exact range saturate to a value that no stored time, slot or count reaches.
+    /// Converts an integer. Values beyond the exact range saturate to one that no stored time, slot or count reaches.
     fn from(number: u64) -> Self {
         const MAX_EXACT: u64 = 1 << 53;
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
@@ -85,7 +85,7 @@ impl<T: Into<Self>> From<Option<T>> for Param {
     }
 }
 
-/// A statement with its parameters. A literal may name constants in braces, as in `format!`.
+/// Creates a statement with its parameters. A literal may contain constants in braces, as in `format!`.
 #[macro_export]
 macro_rules! statement {
     ($sql:literal $(, $param:expr)* $(,)?) => {
@@ -96,41 +96,42 @@ macro_rules! statement {
     };
 }
 
-/// The SQL of a literal: itself, or composed.
+/// Returns the SQL of a literal, borrowed unless it contains constants.
 #[doc(hidden)]
 #[must_use]
 pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
     sql.as_str().map_or_else(|| sql.to_string().into(), Cow::Borrowed)
 }
 
-/// What a statement returned.
+/// The rows that a statement returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// The rows it returned: the text of their only column.
+    /// Text of each row's only column.
     ///
-    /// Statements that write say what they wrote with RETURNING: a count of changes would include triggers'.
+    /// Statements that write report their effect with RETURNING, because a count of changes would include those of
+    /// triggers.
     pub rows: Vec<String>,
 }
 
 impl Rows {
-    /// The first row's text.
+    /// Returns the first row's text.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
         self.rows.first().map(String::as_str)
     }
 
-    /// The first row, parsed from JSON.
+    /// Parses the first row as JSON.
     ///
     /// # Errors
-    /// The row is not the JSON that this code expects: code and schema disagree.
+    /// [`DatabaseError`] if the row is not the expected JSON.
     pub fn first_json<T: DeserializeOwned>(&self) -> Result<Option<T>, DatabaseError> {
         self.first().map(parse).transpose()
     }
 
-    /// All rows, parsed from JSON.
+    /// Parses all rows as JSON.
     ///
     /// # Errors
-    /// As [`Rows::first_json`].
+    /// See [`Rows::first_json`].
     pub fn all_json<T: DeserializeOwned>(&self) -> Result<Vec<T>, DatabaseError> {
         self.rows.iter().map(|row| parse(row)).collect()
     }
@@ -140,15 +141,15 @@ fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
     serde_json::from_str(row).map_err(|error| DatabaseError(format!("a row is not what it should be: {error}")))
 }
 
-/// The database cannot be asked, or answered nonsense. Never the user's fault; the text is for our log alone.
+/// The database is unavailable, or returned an unexpected answer. Never the user's fault; the text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("database: {0}")]
 pub struct DatabaseError(pub String);
 
-/// A database that runs batches as transactions (D1; SQLite in tests).
+/// A database that runs each batch as one transaction (D1; SQLite in tests).
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Database {
-    /// Runs the statements in order in one transaction, all or none, and says what each did.
+    /// Runs the statements in order in one transaction and returns the rows of each.
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError>;
 
     /// Runs one statement.
@@ -158,10 +159,10 @@ pub trait Database {
     }
 }
 
-/// Takes the answers to a batch apart into an array of the batch's length.
+/// Converts the answers of a batch to an array.
 ///
 /// # Errors
-/// The database answered another number of answers than there were statements.
+/// [`DatabaseError`] if the number of answers differs from that of the statements.
 pub fn exactly<const N: usize>(answers: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {
     answers.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
 }

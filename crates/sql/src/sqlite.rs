@@ -1,4 +1,4 @@
-//! The database port on SQLite in memory: for tests.
+//! The database port on in-memory SQLite, for tests.
 
 use std::{
     cell::{Cell, RefCell},
@@ -9,7 +9,7 @@ use rusqlite::{Connection, StatementStatus, backup::Backup, params_from_iter, ty
 
 use crate::{Database, DatabaseError, Param, Rows, Statement};
 
-/// Pages that are copied at once.
+/// Number of pages copied at once.
 const PAGES: i32 = 1_000;
 
 /// An in-memory database.
@@ -20,10 +20,10 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// A fresh database with these migrations.
+    /// Creates a database with these migrations.
     ///
     /// # Errors
-    /// A migration is not valid SQL.
+    /// [`DatabaseError`] if a migration is not valid SQL.
     pub fn of(migrations: &[&str]) -> Result<Self, DatabaseError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
@@ -33,10 +33,10 @@ impl Sqlite {
         Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
     }
 
-    /// A copy of it as it is now.
+    /// Copies the database in its current state.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// [`DatabaseError`] if it cannot be read.
     pub fn copy(&self) -> Result<Self, DatabaseError> {
         let mut connection = Connection::open_in_memory().map_err(failed)?;
         Backup::new(&self.connection.borrow(), &mut connection)
@@ -46,13 +46,14 @@ impl Sqlite {
         Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
     }
 
-    /// Steps of SQLite's machine that all statements took until now: what they cost, on any computer.
+    /// Returns the number of SQLite VM steps of all statements so far, a measure of cost that does not depend on the
+    /// machine.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps.get()
     }
 
-    /// Statements that were run until now.
+    /// Returns the number of statements run so far.
     #[must_use]
     pub const fn statements(&self) -> u64 {
         self.statements.get()

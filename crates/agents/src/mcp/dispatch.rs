@@ -1,4 +1,4 @@
-//! A message in, an answer out.
+//! Answers MCP messages.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -11,16 +11,16 @@ use super::{
     shop::Shelf,
 };
 
-/// How long clients may keep what discovery and lists say, in ms: it changes with deployments alone.
+/// Time for which clients may cache discovery and lists, in ms. They change only with deployments.
 const TTL_MS: u32 = 60 * 60 * 1_000;
-/// How long they may keep what is for sale, in ms.
+/// Time for which clients may cache the catalogue, in ms.
 const FOR_SALE_TTL_MS: u32 = 60 * 1_000;
 
-/// An HTTP answer: a status, and a JSON body where there is one.
+/// An HTTP answer: a status and an optional JSON body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcAnswer {
     pub status: u16,
-    /// JSON; `None` for 202.
+    /// JSON; `None` for a 202.
     pub body: Option<String>,
 }
 
@@ -30,44 +30,44 @@ impl From<RpcError> for RpcAnswer {
     }
 }
 
-/// What a tool answers.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// For programs, a JSON object; for models the same as text.
+    /// Result for programs, a JSON object. Models get it as text too, unless `text` is set.
     pub structured: Option<String>,
-    /// Instead of the text of `structured`.
+    /// Text for models in place of `structured`.
     pub text: Option<String>,
-    /// Whether the call failed: the text says what to do next.
+    /// `true` if the call failed. The text then tells what to do next.
     pub is_error: bool,
     /// The result's `_meta`.
     pub meta: Map<String, Value>,
 }
 
 impl ToolResult {
-    /// What this view or value says, told to a model.
+    /// Creates a result from a serialisable view.
     pub(super) fn of(view: &impl Serialize) -> Self {
         Self::with(view, |_| {})
     }
 
-    /// The view with members added.
+    /// Creates a result from a view, with added members.
     pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let mut fields = object(json!(view));
         add(&mut fields);
         Self::told(fields)
     }
 
-    /// These members, told to a model.
+    /// Creates a result from members, extended for models.
     pub(super) fn told(fields: Map<String, Value>) -> Self {
         Self { structured: Some(for_models::told(fields.into())), ..Self::default() }
     }
 
-    /// A failure that a model can act on.
+    /// Creates a failure that a model can act on.
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    /// Its members of the result's JSON, with what follows them.
+    /// Returns the members of the result's JSON, up to `isError`.
     fn members(&self) -> String {
         let text = self.text.as_ref().or(self.structured.as_ref());
         let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
@@ -80,18 +80,18 @@ impl ToolResult {
     }
 }
 
-/// A set of tools at an address of its own.
+/// The tools of one endpoint.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
-    /// The tools' definitions, a JSON array.
+    /// Definitions of the tools, a JSON array.
     const TOOLS: &'static str;
-    /// For models: how to use the server.
+    /// Instructions for models on how to use the server.
     const INSTRUCTIONS: &'static str;
 
-    /// What is for sale, which is listed as resources.
+    /// Returns the catalogue, which is listed as resources.
     fn shelf(&self) -> &impl Shelf;
 
-    /// Calls a tool. `None` where there is none of this name.
+    /// Calls a tool. Returns `None` if there is no tool of this name.
     async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
 }
 
@@ -110,7 +110,7 @@ pub async fn answer(tools: &impl Toolset, headers: &Headers, message: Message) -
     }
 }
 
-/// What a tool says is long, and is JSON already: it is not read again.
+/// Builds the response. The tool's part is long and already JSON, so it is inserted without parsing it again.
 fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) -> String {
     let fields = Value::Object(fields).to_string();
     let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
@@ -121,7 +121,7 @@ fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) ->
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-/// What a tool says, where one was called, and the result's other members.
+/// Returns the tool's result, if a tool was called, and the other members of the response.
 async fn respond<E: Toolset>(
     tools: &E,
     headers: &Headers,
@@ -202,7 +202,7 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-/// Refuses a cursor of a list that has none.
+/// Rejects a cursor for a list that has only one page.
 fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
     match request.params.get("cursor") {
         None | Some(Value::Null) => Ok(()),

@@ -1,23 +1,23 @@
-//! What tools' results tell models beside the API's own JSON: amounts in tADA beside lovelace, times in ISO 8601 beside
-//! POSIX ms, and links. Bought content comes last: a client that cuts a result loses nothing else.
+//! Extends the API's JSON for models: adds amounts in tADA, times in ISO 8601, and links. Purchased content comes last,
+//! so that a client that truncates a result loses nothing else.
 
 use cardano::Lovelace;
 use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// Members whose values are POSIX ms as texts.
+/// Members that contain POSIX ms as strings.
 const TIMES: [&str; 7] = ["at", "createdAt", "expiresAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
-/// The member that may be long.
+/// Name of the member that may be long.
 const CONTENT: &str = "content";
-/// Where anyone sees a transaction of preprod.
+/// Base URL of a public explorer of preprod transactions.
 const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
-/// What a purchase takes beyond its price at most: the fee, and change of the least size.
+/// Upper bound of a purchase's cost beyond the price: the fee and a minimal change output.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
-/// Weight of a description in a list: so many letters, or half as many of what models read a character at a time (CJK).
-/// Fifty results stay below 25,000 tokens with it.
+/// Maximum weight of a description in a list, in letters. A character that models read as a token of its own (CJK)
+/// counts as two. With it, fifty results stay below 25,000 tokens.
 const MAX_DESCRIPTION: usize = 240;
 
-/// The JSON object as text for a model, with what may be long at its end.
+/// Formats a JSON object as text for a model, with the content at its end.
 pub(super) fn told(mut value: Value) -> String {
     explain(&mut value);
     let content = value.as_object_mut().and_then(|fields| fields.remove(CONTENT));
@@ -29,7 +29,7 @@ pub(super) fn told(mut value: Value) -> String {
     }
 }
 
-/// Adds what amounts and times are called by people, wherever they are.
+/// Adds readable forms of amounts and times, at every level.
 fn explain(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(explain),
@@ -42,7 +42,7 @@ fn explain(value: &mut Value) {
     }
 }
 
-/// What stands beside a member.
+/// Returns the additional member for a member, if any.
 fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     let text = value.as_str()?;
     if name == "lovelace" {
@@ -55,23 +55,23 @@ fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     Some((format!("{name}Iso"), json!(iso(known)?)))
 }
 
-/// An amount as decimal text without its unit: `5`, `4.25`.
+/// Formats an amount without its unit: `5`, `4.25`.
 fn tada(amount: Lovelace) -> String {
     amount.display_tada().to_string().trim_end_matches(" tADA").to_owned()
 }
 
-/// A time in ISO 8601, to the second: `2026-11-26T14:00:00Z`.
+/// Formats a time in ISO 8601, to the second: `2026-11-26T14:00:00Z`.
 pub(super) fn iso(ms: u64) -> Option<String> {
     let seconds = i64::try_from(ms / 1_000).ok()?;
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
 }
 
-/// Where a purchase is seen: its page here, and its transaction.
+/// Returns links to a purchase's page and its transaction.
 pub(super) fn links(origin: &str, tx: &str) -> Value {
     json!({ "purchase": format!("{origin}/purchases/{tx}"), "transaction": format!("{EXPLORER}/{tx}") })
 }
 
-/// Adds what can be spent: today, and now.
+/// Adds the amounts that can be spent today and now.
 pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
     let amount = |name: &str| fields.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Lovelace>().ok());
     let [balance, most, budget, spent] =
@@ -84,7 +84,7 @@ pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
     fields.insert("account".into(), json!(format!("{origin}/me")));
 }
 
-/// Adds what this call paid, in tADA.
+/// Adds the amount that this call paid, in tADA.
 pub(super) fn paid_now(fields: &mut Map<String, Value>) {
     let owned = fields.get("alreadyOwned").and_then(Value::as_bool) == Some(true);
     let paid = fields.get("paidLovelace").and_then(Value::as_str).and_then(|text| text.parse().ok());
@@ -92,7 +92,7 @@ pub(super) fn paid_now(fields: &mut Map<String, Value>) {
     fields.insert("paidNow".into(), json!(tada(paid)));
 }
 
-/// A listing as lists show it: what helps to choose, with a description that is cut.
+/// Shortens a listing for a list: keeps the members that help to choose, and truncates the description.
 pub(super) fn in_a_list(mut listing: Value) -> Value {
     const KEPT: [&str; 10] = [
         "id",
@@ -115,7 +115,7 @@ pub(super) fn in_a_list(mut listing: Value) -> Value {
     listing
 }
 
-/// A listing in a line: its price, and a description that is cut.
+/// Describes a listing in one line: its price and a truncated description.
 pub(super) fn listing_line(listing: &Value) -> Option<String> {
     let price = listing.get("priceLovelace")?.as_str()?.parse().ok()?;
     Some(format!("{} tADA. {}", tada(price), cut(listing.get("description")?.as_str()?)))
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(spend(1, 10, 30, 40), ["0", "0"]);
     }
 
-    /// Every token of what models read is at most three letters, or one character of other scripts.
+    /// Assumes tokens of at most three letters, or one character of other scripts.
     #[test]
     fn fifty_results_are_below_twenty_five_thousand_tokens_in_any_script() {
         let tokens = |text: &str| {

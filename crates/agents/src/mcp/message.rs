@@ -1,43 +1,43 @@
-//! One JSON-RPC 2.0 message per body.
+//! Parses JSON-RPC 2.0 messages, one per body.
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-/// Bytes of a message that are read: a payment with its transaction takes up to about 70 kB in base64.
+/// Maximum size of a message, in bytes. A payment with its transaction takes up to about 70 kB in base64.
 pub const MAX_MESSAGE_BYTES: usize = 128 * 1_024;
-/// Characters of a request's id.
+/// Maximum number of characters of a request's id.
 const MAX_ID: usize = 256;
 
 /// A message from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Wants an answer.
+    /// A request, which is answered.
     Request(RpcRequest),
-    /// Wants none.
+    /// A notification, which is not.
     Notification,
-    /// An answer to a question that we never ask.
+    /// A response, although the server never sends requests.
     Response,
 }
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcRequest {
-    /// A string or a whole number, returned as it came.
+    /// Id, a string or an integer, which is echoed.
     pub id: Value,
     pub method: String,
     pub params: Map<String, Value>,
 }
 
 impl Message {
-    /// Whether it makes the shop work: what the caller's limits count.
+    /// Returns whether the message uses the shop, so that it counts against the caller's limits.
     #[must_use]
     pub fn asks_shop(&self) -> bool {
         let asking = ["tools/call", "resources/list", "resources/read"];
         matches!(self, Self::Request(request) if asking.contains(&request.method.as_str()))
     }
 
-    /// The request, where it calls a tool of such a name.
+    /// Returns the request if it calls a tool whose name satisfies `such`.
     #[must_use]
     pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         let Self::Request(request) = self else { return None };
@@ -46,36 +46,36 @@ impl Message {
     }
 }
 
-/// JSON-RPC's codes, and those of MCP 2026-07-28.
+/// Error codes of JSON-RPC and of MCP 2026-07-28.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RpcCode {
-    /// Not JSON.
+    /// The body is not JSON.
     ParseError = -32_700,
-    /// Not a message.
+    /// The body is not a message.
     InvalidRequest = -32_600,
-    /// Not a method that we have.
+    /// The method is unknown.
     MethodNotFound = -32_601,
-    /// Parameters of another shape.
+    /// The parameters have a wrong shape.
     InvalidParams = -32_602,
-    /// Ours to repair.
+    /// A fault of the server.
     InternalError = -32_603,
     /// Headers and body disagree.
     HeaderMismatch = -32_020,
-    /// A revision that we do not speak.
+    /// The protocol revision is not supported.
     UnsupportedProtocolVersion = -32_022,
 }
 
-/// A refusal in JSON-RPC's form, and the HTTP status that goes with it.
+/// A JSON-RPC error with its HTTP status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
     pub status: u16,
     pub code: RpcCode,
     pub message: String,
-    /// More, where the protocol wants it.
+    /// Additional data that the protocol requires.
     pub data: Option<Value>,
 }
 
-/// The fields of a JSON object.
+/// Returns the fields of a JSON object.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -83,19 +83,19 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A refusal of a request's parameters, which HTTP answers with 200.
+/// Creates an error about a request's parameters, with HTTP status 200.
 pub(super) fn invalid_params(text: &str) -> RpcError {
     RpcError::new(200, RpcCode::InvalidParams, text)
 }
 
 impl RpcError {
-    /// A refusal with this code and text.
+    /// Creates an error.
     #[must_use]
     pub fn new(status: u16, code: RpcCode, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), data: None }
     }
 
-    /// The answer's body. `id` is left out where the request's could not be read.
+    /// Builds the response's body. `id` is omitted if the request's could not be parsed.
     #[must_use]
     pub fn body(&self, id: Option<&Value>) -> String {
         let error = [("code", json!(self.code as i32)), ("message", json!(self.message))];
@@ -108,7 +108,7 @@ impl RpcError {
     }
 }
 
-/// What a body may have. Repeated members are an error: two readers could take different ones.
+/// The members of a message. Duplicate members are an error, because two parsers could read different ones.
 #[derive(Deserialize)]
 struct Raw {
     jsonrpc: String,
@@ -122,15 +122,15 @@ struct Raw {
     error: Option<Value>,
 }
 
-/// Tells `null` from nothing.
+/// Distinguishes `null` from an absent member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// Reads a body.
+/// Parses a body.
 ///
 /// # Errors
-/// It is too large, of too many values, not JSON, a batch, or not a message.
+/// [`RpcError`] if the body is too large, has too many values, is not JSON, is a batch, or is not a message.
 pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
     let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if body.len() > MAX_MESSAGE_BYTES {
@@ -164,7 +164,7 @@ pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
     }
 }
 
-/// Whether it can name a request, or its progress: a string or a whole number.
+/// Returns whether a value is a valid request id or progress token: a string or an integer.
 pub(super) fn is_id(id: &Value) -> bool {
     match id {
         Value::String(text) => text.chars().count() <= MAX_ID,

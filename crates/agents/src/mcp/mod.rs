@@ -1,4 +1,4 @@
-//! The MCP endpoint: JSON-RPC messages, four revisions of the protocol at one address, tools over a port.
+//! The MCP endpoint: JSON-RPC messages in four revisions of the protocol at one address, with tools over a port.
 //!
 //! ```text
 //!   body ──parse──> Message ──(route: limits on tools/call)──> answer(endpoint, headers, message) ──> RpcAnswer
@@ -6,8 +6,9 @@
 //!                                        │ endpoint: OwnerTools<impl Shop>  │  OpenTools<impl OpenShop>
 //! ```
 //!
-//! Stateless: no session, nothing remembered between messages; a stream only as the answer to one call (`progress`). Sources: the transport, versioning, discovery
-//! and tools pages of MCP's revisions; x402's `specs/transports-v2/mcp.md`.
+//! The endpoint is stateless: there are no sessions, and a stream exists only as the answer to one call (`progress`).
+//! Sources: the transport, versioning, discovery and tools pages of MCP's revisions; x402's
+//! `specs/transports-v2/mcp.md`.
 
 pub mod dispatch;
 mod for_models;
@@ -27,11 +28,11 @@ mod schemas;
 #[cfg(test)]
 mod tests;
 
-/// Whether a page's request may go on, by its `Origin` and `Host`. `own_origin` is ours, where it is configured.
+/// Returns whether a browser's request is allowed, by its `Origin` and `Host`. `own_origin` is the configured origin.
 ///
-/// A page of any origin may: it is let in by the token that it sends, never by a cookie. A 403 refuses DNS rebinding: a
-/// page that reached a server on its reader's machine under a name of its own, which `Host` tells
-/// (docs/adr/pages-with-tokens.md).
+/// Pages of any origin are allowed, because requests are authenticated by a token, never by a cookie. The check only
+/// prevents DNS rebinding, in which a page reaches a server on its reader's machine under a domain of the page's own:
+/// `Host` then differs from the server's name (docs/adr/pages-with-tokens.md).
 #[must_use]
 pub fn page_allowed(origin: Option<&str>, host: Option<&str>, own_origin: Option<&str>) -> bool {
     if origin.is_none() {

@@ -1,4 +1,4 @@
-//! Four revisions at one address: what is asked, in which headers and `_meta`, and what comes back.
+//! Tests of the four revisions at one address: headers and `_meta` of the request, and the answer.
 
 use futures_lite::future::block_on;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn initialize_with_metadata_of_the_stateless_revision_is_accepted() {
     assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some("2025-11-25")));
 }
 
-/// What is asked: headers of version and method, `_meta`; and what comes back: status, and the error's code or 0.
+/// A request's headers for version and method and its `_meta`, with the expected status and error code (0: none).
 type NegotiationCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
 
 #[test]
@@ -235,7 +235,7 @@ fn notifications_and_unexpected_responses_get_202_without_a_body() {
 fn a_body_that_is_not_one_bounded_message_is_refused() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let nested = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{deep}}}}}"#);
-    // Seven bytes each, and some four hundred in memory.
+    // Each takes seven bytes, and some four hundred in memory.
     let junk = json!(vec![json!({ "": 0 }); 10_000]);
     let many = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": junk } }).to_string();
     let large = json!({ "jsonrpc": "2.0", "id": 1, "method": "x".repeat(message::MAX_MESSAGE_BYTES) }).to_string();

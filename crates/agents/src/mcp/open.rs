@@ -1,7 +1,8 @@
-//! `/mcp/open`: for agents with wallets of their own, who pay inside the tool call.
+//! `/mcp/open`: tools for agents with their own wallets, which pay inside the tool call.
 //!
-//! x402's MCP transport, tool-result binding: an unpaid call answers PaymentRequired as `structuredContent` and as text; the
-//! payment comes in `params._meta["x402/payment"]`; the settlement goes back in `result._meta["x402/payment-response"]`.
+//! Implements x402's MCP transport: an unpaid call answers PaymentRequired as `structuredContent` and as text, the
+//! payment arrives in `params._meta["x402/payment"]`, and the settlement is returned in
+//! `result._meta["x402/payment-response"]`.
 
 use api_types::mcp::{UnlockListing, UnlockedContent};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -16,27 +17,27 @@ use super::{
     view::content_page,
 };
 
-/// What PaymentRequired's `resource.url` says.
+/// `resource.url` in PaymentRequired.
 pub const RESOURCE_URL: &str = "mcp://tool/unlock_listing";
-/// `params._meta`: the PaymentPayload, an object, or base64 of its JSON.
+/// `params._meta`: the PaymentPayload, as an object or as base64 of its JSON.
 pub const META_PAYMENT: &str = "x402/payment";
-/// `params._meta`: a returning buyer's proof, an object, or base64 of its JSON as in the header of this name.
+/// `params._meta`: a returning buyer's proof, as an object or as base64 of its JSON, like the header of this name.
 pub const META_PROOF: &str = "x-service-proof";
 /// `result._meta`: the purchase of a returning buyer.
 const META_PURCHASE: &str = "x-service-purchase";
 /// `result._meta`: the SettlementResponse.
 pub const META_RESPONSE: &str = "x402/payment-response";
-/// `result._meta`: PaymentRequired again, where one widespread client library looks for it.
+/// `result._meta`: PaymentRequired again, because one widespread client library expects it there.
 const META_ERROR: &str = "x402/error";
 
-/// The tool that is paid for, as the list of tools has it: `{name, description, inputSchema, ...}`.
+/// Returns the definition of the paid tool, as in the list of tools: `{name, description, inputSchema, ...}`.
 #[must_use]
 pub fn paid_tool() -> Option<Value> {
     let tools: Vec<Value> = serde_json::from_str(include_str!("open-tools.json")).ok()?;
     tools.into_iter().find(|tool| RESOURCE_URL.ends_with(tool.get("name").and_then(Value::as_str).unwrap_or("/")))
 }
 
-/// The endpoint of agents without sign-in.
+/// The tools of the endpoint without sign-in.
 #[derive(Debug)]
 pub struct OpenTools<'a, S>(pub &'a S);
 
@@ -57,7 +58,7 @@ impl<S: OpenShop> Toolset for OpenTools<'_, S> {
             Tool::SearchListings => search(self.0, arguments).await,
             Tool::GetListing => get(self.0, arguments).await,
             Tool::UnlockListing => unlock(self.0, arguments, meta).await,
-            // From an owner's wallet.
+            // These need an owner's service wallet.
             Tool::BuyListing | Tool::MyPurchases | Tool::GetPurchaseStatus | Tool::MyWallet | Tool::WithdrawToOwner => {
                 return None;
             }
@@ -99,7 +100,7 @@ async fn unlock(shop: &impl OpenShop, arguments: Map<String, Value>, meta: &Map<
     })
 }
 
-/// What was sent, as HTTP's header would carry it: base64 of its JSON, the same for the same object.
+/// Converts the client's value to the form of the HTTP header: base64 of its JSON, which is the same for equal objects.
 fn as_header(name: &str, sent: &Value) -> Result<String, String> {
     let wrong = || format!("_meta[\"{name}\"] must be an object (or base64 of its JSON, as in HTTP).");
     let object = match sent {

@@ -1,7 +1,7 @@
-//! Progress of calls that wait for the chain: notifications on a stream that ends with the answer.
+//! Progress notifications of calls that wait for the chain, on a stream that ends with the answer.
 //!
-//! Sources: MCP's "Progress" (the token is the client's, values only grow) and "Streamable HTTP" (a POST may be answered
-//! with `text/event-stream`, whose last event is the response).
+//! Sources: MCP's "Progress" (the client provides the token, values only grow) and "Streamable HTTP" (a POST may be
+//! answered with `text/event-stream`, whose last event is the response).
 
 use serde_json::{Value, json};
 
@@ -11,16 +11,16 @@ use super::{
     revision::{self, Headers},
 };
 
-/// The tools that pay, and so wait for a block.
+/// Tools that pay, and so wait for a block.
 const SLOW: [&str; 2] = ["buy_listing", "unlock_listing"];
 
-/// What a client gave to be told how a call is getting on.
+/// The token under which a client receives progress notifications of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressToken(Value);
 
 impl ProgressToken {
-    /// The token of a call that is to be answered as a stream: a tool that waits, a token, and a client that takes
-    /// events. Nothing may be wrong with the request, for a stream's status is always 200.
+    /// Returns the token if a call must be answered as a stream: the tool may wait, the client sent a token, and it
+    /// accepts event streams. Invalid requests are never streamed, because a stream's status is always 200.
     #[must_use]
     pub fn of(message: &Message, headers: &Headers, accept: Option<&str>) -> Option<Self> {
         let Message::Request(request) = message else { return None };
@@ -33,7 +33,7 @@ impl ProgressToken {
         (streams && revision::of(headers, request).is_ok()).then(|| Self(token.clone()))
     }
 
-    /// The event that says for how long the call has been at work, in whole seconds.
+    /// Returns the event that reports for how many seconds the call has been running.
     #[must_use]
     pub fn event(&self, seconds: u32) -> String {
         let message = match seconds {
@@ -49,13 +49,13 @@ fn token(request: &RpcRequest) -> Option<&Value> {
     request.params.get("_meta")?.get("progressToken")
 }
 
-/// The event that ends the stream.
+/// Returns the event that ends the stream.
 #[must_use]
 pub fn last_event(answer: &RpcAnswer) -> String {
     event(answer.body.as_deref().unwrap_or_default())
 }
 
-/// JSON as an event: its one line.
+/// Formats JSON, which is one line, as an event.
 fn event(json: &str) -> String {
     format!("event: message\ndata: {json}\n\n")
 }

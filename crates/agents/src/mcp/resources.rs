@@ -1,6 +1,6 @@
-//! Listings as resources: the public card of each, never its content, at the address where anyone may fetch it.
+//! Listings as resources: the public card of each, never its content, under its public URL.
 //!
-//! Source: MCP's "Resources". What is not there is -32602 in every revision, as the newest has it.
+//! Source: MCP's "Resources". A missing resource is error -32602 in every revision, as in the newest one.
 
 use market::{
     catalogue::{Filter, Page},
@@ -14,7 +14,7 @@ use super::{
     shop::{Shelf, ShopError, parsed},
 };
 
-/// Resources of one page.
+/// Number of resources per page.
 const PAGE: u32 = 50;
 const JSON: &str = "application/json";
 
@@ -26,10 +26,10 @@ fn failed(error: &ShopError) -> RpcError {
     RpcError::new(200, RpcCode::InternalError, error.to_string())
 }
 
-/// A page of listings, newest first.
+/// Returns a page of listings, newest first.
 ///
 /// # Errors
-/// A cursor of another list; the shop cannot answer.
+/// [`RpcError`] for an invalid cursor, or if the shop does not answer.
 pub(super) async fn list(shelf: &impl Shelf, params: &Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
     let cursor = match params.get("cursor") {
         None | Some(Value::Null) => None,
@@ -60,7 +60,7 @@ fn resource(shelf: &impl Shelf, listing: &Value) -> Option<Value> {
     }))
 }
 
-/// How the address of a listing is made.
+/// Returns the URI template of listings.
 pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
     let listing = json!({
         "uriTemplate": address(shelf, "{id}"),
@@ -72,10 +72,10 @@ pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
     object(json!({ "resourceTemplates": [listing] }))
 }
 
-/// The card of one listing.
+/// Returns the card of one listing.
 ///
 /// # Errors
-/// No listing has this address; the shop cannot answer.
+/// [`RpcError`] if no listing has this URI, or the shop does not answer.
 pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
     let uri = params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("params.uri must be a string"))?;
     let missing = || {

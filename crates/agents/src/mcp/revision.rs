@@ -1,4 +1,4 @@
-//! Which revision of the protocol a request is in.
+//! Determines the protocol revision of a request.
 //!
 //! ```text
 //!   initialize, with protocolVersion               the handshake of 2025-11-25 and before, whatever else is said
@@ -16,29 +16,29 @@ use serde_json::{Map, Value, json};
 
 use super::message::{RpcCode, RpcError, RpcRequest};
 
-/// `_meta`: the request's revision.
+/// `_meta`: revision of the request.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// `_meta`: what the client can do.
+/// `_meta`: capabilities of the client.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A revision that we speak.
+/// A supported revision of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
-    /// Streamable HTTP's first.
+    /// First revision with Streamable HTTP.
     V20250326,
-    /// Structured content.
+    /// Adds structured content.
     V20250618,
-    /// The last with a handshake.
+    /// Last revision with a handshake.
     V20251125,
-    /// Each request says everything.
+    /// Stateless: every request carries its revision and capabilities.
     V20260728,
 }
 
 impl Revision {
-    /// Newest first.
+    /// All revisions, newest first.
     pub const ALL: [Self; 4] = [Self::V20260728, Self::V20251125, Self::V20250618, Self::V20250326];
 
-    /// As the protocol names it.
+    /// Returns the revision's name in the protocol.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,26 +49,26 @@ impl Revision {
         }
     }
 
-    /// Of a name.
+    /// Returns the revision with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// Whether every request carries its revision and capabilities.
+    /// Returns whether every request carries its revision and capabilities.
     #[must_use]
     pub const fn is_stateless(self) -> bool {
         matches!(self, Self::V20260728)
     }
 
-    /// What a handshake for this name settles on: the same, or the newest with a handshake.
+    /// Returns the revision that a handshake for this name settles on: the named one, or the newest with a handshake.
     #[must_use]
     pub fn for_handshake(name: &str) -> Self {
         Self::named(name).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V20251125)
     }
 }
 
-/// The headers that mirror a message, as received.
+/// Headers that repeat parts of the message, as received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// `MCP-Protocol-Version`.
@@ -93,10 +93,10 @@ fn missing(field: &str) -> RpcError {
     RpcError::new(400, RpcCode::InvalidParams, format!("params._meta[\"{field}\"] is missing or of the wrong type"))
 }
 
-/// The revision of a request, if its headers and body agree on one that we speak.
+/// Determines the revision of a request.
 ///
 /// # Errors
-/// See the table above; of 2026-07-28 also what is missing from the rest of headers and `_meta`.
+/// See the table above. For 2026-07-28, also if other required headers or `_meta` fields are missing.
 pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError> {
     if request.method == "initialize" && request.params.contains_key("protocolVersion") {
         return Ok(Revision::V20251125);
@@ -116,7 +116,7 @@ pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError>
         (Some(header), Some(body)) if header != body => {
             return Err(mismatch("MCP-Protocol-Version differs from the version in params._meta"));
         }
-        // Only the stateless revisions have this method: a client that calls it speaks one of them.
+        // Only the stateless revisions have this method, so a client that calls it speaks one of them.
         (None, None) if request.method == "server/discover" => return Err(missing(META_VERSION)),
         (None, None) => Revision::V20250326,
         (Some(version), _) => Revision::named(version).ok_or_else(|| unsupported(version))?,
@@ -157,7 +157,7 @@ fn stateless(
     Ok(())
 }
 
-/// A header's value; `=?base64?...?=` holds what a header cannot.
+/// Decodes a header's value. The form `=?base64?...?=` carries characters that headers cannot.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),

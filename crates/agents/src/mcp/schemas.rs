@@ -1,6 +1,6 @@
-//! The tools' definitions, made from their types and compared with the constant text that is served.
+//! Generates the tools' definitions from their types, and compares them with the files that are served.
 //!
-//! `UPDATE_TOOLS=1 cargo test -p agents schemas` writes them anew.
+//! `UPDATE_TOOLS=1 cargo test -p agents schemas` rewrites the files.
 
 use api_types::{Listing, mcp::*};
 use futures_lite::future::block_on;
@@ -14,7 +14,7 @@ use super::{
     tools::{OwnerTools, Tool},
 };
 
-/// JSON Schema 2020-12 (MCP's default dialect), whole, without references.
+/// Generates a JSON Schema 2020-12 (MCP's default dialect) without references.
 fn schema<T: JsonSchema>(input: bool) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -29,8 +29,8 @@ fn schema<T: JsonSchema>(input: bool) -> Value {
     schema
 }
 
-/// Optional fields may be left out, so `null` goes from their types. Rust's own number formats go, too: clients do not know
-/// them.
+/// Simplifies a schema: removes `null` from optional fields, which may be absent instead, and Rust's number formats,
+/// which clients do not know.
 fn simplify(schema: &mut Value) {
     let null = json!({ "type": "null" });
     if let Value::Object(fields) = schema {
@@ -58,7 +58,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// A choice among texts as an `enum` of strings: some models' APIs refuse `const` and `oneOf`.
+/// Converts a choice among strings to an `enum`, because some models' APIs reject `const` and `oneOf`.
 fn plain_enum(fields: &mut Map<String, Value>) {
     let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
     let texts: Vec<Value> = choices.iter().filter_map(|choice| choice.get("const")).cloned().collect();
@@ -85,7 +85,7 @@ fn annotations(tool: Tool, title: &str) -> Value {
     }
 }
 
-/// A tool that takes this, and answers with this.
+/// Builds the definition of a tool with these arguments and this result.
 fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Option<Value>) -> Value {
     let mut definition = json!({
         "name": name(tool),
@@ -155,7 +155,7 @@ fn definition(of: Tool) -> Value {
              with. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
             Some(schema::<Withdrawal>(false)),
         ),
-        // No output schema: clients hold `structuredContent` against it also where it is PaymentRequired.
+        // Without an output schema, because clients would check it against PaymentRequired too.
         Tool::UnlockListing => tool::<UnlockListing>(
             of,
             "Unlock a listing with your own wallet",
@@ -170,7 +170,7 @@ fn definition(of: Tool) -> Value {
     }
 }
 
-/// The definitions of what an endpoint answers, as `tools/list` lists them.
+/// Returns the definitions of an endpoint's tools, as in `tools/list`.
 fn listed(endpoint: &impl Toolset) -> Value {
     let answers = |(_, name): &(Tool, &str)| block_on(endpoint.call(name, Map::new(), &Map::new())).is_some();
     Tool::ALL.into_iter().filter(answers).map(|(tool, _)| definition(tool)).collect()

@@ -1,4 +1,4 @@
-//! What the tools need of the shop: two ports, connected to the checkout by the worker.
+//! The ports through which the tools use the shop. The worker connects them to the checkout.
 
 use std::rc::Rc;
 
@@ -14,85 +14,85 @@ use market::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What the shop's JSON says.
+/// Parses JSON from the shop.
 pub(super) fn parsed<T: DeserializeOwned>(json: &str) -> Result<T, ShopError> {
     serde_json::from_str(json).map_err(|error| ShopError::Unavailable(error.to_string()))
 }
 
-/// The catalogue as every client sees it.
+/// The public catalogue.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shelf {
-    /// Our address, without a slash behind it.
+    /// Returns the service's origin, without a trailing slash.
     fn origin(&self) -> String;
-    /// A page of listings, ranked where the filter has words.
+    /// Returns a page of listings, ranked if the filter contains words.
     async fn search(&self, filter: Filter) -> Result<Page, ShopError>;
-    /// A listing's public JSON.
+    /// Returns a listing's public JSON.
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError>;
 }
 
-/// The shop as the agent of one account meets it: the implementation holds the caller.
+/// The shop for an agent of one account. The implementation knows the caller.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop {
-    /// The catalogue.
+    /// Returns the catalogue.
     fn shelf(&self) -> &impl Shelf;
-    /// Whose service wallet it is.
+    /// Returns the account whose service wallet pays.
     fn account(&self) -> &Account;
-    /// The purchase by which the account owns a listing, if it does.
+    /// Returns the purchase with which the account owns a listing, if it does.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
-    /// Buys from the service wallet within the limits, finds what is owned, or asks the owner to approve it. Asking again for
-    /// the same listing and mode never pays twice; the purchase goes on when the client hangs up. Answers within 45 s, pending
-    /// if it must.
+    /// Buys from the service wallet within the limits, returns an owned listing, or asks the owner for approval.
+    /// Idempotent per listing and mode: a retry never pays twice, and the purchase continues if the client disconnects.
+    /// Answers within 45 s, pending if necessary.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError>;
-    /// The account's purchases, newest first, each with the listing's title and price.
+    /// Returns the account's purchases, newest first, each with the listing's title and price.
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;
-    /// One purchase, with its content where the account owns it and `with_content` is set.
+    /// Returns one purchase, with its content if the account owns it and `with_content` is set.
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;
-    /// The service wallet.
+    /// Returns the state of the service wallet.
     async fn wallet(&self) -> Result<WalletState, ShopError>;
-    /// Sends what is left to the owner. Within a minute of one that was sent, the same answer.
+    /// Sends the remaining balance to the owner. A retry within a minute returns the same answer.
     async fn withdraw(&self) -> Result<Withdrawal, ShopError>;
 }
 
-/// The shop as an agent with a wallet of its own meets it.
+/// The shop for an agent with its own wallet.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait OpenShop: Shelf {
-    /// Sells over x402, or hands out again what was bought.
+    /// Sells over x402, or delivers an earlier purchase again.
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError>;
 }
 
-/// What came of an order.
+/// The outcome of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ordered {
     pub listing: Rc<ListingTerms>,
-    /// Whether it is paid.
+    /// Status of the payment.
     pub outcome: OrderOutcome,
 }
 
-/// Whether an order is paid.
+/// Payment status of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderOutcome {
     /// Paid, now or before.
     Bought(Box<Bought>),
     /// Paid by this transaction, which waits for its block, or for that of its result.
     Pending(TxHash),
-    /// The owner is asked to approve it; nothing is paid.
+    /// Not paid: the owner has been asked for approval.
     Asked(PurchaseRequest),
 }
 
-/// A service wallet as it is now.
+/// Current state of a service wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalletState {
-    /// On the chain, what is reserved for pending purchases taken off.
+    /// Balance on the chain, minus the amounts reserved for pending purchases.
     pub balance: Lovelace,
-    /// Of the daily budget, spent or reserved today.
+    /// Amount of the daily budget that is spent or reserved today.
     pub spent_today: Lovelace,
 }
 
-/// What came of an unlocking.
+/// The outcome of `unlock_listing`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unlocked {
-    /// Not paid: x402's PaymentRequired, whose `error` says why a payment was refused or did not settle, and the
-    /// SettlementResponse where there is one. Never with content.
+    /// Not paid and without content. Contains x402's PaymentRequired, whose `error` says why a payment was rejected or
+    /// not settled, and the SettlementResponse if there is one.
     PaymentRequired {
         /// PaymentRequired.
         required: Value,
@@ -102,40 +102,40 @@ pub enum Unlocked {
     /// Paid and delivered.
     Delivered {
         content: String,
-        /// What the listing promised.
+        /// Content hash in the listing.
         listed_hash: ContentHash,
-        /// SettlementResponse, where it was paid by this call.
+        /// SettlementResponse, if this call paid.
         settlement: Option<Value>,
-        /// The purchase, where it was made before.
+        /// The purchase, if it was made before.
         purchase: Option<TxHash>,
     },
 }
 
-/// Why the shop did not do what a tool asked. The texts are for the model: each says what to do next.
+/// Reason why the shop did not do what a tool asked. The messages are for the model and tell it what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShopError {
-    /// No such listing.
+    /// The listing does not exist.
     #[error("There is no listing with this id. Call search_listings and use an id from its results.")]
     NoListing,
-    /// No such purchase, or another account's.
+    /// The purchase does not exist or belongs to another account.
     #[error("This account has no purchase with this transaction. Call my_purchases for the ones it has.")]
     NoPurchase,
-    /// Not offered this way.
+    /// The listing is not offered in this mode.
     #[error("The seller does not offer mode {}. Call get_listing and use one of its modes.", .0.as_str())]
     ModeNotOffered(DeliveryMode),
-    /// More than one purchase may cost.
+    /// The price exceeds the limit per purchase.
     #[error(
         "Not bought: {} is more than the {} that the owner allows per purchase. Choose something cheaper, or ask the owner \
          to raise the limit.", .price.display_tada(), .limit.display_tada()
     )]
     OverPurchaseLimit { price: Lovelace, limit: Lovelace },
-    /// More than what is left of today's budget.
+    /// The price exceeds the rest of today's budget.
     #[error(
         "Not bought: {} is more than the {} left of today's budget, which begins anew at midnight UTC. Wait, choose \
          something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
     )]
     OverDailyBudget { price: Lovelace, left: Lovelace },
-    /// The owner declined it.
+    /// The owner declined the purchase.
     #[error(
         "Not bought: the owner declined this purchase. Do not try it again: choose something else, or ask the owner."
     )]
@@ -143,7 +143,7 @@ pub enum ShopError {
     /// Too many requests wait for the owner's answer.
     #[error("Not bought: too many purchases wait for the owner's approval already. Ask the owner to answer them.")]
     TooManyWaiting,
-    /// Too little in the wallet.
+    /// The wallet holds too little.
     #[error(
         "Not bought: the owner's Surety balance is too low. Ask the owner to send at least {} more (preprod tADA) to {address}, then try again.", .missing.display_tada()
     )]
@@ -151,27 +151,27 @@ pub enum ShopError {
     /// The purchase was refunded.
     #[error("This purchase was refunded, so its content is not available. Call get_purchase_status for its timeline.")]
     Refunded,
-    /// All clients share the demo wallet.
+    /// The demo wallet, which all clients share, cannot be withdrawn from.
     #[error(
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
-    /// Too little to send; whether a purchase holds the rest until its block.
+    /// The balance is too small to withdraw; `pending` if a purchase in progress reserves the rest.
     #[error(
         "There is nothing to withdraw: the Surety balance is {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
         if *.pending { ", and a purchase is on its way: its change can be withdrawn once it is in a block, in about a minute" } else { "" }
     )]
     NothingToWithdraw { balance: Lovelace, pending: bool },
-    /// The payment failed, and no block has it.
+    /// The payment failed, and no block includes it.
     #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
     PaymentFailed,
-    /// Too many calls. The text says of what, and when to come back.
+    /// The caller is rate limited. The text says by which limit, and when to retry.
     #[error("Rate limited: {0}. Nothing was paid by this call.")]
     RateLimited(String),
-    /// Something else is in the way; the text says what.
+    /// Another reason, given in the text.
     #[error("Not done: {0}.")]
     NotDone(String),
-    /// Not now; nothing is known to be wrong. The text is for our log alone.
+    /// A temporary fault. The text is only for the log.
     #[error("The service cannot answer now. Make the same call again in some seconds: nothing is paid twice.")]
     Unavailable(String),
 }

@@ -1,4 +1,4 @@
-//! Tools over a shop that keeps its rules in a few fields.
+//! Tests of the tools with a fake shop that keeps its state in a few fields.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -29,7 +29,6 @@ use super::{
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 pub(super) const ID: &str = "lst_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/// An account with limits.
 pub(super) struct Owner(Account);
 
 impl Owner {
@@ -60,13 +59,13 @@ pub(super) struct Stall {
     pub content: Option<String>,
     pub listed: Option<ContentHash>,
     pub refusal: Option<ShopError>,
-    /// Whether a search finds nothing but by some of its words.
+    /// Whether a search matches only some of its words.
     pub some: bool,
-    /// Whose wallet it is.
+    /// Owner of the wallet.
     pub account: Owner,
-    /// Whether what is asked for is owned.
+    /// Whether the requested listing is owned.
     pub owned: bool,
-    /// Whether the owner has to approve it first.
+    /// Whether the owner must approve purchases.
     pub asks: bool,
 }
 
@@ -79,7 +78,6 @@ impl Stall {
     }
 }
 
-/// A listing as the catalogue shows it.
 pub(super) fn listing(id: &str) -> Listing {
     Listing {
         id: id.to_owned(),
@@ -475,7 +473,7 @@ fn a_payment_comes_as_object_or_as_base64_and_the_settlement_goes_back() {
 #[test]
 fn a_payment_of_another_shape_is_not_passed_on() {
     let stall = Stall { content: Some("prompt".into()), ..Stall::default() };
-    // An object of thousands of values, though few as sent.
+    // An object with thousands of values, though short in base64.
     let many = json!(BASE64_STANDARD.encode(json!({ "a": vec![0; 2_000] }).to_string()));
     for sent in [json!(1), json!("%%%"), json!("bnVsbA=="), json!([]), json!(null), many] {
         assert!(unlock(&stall, json!({ "id": ID }), json!({ "x402/payment": sent })).is_error);

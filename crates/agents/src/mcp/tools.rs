@@ -1,4 +1,4 @@
-//! The tools, and the seven of `/mcp`.
+//! The tools, and the endpoint `/mcp` with seven of them.
 
 use api_types::{
     Purchase, PurchaseStatus as Status,
@@ -24,7 +24,6 @@ use super::{
     view::{content_page, filter},
 };
 
-/// A tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "schemas.rs describes each")]
 pub enum Tool {
@@ -39,7 +38,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// All with their names, in the order in which they are listed.
+    /// All tools with their names, in the order of the list.
     pub const ALL: [(Self, &str); 8] = [
         (Self::SearchListings, "search_listings"),
         (Self::GetListing, "get_listing"),
@@ -51,13 +50,13 @@ impl Tool {
         (Self::UnlockListing, "unlock_listing"),
     ];
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find_map(|(tool, known)| (known == name).then_some(tool))
     }
 
-    /// Whether it moves money: it needs the scope `mcp` then.
+    /// Returns whether the tool moves money, so that it needs the scope `mcp`.
     #[must_use]
     pub const fn spends(self) -> bool {
         match self {
@@ -69,11 +68,11 @@ impl Tool {
     }
 }
 
-/// The endpoint of an agent whose owner signed in.
+/// The tools of an agent whose owner signed in.
 #[derive(Debug)]
 pub struct OwnerTools<'a, S>(pub &'a S);
 
-/// A tool's answer, or what the model is told instead.
+/// A tool's result, or an error message for the model.
 pub(super) type ToolOutcome = Result<ToolResult, String>;
 
 impl From<ShopError> for String {
@@ -104,17 +103,17 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
             Tool::GetPurchaseStatus => status(shop, arguments).await,
             Tool::MyWallet => wallet(shop, arguments).await,
             Tool::WithdrawToOwner => withdraw(shop, arguments).await,
-            // With a wallet of one's own.
+            // This one is for agents with their own wallet.
             Tool::UnlockListing => return None,
         };
         Some(outcome.unwrap_or_else(ToolResult::failed))
     }
 }
 
-/// Arguments that are numbers.
+/// Names of numeric arguments.
 const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
 
-/// A tool's arguments. Some models write whole numbers as `80.0`, and some as texts.
+/// Parses a tool's arguments. Some models write integers as `80.0`, which is accepted; numbers as strings get an error.
 pub(super) fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, String> {
     for name in NUMBERS {
         let Some(value) = arguments.get_mut(name) else { continue };
@@ -135,15 +134,15 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// A page's entries under their name, and where to go on, as `FoundListings` and `OwnPurchases` say. Moved, not
-/// serialized: most of the time of a search goes into its result.
+/// Builds the result of a list: its entries and the next cursor, as in `FoundListings` and `OwnPurchases`. The entries
+/// are moved rather than serialised again, which would take most of a search's time.
 fn listed(name: &str, entries: Vec<Value>, next: Option<&String>) -> Map<String, Value> {
     let mut fields = Map::from_iter([(name.to_owned(), Value::Array(entries))]);
     fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
     fields
 }
 
-/// Listings of which those with all words are told, or where none has all, those with the most of them.
+/// Returns listings that match all words, or, if there are none, those that match most.
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let filter = filter(read::<SearchListings>(arguments)?)?;
     let page = shelf.search(filter.clone()).await?;
@@ -184,7 +183,7 @@ async fn listing(shelf: &impl Shelf, id: &ListingId) -> Result<Value, String> {
     Ok(parsed(&shelf.listing(id).await?)?)
 }
 
-/// A listing, and whether the account owns it.
+/// Returns a listing, and whether the account owns it.
 async fn get_own(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     let GetListing { id } = read(arguments)?;
     let id = listing_id(&id)?;
@@ -211,7 +210,7 @@ async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     }))
 }
 
-/// Why nothing was bought, and who can change that: the demo wallet's limits are no owner's.
+/// Explains why nothing was bought and who can change that. The demo wallet has no owner who could raise its limits.
 fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
     let limited = matches!(
         error,
@@ -261,7 +260,7 @@ async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcom
     }))
 }
 
-/// Whether what was delivered is what was listed.
+/// Returns whether the delivered content is the listed one.
 pub(super) fn matches(content: &str, listed: &ContentHash) -> bool {
     ContentHash::of(content.as_bytes()) == *listed
 }
@@ -353,7 +352,7 @@ fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32) 
     }
 }
 
-/// What follows, whatever this agent does.
+/// Describes what happens next, whatever the agent does.
 const fn happens_next(status: Status) -> &'static str {
     match status {
         Status::FundsLocked => "The seller's result is awaited; without it by submitResult, the money comes back.",

@@ -1,20 +1,20 @@
-//! What tools take and give: `api_types::mcp`, from which their JSON Schemas are made (see `schemas`), and how it is read.
+//! Converts the tools' arguments and results (`api_types::mcp`) to and from the shop's types.
 
 use api_types::mcp::{ContentPage, SearchListings};
 use market::{catalogue::Filter, listing::CATEGORIES};
 
-/// Characters of bought content in one result. They stay below 25,000 tokens even if every second character is one,
-/// with room for the result's text, which repeats it.
+/// Maximum number of characters of content in one result. Even if every second character is a token and the text
+/// repeats the content, the result stays below 25,000 tokens.
 pub const PAGE_CHARACTERS: usize = 24_000;
-/// Listings of one result.
+/// Maximum number of listings in one result.
 const MAX_LISTINGS: u32 = 50;
-/// Characters of a search text.
+/// Maximum number of characters of a search text.
 const MAX_QUERY: usize = 200;
 
-/// The catalogue's filter.
+/// Converts arguments to the catalogue's filter.
 ///
 /// # Errors
-/// What the model should send instead.
+/// A message that tells the model what to send instead.
 pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     let category = asked.category.map(|named| {
         let known = CATEGORIES.into_iter().find(|category| category.eq_ignore_ascii_case(&named));
@@ -50,14 +50,14 @@ pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     })
 }
 
-/// An amount in ADA, rounded down to lovelace. Floats hold every amount that a listing may cost exactly enough.
+/// Converts ADA to lovelace, rounded down. Doubles represent all possible prices exactly enough.
 fn lovelace(ada: f64) -> Option<cardano::Lovelace> {
     let sensible = ada.is_finite() && (0.0..=45e9).contains(&ada);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 4.5e16")]
     sensible.then(|| (ada * 1e6 + 1e-3).floor() as u64).and_then(cardano::Lovelace::new)
 }
 
-/// The page of a content that begins at this character.
+/// Returns the page of a content that begins at this character.
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {
     let count = |characters: usize| u32::try_from(characters).unwrap_or(u32::MAX);

@@ -1,13 +1,14 @@
-//! `GET /oauth/challenge` and `POST /oauth/approve`: the owner's answer.
+//! The owner's answer on the consent page: `GET /oauth/challenge` and `POST /oauth/approve`.
 //!
 //! ```text
-//!   wallet   signs a challenge that was given for this consent request (`market::challenge`)
+//!   wallet   signs a challenge that was issued for this consent request (`market::challenge`)
 //!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
-//! One batch makes the account (with its service wallet on the first sign-in), sets its limits and writes the grant.
-//! All of it needs that the consent request's id is not stored yet, so of many answers one counts. It needs room in the
-//! network's share of the day: anyone can make up a wallet for an answer, and a grant stays for long.
+//! One batch creates the account (with its service wallet on the first sign-in), sets its limits and inserts the grant.
+//! All of it requires that no grant has the consent request's id yet, so only the first answer counts. The batch also
+//! counts against a daily quota per network, because anyone can make up a wallet for an answer and a grant is stored
+//! for long.
 
 use std::fmt;
 
@@ -36,66 +37,66 @@ use super::{
     token::Claims,
 };
 
-/// How long a code is good for, in ms (RFC 6749 section 4.1.2 suggests ten minutes at most).
+/// Lifetime of an authorization code, in ms (RFC 6749, section 4.1.2, suggests ten minutes at most).
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
-/// When a grant whose code was never redeemed is deleted, in ms: long after its consent request is over.
+/// Age in ms at which a grant whose code was never redeemed is deleted, long after its consent request has expired.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Such grants that one approval deletes at most: each makes one, so they all go in time, and no approval waits for
-/// thousands.
+/// Maximum number of such grants that one approval deletes. Each approval makes only one, so all are deleted in time,
+/// and no approval has to delete thousands.
 const MAX_CLEARED: u32 = 1_000;
-/// What one network may approve on one day (UTC). Each leaves a grant for 100 days, and the registration that it
-/// names: 14 kB at their longest.
+/// Maximum number of approvals from one network on one day (UTC). Each leaves a grant for 100 days and a registration,
+/// 14 kB at most.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
-/// What the owner of an account that bought something may besides, even where others used up their network's share.
+/// Further approvals per day for the owner of an account with a purchase, even if their network's quota is used up.
 pub const MAX_APPROVED_OF_OWN: u32 = 20;
-/// Bytes of an answer's body that are read.
+/// Maximum size of an answer's body, in bytes.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
-/// Why there is no challenge, or an answer does not count. The texts go to the page.
+/// Reason why no challenge was issued, or an answer does not count. The messages are shown on the page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
-    /// 400.
+    /// 400: the consent request has expired.
     #[error(transparent)]
     Expired(#[from] RequestExpired),
-    /// 400.
+    /// 400: the address is invalid.
     #[error("{0}")]
     Address(#[from] AddressError),
-    /// 400.
+    /// 400: a field of the answer is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// 401.
+    /// 401: the wallet's signature is invalid.
     #[error("the wallet's signature is not valid: {0}")]
     Signature(#[from] Cip8Error),
-    /// 401.
+    /// 401: the challenge has expired, or was used.
     #[error("the challenge expired or was used: connect the wallet again")]
     NoChallenge,
-    /// 503, for so many seconds.
+    /// 503: the network's daily quota is used up.
     #[error(
         "{MAX_APPROVED_A_DAY} agents were connected from your network today, the most for one network: connect this one after 00:00 UTC, or from another network"
     )]
     NoMoreToday {
-        /// Until the next day.
+        /// Number of seconds until the next day.
         wait_s: u64,
     },
-    /// 503, with the cause for our log.
+    /// 503: the database is unavailable. The cause is only logged.
     #[error("the service cannot answer just now: try again in some seconds")]
     Database(#[from] DatabaseError),
-    /// 503, with the cause for our log.
+    /// 503: the challenge store is unavailable. The cause is only logged.
     #[error("sign-in is not available now: try again in some seconds")]
     Challenges(#[from] ChallengesError),
 }
 
-/// Who approved.
+/// The party that approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approver {
     /// The owner of this wallet, who signed.
     Wallet(Address),
-    /// No owner: the shared demo wallet pays.
+    /// Nobody: the shared demo wallet pays.
     Demo,
 }
 
 impl Approver {
-    /// The account's key.
+    /// Returns the account's key.
     #[must_use]
     pub fn owner(&self) -> String {
         match self {
@@ -105,28 +106,29 @@ impl Approver {
     }
 }
 
-/// An answer that counts, if it is the first.
+/// A checked answer, which counts if it is the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     pub request: ConsentRequest,
     pub approver: Approver,
-    /// What the agent may do: at most what was asked.
+    /// Permissions of the agent, at most those requested.
     pub scope: Scope,
-    /// Most per purchase.
+    /// Maximum per purchase.
     pub max_per_payment: Lovelace,
-    /// Most per UTC day.
+    /// Maximum per UTC day.
     pub daily_budget: Lovelace,
-    /// When the account's agents ask; `None`: that stays as it is.
+    /// Price above which the account's agents ask; `None` leaves it unchanged.
     pub ask_above: Option<AskAbove>,
-    /// The limits are those that the form began with: an account that has its own keeps them.
+    /// `true` if the form's limits were not changed, so that an account keeps the limits it has.
     pub keeps_limits: bool,
 }
 
 impl<D: Database, W, J> Server<'_, D, W, J> {
-    /// What the wallet at this address (bech32, or hex as wallets give it) is to sign.
+    /// Issues a challenge for the wallet at this address (bech32, or hex as wallets return it).
     ///
     /// # Errors
-    /// The request is over, the address is not one of preprod, or the challenge cannot be kept.
+    /// [`ApprovalError`] if the request has expired, the address is not a preprod address, or the challenge could not
+    /// be stored.
     pub async fn challenge(
         &self,
         challenges: &impl Challenges,
@@ -141,11 +143,11 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         Ok(ConnectChallenge { owner, digest, nonce })
     }
 
-    /// Checks everything of an answer that needs no database: the challenge is of this request, and the grant uses the
-    /// request up. `has_demo`: whether there is a demo wallet.
+    /// Checks everything about an answer that needs no database but the challenge store. `has_demo` says whether there
+    /// is a demo wallet.
     ///
     /// # Errors
-    /// What keeps the answer from counting.
+    /// The reason why the answer does not count.
     pub async fn check(
         &self,
         challenges: &impl Challenges,
@@ -164,11 +166,11 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
             }
         }
         let ask_above = answer.ask_above_ada.map(AskAbove::from_ada).transpose().map_err(|error| invalid(&error))?;
-        // Never more than was asked.
+        // Never more than requested.
         let scope = answer.scope.unwrap_or(request.scope).max(request.scope);
         match answer.mode {
             ApprovalMode::Demo if !has_demo => Err(invalid(&"mode: there is no demo wallet here; connect a wallet")),
-            // All clients share the demo wallet: no form changes its limits.
+            // All clients share the demo wallet, so no form changes its limits.
             ApprovalMode::Demo => Ok(Approval {
                 request,
                 approver: Approver::Demo,
@@ -182,7 +184,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
                 approver: Approver::Wallet(signer(answer, &request, challenges, port, self.now_ms).await?),
                 request,
                 scope,
-                // A daily budget below the limit per purchase bounds it.
+                // The daily budget also limits a single purchase.
                 max_per_payment: Lovelace::from_ada(per_payment.min(daily)),
                 daily_budget: Lovelace::from_ada(daily),
                 ask_above,
@@ -191,11 +193,11 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         }
     }
 
-    /// Makes the grant, with the account on the first sign-in. `wallet` is the service wallet that such an account gets: the
-    /// owner's, or the demo wallet; `network` is whose share of the day it takes.
+    /// Creates the grant, and on the first sign-in the account. `wallet` is the service wallet for a new account;
+    /// `network` is the network whose daily quota counts.
     ///
     /// # Errors
-    /// [`ApprovalError::Expired`] where the request was approved before, [`ApprovalError::NoMoreToday`].
+    /// [`ApprovalError::Expired`] if the request was approved before, [`ApprovalError::NoMoreToday`].
     pub async fn grant(
         &self,
         approval: &Approval,
@@ -250,7 +252,7 @@ async fn signer(
     Ok(owner)
 }
 
-/// The statement that deletes grants whose codes were never redeemed.
+/// Builds the statement that deletes grants whose codes were never redeemed.
 fn clear(now_ms: u64) -> Statement {
     statement!(
         format!(
@@ -261,23 +263,24 @@ fn clear(now_ms: u64) -> Statement {
     )
 }
 
-/// SQL: this request is the one that its network's share of the day, or its owner's, was taken for, in the same batch.
+/// SQL condition: this batch counted the request against the quota of its network or its owner.
 const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network IN (?2, ?4) AND request = ?3)";
-/// SQL: this request was approved before.
+/// SQL condition: the request was approved before.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
-/// One approval that becomes a grant. Its statements are one batch.
+/// An approval that is being stored. Its statements form one batch.
 struct Writing<'a> {
     approval: &'a Approval,
     owner: String,
     network: ContentHash,
-    /// What the owner is counted by, as a network is.
+    /// Key under which the owner's own quota is counted, in place of a network.
     own: ContentHash,
     now_ms: u64,
 }
 
 impl Writing<'_> {
-    /// A statement over the day, the network, the request, and whom the owner is counted by, `?1` to `?4`, and these.
+    /// Builds a statement. `?1` to `?4` are the day, the network, the request, and the owner's quota key; `params`
+    /// follow.
     fn statement<const N: usize>(&self, sql: String, params: [Param; N]) -> Statement {
         let request = self.approval.request.id.as_str();
         let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
@@ -285,7 +288,8 @@ impl Writing<'_> {
         Statement { sql: sql.into(), params: all }
     }
 
-    /// Counts one approval against the network's daily quota; where that is used up, against the quota of an owner who bought.
+    /// Counts the approval against the network's daily quota, or, if that is used up, against that of an owner with a
+    /// purchase.
     fn count(&self) -> Statement {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
@@ -297,7 +301,7 @@ impl Writing<'_> {
         self.statement(sql, [self.owner.as_str().into()])
     }
 
-    /// Makes the account, or sets its limits.
+    /// Creates the account, or sets its limits.
     fn account(&self, wallet: &NewWallet) -> Statement {
         let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
         let owner_key = match &self.approval.approver {

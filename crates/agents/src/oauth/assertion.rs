@@ -1,7 +1,7 @@
-//! Clients that prove who they are: `private_key_jwt` (RFC 7523 section 3, RFC 7515, RFC 7517).
+//! Client authentication with `private_key_jwt` (RFC 7523 section 3, RFC 7515, RFC 7517).
 //!
-//! The signature itself goes through the [`VerifyJws`] port: WebCrypto in the workers. Everything that decides which key
-//! and which algorithm may be used is here, and the key's type decides the algorithm, never the other way round.
+//! The [`VerifyJws`] port verifies signatures; in the workers it is WebCrypto. This module decides which key and
+//! algorithm may be used. The key's type determines the algorithm, never the other way round.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ContentHash;
@@ -16,28 +16,28 @@ use super::{
     token::GrantId,
 };
 
-/// What `client_assertion_type` says.
+/// Value of `client_assertion_type`.
 pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// Bytes of an assertion that are read.
+/// Maximum size of an assertion, in bytes.
 pub const MAX_ASSERTION: usize = 4 * 1_024;
-/// The longest life of an assertion that is accepted, in seconds: its use is remembered for as long.
+/// Maximum lifetime of an assertion, in seconds. Its use is stored for as long.
 const MAX_LIFE_S: u64 = 60 * 60;
-/// How far clocks may differ, in seconds.
+/// Tolerated difference between clocks, in seconds.
 const LEEWAY_S: u64 = 60;
-/// Assertions of one grant that are remembered at a time: its client asks for tokens once in some days.
+/// Maximum number of stored assertions per grant. A client requests tokens once in several days.
 const MAX_KEPT: u32 = 100;
-/// Keys of a set that are looked at.
+/// Maximum number of keys of a set that are tried.
 const MAX_KEYS: usize = 20;
-/// A key set is fetched again for a key that it lacks, if it was fetched at least this long ago, in ms.
+/// Minimum age in ms at which a key set is fetched again because a key is missing from it.
 const REFETCH_AFTER_MS: u64 = 60 * 1_000;
-/// Bytes of an RSA modulus: 2048 to 4096 bits.
+/// Allowed sizes of an RSA modulus, in bytes: 2048 to 4096 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
 
-/// A public key of a client.
+/// A client's public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicJwk {
-    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Modulus, of 2048 to 4096 bits, and exponent, both big-endian without
-    /// leading zeros.
+    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Modulus (2048 to 4096 bits) and exponent, big-endian without leading
+    /// zeros.
     Rsa { n: Vec<u8>, e: Vec<u8> },
     /// For ES256: ECDSA on P-256 with SHA-256.
     P256 { x: [u8; 32], y: [u8; 32] },
@@ -46,8 +46,8 @@ pub enum PublicJwk {
 /// Verifies signatures of JSON Web Signatures.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyJws {
-    /// Whether the signature of the message verifies under the key, with the one algorithm that goes with its type.
-    /// An ES256 signature is r ‖ s, 64 bytes. `false` also where that could not be found out.
+    /// Returns whether the signature verifies under the key, with the algorithm that belongs to the key's type. An
+    /// ES256 signature is r ‖ s, 64 bytes. Also `false` if the verification itself failed.
     async fn verify(&self, key: &PublicJwk, message: &[u8], signature: &[u8]) -> bool;
 }
 
@@ -62,7 +62,7 @@ struct Header {
 pub(super) struct AssertionClaims {
     iss: String,
     sub: String,
-    /// A text, or a list of them.
+    /// A string or a list of strings.
     aud: Value,
     exp: u64,
     nbf: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) struct AssertionClaims {
     jti: String,
 }
 
-/// An assertion taken apart. Nothing of it is proven.
+/// A decoded assertion. Nothing about it is verified.
 struct Parsed<'a> {
     header: Header,
     claims: AssertionClaims,
@@ -82,7 +82,8 @@ fn refused(why: &str) -> OAuthError {
     OAuthError::invalid_client(format!("client_assertion: {why}"))
 }
 
-/// The client that an assertion says it is of, for requests without `client_id`. Proven only by [`verify`].
+/// Returns the client that an assertion claims to be from, for requests without `client_id`. Unverified until
+/// [`verify`](Server::verify_assertion).
 pub(super) fn claimed_client(assertion: &str) -> Result<String, OAuthError> {
     parse(assertion).map(|parsed| parsed.claims.sub)
 }
@@ -130,7 +131,7 @@ impl AssertionClaims {
     }
 }
 
-/// The keys of a set that fit an algorithm and, where it is named, a key id.
+/// Returns the keys of a set for an algorithm and, if given, a key id.
 fn candidates(jwks: &str, header: &Header) -> Vec<PublicJwk> {
     let set: Value = serde_json::from_str(jwks).unwrap_or_default();
     let keys = set.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -151,7 +152,7 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
     let bytes = |name: &str| BASE64_URL_SAFE_NO_PAD.decode(text(name)?).ok();
     let for_signing = text("use").is_none_or(|purpose| purpose == "sig");
     let for_alg = text("alg").is_none_or(|known| known == alg);
-    // A private key that was published is not a proof of anything any more.
+    // A private key that was published does not prove anything.
     if !for_signing || !for_alg || key.contains_key("d") {
         return None;
     }
@@ -169,7 +170,8 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// That the assertion was made by this client, for us, now. Nothing is entitled by it before it is claimed.
+    /// Verifies that this client made the assertion, for this server and this time. It must still be claimed before it
+    /// authenticates anything.
     ///
     /// # Errors
     /// `invalid_client`.
@@ -194,7 +196,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     }
 
     async fn published_keys(&self, url: &DocumentUrl, header: &Header) -> Result<Vec<PublicJwk>, OAuthError> {
-        // Never the last good copy: a key that its client withdrew is no key.
+        // An expired copy is never used, because a key that its client withdrew must not verify.
         if let Some(stored) = self.stored_document(url).await?.filter(|stored| stored.fresh_until_ms > self.now_ms) {
             let keys = candidates(&stored.body, header);
             let recent = stored.fetched_at_ms.saturating_add(REFETCH_AFTER_MS) > self.now_ms;
@@ -203,17 +205,17 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             }
         }
         let (body, fresh_ms) = self.fetch_document(url).await?;
-        // Kept even without the key that is looked for, so that odd key ids do not make us fetch at every request.
+        // Stored even without the wanted key, so that unknown key ids do not cause a fetch at every request.
         self.keep_document(url, (&body, fresh_ms)).await?;
         Ok(candidates(&body, header))
     }
 
-    /// Uses a verified assertion, once, for a grant of its client that lives, with a code that is not redeemed yet or after
-    /// it was.
+    /// Uses up a verified assertion for a live grant of its client, whose code is redeemed or not according to
+    /// `redeemed`.
     ///
     /// # Errors
-    /// `invalid_grant` where there is no such grant, and nothing is written; `invalid_client` for an assertion that was used
-    /// before, `temporarily_unavailable` for one too many of this grant.
+    /// `invalid_grant` if there is no such grant, and nothing is stored; `invalid_client` if the assertion was used
+    /// before; `temporarily_unavailable` if the grant has too many stored assertions.
     pub(super) async fn claim_assertion(
         &self,
         claims: &AssertionClaims,
@@ -225,7 +227,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         let (client_id, grant) = (claims.sub.as_str(), grant.to_string());
         let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes());
         let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
-        // Single use, by unique key.
+        // The unique key makes the use single.
         let claim = statement!(
             format!(
                 "INSERT INTO oauth_assertions (digest, grant_id, expires_at_ms) SELECT ?1, ?2, ?5 WHERE {LIVE} \

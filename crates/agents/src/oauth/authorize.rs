@@ -1,10 +1,10 @@
-//! `GET /oauth/authorize`: what a client asks for, and the consent request that the page carries.
+//! Authorization requests, `GET /oauth/authorize`: checks a client's request and seals it into the consent page.
 //!
-//! Nothing is written for a request: it is sealed (MAC) into the page and comes back with the owner's answer. Its id is
-//! random, becomes the nonce that the wallet signs, and can be approved once.
+//! Nothing is stored for a request. It is sealed with a MAC into the page and comes back with the owner's answer. Its
+//! random id becomes the nonce that the wallet signs, and can be approved once.
 //!
-//! No error is ever sent on by a redirect. Anyone may register any https address, so a redirect without a person's
-//! choice would make this service an open redirector (OAuth 2.1 section 7.12.2). The page shows the error, and a link.
+//! Errors are never sent by redirect. Anyone may register any https URL, so redirecting without a person's choice would
+//! make this service an open redirector (OAuth 2.1 section 7.12.2). The page shows the error and a link instead.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -15,51 +15,52 @@ use super::{
     form::Form, redirect::MAX_REDIRECT_URI,
 };
 
-/// How long an owner may take to decide, in ms.
+/// Time that an owner has to decide, in ms.
 pub const CONSENT_MS: u64 = 10 * 60 * 1_000;
-/// Bytes of a client's `state`.
+/// Maximum size of a client's `state`, in bytes.
 pub const MAX_STATE: usize = 2_048;
-/// Bytes of a sealed request: every part at its longest, in JSON's worst spelling, in base64.
+/// Maximum size of a sealed request, in bytes: every part at its maximum, in JSON's longest escapes, in base64.
 pub const MAX_SEALED: usize = 16 * 1_024;
 const SEAL: &str = "consent";
 
-/// What an owner is asked to consent to.
+/// A client's request for access, which an owner may approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentRequest {
-    /// 128 random bits, 32 hexadecimal characters: what challenges are for, key of the approval.
+    /// Id: 128 random bits as 32 hexadecimal characters. Challenges are issued for it, and the approval is stored under
+    /// it.
     pub id: String,
-    /// Who asks.
+    /// Id of the client.
     pub client_id: String,
-    /// How the client calls itself.
+    /// Name of the client.
     pub client_name: String,
-    /// The host that publishes the client's metadata, if it is published.
+    /// Host that publishes the client's metadata; `None` for a registered client.
     pub published_at: Option<String>,
-    /// Whether the client has keys, and so proves itself for tokens.
+    /// `true` if the client has keys, and so authenticates for tokens.
     pub has_keys: bool,
-    /// Where the code goes.
+    /// Redirect URI that receives the code.
     pub redirect_uri: RedirectUri,
-    /// The client's, returned as it came.
+    /// The client's `state`, returned unchanged.
     pub state: Option<String>,
-    /// PKCE (S256).
+    /// PKCE challenge (S256).
     pub code_challenge: String,
-    /// The audience of the tokens.
+    /// Audience of the tokens.
     pub resource: String,
-    /// What the agent is to be allowed, at most.
+    /// Maximum scope of the agent.
     pub scope: Scope,
-    /// Until when it can be approved, POSIX ms.
+    /// Time at which the request expires, in POSIX milliseconds.
     pub expires_at_ms: u64,
 }
 
-/// A consent request that expired, or that this service did not issue.
+/// The consent request has expired, or was not issued by this service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this sign-in request has expired: go back to your agent and connect again")]
 pub struct RequestExpired;
 
-/// Why there is no consent page.
+/// Reason why there is no consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizeRefusal {
     pub error: OAuthError,
-    /// Where a link may lead back to, with the error in its query: only to a redirect URI that the client registered.
+    /// Link back to the client, with the error in its query; only for a registered redirect URI.
     pub back: Option<String>,
 }
 
@@ -70,10 +71,11 @@ impl From<OAuthError> for AuthorizeRefusal {
 }
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// Reads an authorization request's query and looks its client up.
+    /// Parses an authorization request's query and looks up its client.
     ///
     /// # Errors
-    /// The first rule that it breaks. What comes after client and redirect URI carries a way back to the client.
+    /// The first rule that is broken. Once client and redirect URI are verified, the refusal contains a link back to
+    /// the client.
     pub async fn consent_request(&self, query: &str, random: [u8; 16]) -> Result<ConsentRequest, AuthorizeRefusal> {
         let form = Form::parse(query)?;
         let client_id = form.required("client_id", MAX_CLIENT_ID)?;
@@ -129,7 +131,7 @@ fn scope(form: &Form) -> Result<Scope, OAuthError> {
 
 fn code_challenge(form: &Form) -> Result<String, OAuthError> {
     let challenge = form.required("code_challenge", 128)?;
-    // Its default is `plain` (RFC 7636 section 4.3), which we do not offer: it has to be said.
+    // The default method is `plain` (RFC 7636 section 4.3), which is not supported, so S256 must be explicit.
     if form.get("code_challenge_method") != Some("S256") {
         return Err(OAuthError::invalid_request("code_challenge_method must be S256"));
     }
@@ -143,7 +145,7 @@ fn code_challenge(form: &Form) -> Result<String, OAuthError> {
     Ok(challenge.to_owned())
 }
 
-/// The resource that is asked for: ours, or ours because none is named.
+/// Returns the requested resource, which must be this service's. An absent one counts as this.
 pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAuthError> {
     if form.all("resource").all(|one| authority.is_resource(one)) {
         return Ok(authority.resource().to_owned());
@@ -152,12 +154,12 @@ pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAu
     Err(OAuthError::new(ErrorCode::InvalidTarget, text))
 }
 
-/// The client's address with an error in its query (RFC 6749 section 4.1.2.1, RFC 9207).
+/// Builds the client's URI with an error in its query (RFC 6749 section 4.1.2.1, RFC 9207).
 fn error_redirect(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>, code: ErrorCode) -> String {
     answer(authority, redirect_uri, state, ("error", &code.to_string()))
 }
 
-/// The client's address with an answer in its query.
+/// Builds the client's URI with an answer in its query.
 fn answer(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>, answer: (&str, &str)) -> String {
     let mut parameters = vec![answer, ("iss", authority.issuer())];
     parameters.extend(state.map(|state| ("state", state)));
@@ -165,17 +167,17 @@ fn answer(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>
 }
 
 impl ConsentRequest {
-    /// The request as the page carries it.
+    /// Seals the request for the page.
     #[must_use]
     pub fn seal(&self, authority: &Authority) -> String {
         let payload = serde_json::json!(self).to_string();
         BASE64_URL_SAFE_NO_PAD.encode(authority.secrets().seal(SEAL, authority.issuer(), payload.as_bytes()))
     }
 
-    /// The request that a page carried, while it can be approved.
+    /// Opens a sealed request.
     ///
     /// # Errors
-    /// [`RequestExpired`], for whatever reason.
+    /// [`RequestExpired`] if it has expired or was not sealed by this service.
     pub fn open(sealed: &str, authority: &Authority, now_ms: u64) -> Result<Self, RequestExpired> {
         if sealed.len() > MAX_SEALED {
             return Err(RequestExpired);
@@ -186,12 +188,12 @@ impl ConsentRequest {
         if request.expires_at_ms <= now_ms { Err(RequestExpired) } else { Ok(request) }
     }
 
-    /// Where the browser goes when the owner consents.
+    /// Returns the URI to which the browser is sent with the code.
     pub(super) fn granted(&self, authority: &Authority, code: &str) -> String {
         answer(authority, &self.redirect_uri, self.state.as_deref(), ("code", code))
     }
 
-    /// Where the browser goes when the owner refuses.
+    /// Returns the URI to which the browser is sent if the owner declines.
     #[must_use]
     pub fn denied(&self, authority: &Authority) -> String {
         answer(authority, &self.redirect_uri, self.state.as_deref(), ("error", "access_denied"))

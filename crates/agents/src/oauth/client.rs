@@ -1,7 +1,7 @@
-//! Clients: those that registered (RFC 7591), and those whose id is the URL of their metadata document.
+//! OAuth clients: those that registered (RFC 7591), and those whose id is the URL of their metadata document.
 //!
-//! A registration's id is the hash of what was registered. Registering the same again, as some clients do at every
-//! connection, finds the same row, and no registration ever ends.
+//! A registration's id is the hash of its metadata. Registering the same metadata again, as some clients do at every
+//! connection, finds the same row.
 
 use api_types::Registered;
 pub use api_types::{MAX_CLIENT_NAME, MAX_REDIRECT_URIS};
@@ -20,45 +20,46 @@ use super::{
     document::{self, DocumentUrl, Documents},
 };
 
-/// Bytes of a registration that are read.
+/// Maximum size of a registration, in bytes.
 pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
-/// Bytes of a client id: as long as the URL of a document may be.
+/// Maximum size of a client id, in bytes: that of a document's URL.
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
 const REGISTERED_PREFIX: &str = "client_";
 
-/// Where the keys of a client are, as RFC 7591 names it.
+/// Location of a client's keys, as in RFC 7591.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKeys {
-    /// In the metadata: a JWK set.
+    /// A JWK set in the metadata.
     Jwks(Value),
-    /// At a URL.
+    /// A URL.
     JwksUri(DocumentUrl),
 }
 
-/// What a client says of itself. None of it is verified but the host of a metadata document.
+/// A client's own metadata. Only the host of a metadata document is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientMetadata {
-    /// For people.
+    /// Name for people.
     pub name: String,
-    /// At least one.
+    /// Redirect URIs, at least one.
     pub redirect_uris: Vec<RedirectUri>,
-    /// Of a client that can prove who it is (`private_key_jwt`).
+    /// Keys for `private_key_jwt`, if the client authenticates with it.
     pub keys: Option<ClientKeys>,
 }
 
-/// A client that we know.
+/// A known client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     pub id: String,
-    /// What it says of itself.
+    /// The client's metadata.
     pub metadata: ClientMetadata,
-    /// The host that vouches for it, where the id is a URL.
+    /// Host of the metadata document, if the id is a URL.
     pub published_at: Option<String>,
 }
 
 impl Client {
-    /// The redirect URI of a request, if the client registered it (RFC 8252's rule for loopback ports included).
+    /// Returns the redirect URI of a request if the client registered it. The port of a loopback URI may differ (RFC
+    /// 8252).
     #[must_use]
     pub fn redirect(&self, presented: &str) -> Option<RedirectUri> {
         let presented = RedirectUri::parse(presented).ok()?;
@@ -70,7 +71,7 @@ fn metadata_error(description: impl Into<String>) -> OAuthError {
     OAuthError::new(ErrorCode::InvalidClientMetadata, description)
 }
 
-/// How a client proves itself for tokens, as RFC 7591 (section 2) names it.
+/// Returns the name of the client's authentication method (RFC 7591, section 2).
 pub(super) const fn client_auth(has_keys: bool) -> &'static str {
     if has_keys { "private_key_jwt" } else { "none" }
 }
@@ -80,10 +81,10 @@ impl ClientMetadata {
         Ok(Self { name: name(fields, fallback_name)?, redirect_uris: redirect_uris(fields)?, keys: keys(fields)? })
     }
 
-    /// The metadata of a registration request's body.
+    /// Parses a registration request.
     ///
-    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer says what
-    /// was registered (RFC 7591 section 2).
+    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer contains the
+    /// registered values (RFC 7591, section 2).
     ///
     /// # Errors
     /// `invalid_redirect_uri`, `invalid_client_metadata`.
@@ -97,10 +98,10 @@ impl ClientMetadata {
         Self::read(&fields, "An agent")
     }
 
-    /// The metadata in a document published at this URL.
+    /// Parses the metadata document published at this URL.
     ///
     /// # Errors
-    /// `invalid_client`: the document is not one of this client.
+    /// `invalid_client` if the document is not this client's.
     pub fn from_document(url: &DocumentUrl, body: &str) -> Result<Self, OAuthError> {
         let refused = |why: String| OAuthError::invalid_client(format!("the client's metadata document: {why}"));
         let Ok(Value::Object(fields)) = serde_json::from_str(body) else {
@@ -119,7 +120,7 @@ impl ClientMetadata {
         Self::read(&fields, url.host()).map_err(|error| refused(error.description))
     }
 
-    /// RFC 7591's response.
+    /// Builds the answer to a registration (RFC 7591).
     fn registered(&self, id: &str, now_ms: u64) -> Value {
         let (jwks, jwks_uri) = match &self.keys {
             Some(ClientKeys::Jwks(jwks)) => (Some(jwks.clone()), None),
@@ -140,7 +141,7 @@ impl ClientMetadata {
         })
     }
 
-    /// The id of a client registered with this.
+    /// Computes the client id.
     fn id(&self) -> String {
         let digest = Sha256::digest(json!(self).to_string());
         format!("{REGISTERED_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
@@ -159,7 +160,7 @@ fn name(fields: &Map<String, Value>, fallback: &str) -> Result<String, OAuthErro
     if name.chars().count() > MAX_CLIENT_NAME {
         return Err(metadata_error(format!("client_name has at most {MAX_CLIENT_NAME} characters")));
     }
-    // Invisible and direction-changing characters could make one name look like another on the consent page.
+    // Invisible and direction-changing characters could make a name look like another on the consent page.
     let misleading = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -182,7 +183,7 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
         let text = value.as_str().ok_or_else(|| refused("redirect_uris must be an array of strings".into()))?;
         RedirectUri::parse(text).map_err(|error| refused(error.to_string()))
     };
-    // Editors register the addresses of all their builds at once. Those that are not taken are left out of the answer.
+    // Editors register the URIs of all their builds at once. Unacceptable ones are omitted from the answer.
     let (taken, refused): (Vec<_>, Vec<_>) = list.iter().map(parse).partition(Result::is_ok);
     match refused.into_iter().next() {
         Some(first) if taken.is_empty() => first.map(|_| Vec::new()),
@@ -190,7 +191,7 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
     }
 }
 
-/// The keys of a client that means to use them.
+/// Returns the keys of a client that declares `private_key_jwt`.
 fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     if fields.get("token_endpoint_auth_method").and_then(Value::as_str) != Some("private_key_jwt") {
         return Ok(None);
@@ -205,20 +206,20 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     }
 }
 
-/// How long a registration without an approval is kept, in ms.
+/// Time for which a registration without an approval is kept, in ms.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// With how much of that left, in ms, one that is made again counts anew, and is kept anew.
+/// Remaining time in ms below which registering again extends the retention and counts against the quota again.
 const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
-/// Bytes that one network may register on one day (UTC). A minute's rate all day long would be a seventh of a database,
-/// and a registration needs no signature.
+/// Maximum number of bytes that one network may register on one day (UTC). Registrations need no signature, and the
+/// rate limit alone would let one network fill a seventh of a database in a day.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// Registers a client and answers RFC 7591's response (201) as JSON text. `network` is whose share of the day it takes, unless
-    /// an equal client was registered recently.
+    /// Registers a client and returns RFC 7591's answer (201) as JSON. `network` is the network whose daily quota
+    /// counts, unless an equal client was registered recently.
     ///
     /// # Errors
-    /// `temporarily_unavailable`: the network has registered as much as it may, or the database cannot be asked.
+    /// `temporarily_unavailable` if the network's quota is used up, or the database is unavailable.
     pub async fn register(&self, metadata: &ClientMetadata, network: &str) -> Result<String, OAuthError> {
         let (id, text) = (metadata.id(), json!(metadata).to_string());
         let take = statement!(
@@ -249,10 +250,10 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok(metadata.registered(&id, self.now_ms).to_string())
     }
 
-    /// The client with this id: registered, or published at the URL that the id is.
+    /// Returns the client with this id: a registered one, or one whose id is the URL of its metadata.
     ///
     /// # Errors
-    /// `invalid_client`: there is none, or its document is not acceptable.
+    /// `invalid_client` if there is none, or its document is not acceptable.
     pub async fn client(&self, id: &str) -> Result<Client, OAuthError> {
         if !DocumentUrl::looks_like_one(id) {
             let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);

@@ -1,4 +1,5 @@
-//! Documents that clients publish: metadata under their client id, and key sets. Fetched from strangers, so guarded.
+//! Documents that clients publish: metadata under their client id, and key sets. Strangers choose their URLs, so
+//! fetching them is restricted.
 //!
 //! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
 
@@ -8,21 +9,23 @@ use url::{Host, Url};
 
 use super::{ErrorCode, OAuthError, Server};
 
-/// Bytes of a document that are read. The draft suggests 5 kB; documents with many redirect URIs are a little larger.
+/// Maximum size of a document, in bytes. The draft suggests 5 kB; documents with many redirect URIs are slightly
+/// larger.
 pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
-/// How long a fetch may take, in ms: clients give a whole sign-in step 10 s.
+/// Timeout of a fetch, in ms. Clients allow 10 s for a whole sign-in step.
 pub const FETCH_MS: u32 = 4_000;
-/// Bytes of a document's URL.
+/// Maximum length of a document's URL, in bytes.
 pub const MAX_DOCUMENT_URL: usize = 512;
-/// A document is taken from the store for at least this long, in ms.
+/// Minimum time for which a document is cached, in ms.
 const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
-/// ... and at most this long: keys that a client withdrew are forgotten, and the store stays small.
+/// Maximum time for which a document is cached, in ms, so that withdrawn keys are dropped and the table stays small.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
-/// Documents that are kept at once: strangers publish as many as they like, and what is not kept is fetched again.
+/// Maximum number of cached documents. Strangers may publish any number; those that are not cached are fetched again.
 const MAX_KEPT: u32 = 500;
 
-/// Names that mean a machine or network of one's own, wherever they are asked for (RFC 6761, 6762, 8375, 7686 and custom).
+/// Domains that are private or local to a network, wherever they are resolved (RFC 6761, 6762, 8375, 7686 and common
+/// practice).
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "localhost",
     "localdomain",
@@ -40,33 +43,33 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "onion",
 ];
 
-/// A URL that may be fetched: https, a public name, a path, nothing hidden in it.
+/// A URL that may be fetched: https, with a public host name and a path, and nothing hidden in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DocumentUrl(Url);
 
-/// Why a URL is not fetched.
+/// Reason why a URL is not fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must {0}")]
 pub struct DocumentUrlError(String);
 
 impl DocumentUrl {
-    /// Whether a client id is meant as a URL at all.
+    /// Returns whether a client id is meant as a URL.
     #[must_use]
     pub fn looks_like_one(client_id: &str) -> bool {
         client_id.contains("://")
     }
 
-    /// Reads one.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first rule that is broken.
     pub fn parse(text: &str) -> Result<Self, DocumentUrlError> {
         let refused = |rule: &str| DocumentUrlError(rule.to_owned());
         let malformed =
             || refused(&format!("be an https URL of at most {MAX_DOCUMENT_URL} bytes in its normal spelling"));
         let url = Url::parse(text).map_err(|_| malformed())?;
-        // The parser resolves dot segments and repairs much else: what it changed was not the normal spelling.
+        // The parser normalises dot segments and much else. Text that it changed is rejected.
         if text.len() > MAX_DOCUMENT_URL || url.scheme() != "https" || url.as_str() != text {
             return Err(malformed());
         }
@@ -83,7 +86,7 @@ impl DocumentUrl {
         }
     }
 
-    /// The URL.
+    /// Returns the URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -96,7 +99,7 @@ impl DocumentUrl {
 }
 
 fn is_public_name(host: &str) -> bool {
-    // With a dot at its end it would be another spelling of the same name.
+    // A trailing dot would be another spelling of the same name.
     let last = host.rsplit('.').next().unwrap_or_default();
     host.contains('.') && !last.is_empty() && !PRIVATE_SUFFIXES.contains(&last)
 }
@@ -114,33 +117,33 @@ impl From<DocumentUrl> for String {
     }
 }
 
-/// What came back for a URL.
+/// The response to a fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The HTTP status. Redirects are not followed: theirs is 3xx.
+    /// HTTP status. Redirects are not followed and appear as 3xx.
     pub status: u16,
     /// `Content-Type`.
     pub content_type: String,
     /// `max-age` of `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`.
     pub max_age_s: Option<u64>,
-    /// At most [`MAX_DOCUMENT_BYTES`] and one more.
+    /// Body, at most [`MAX_DOCUMENT_BYTES`] and one more.
     pub body: Vec<u8>,
 }
 
-/// Nothing came back: no route, no answer in time. The text is for our log.
+/// No response, because of the network or a timeout. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FetchError(pub String);
 
-/// Fetches documents from strangers. An implementation follows no redirect, sends no credentials, reads at most
-/// [`MAX_DOCUMENT_BYTES`] and one more, gives up after [`FETCH_MS`], and reaches no private network.
+/// Fetches documents from strangers. Implementations follow no redirects, send no credentials, read at most
+/// [`MAX_DOCUMENT_BYTES`] and one more, give up after [`FETCH_MS`], and reach no private network.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Documents {
-    /// The answer to a GET that accepts JSON.
+    /// Sends a GET request that accepts JSON.
     async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError>;
 }
 
-/// A document, when it was fetched, and until when it is fresh (POSIX ms).
+/// A cached document, with the time of its fetch and the time until which it is fresh (POSIX ms).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoredDocument {
@@ -150,7 +153,7 @@ pub(super) struct StoredDocument {
 }
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// The stored document, fresh or not.
+    /// Returns the cached document, fresh or stale.
     pub(super) async fn stored_document(&self, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
         let read = statement!(
             "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms, 'freshUntilMs', fresh_until_ms) \
@@ -160,11 +163,11 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         self.db.run(read).await?.first_json()
     }
 
-    /// Fetches a document, without keeping it: only what turned out to be good is kept.
+    /// Fetches a document without caching it. Callers cache it once it turns out to be valid.
     ///
     /// # Errors
-    /// `temporarily_unavailable` for a fault that passes: no answer, a busy server, or a page that a firewall shows to programs.
-    /// `invalid_client` where there is no such document, or what is there is none.
+    /// `temporarily_unavailable` for a temporary fault: no response, a busy server, or a page that a firewall shows to
+    /// programs. `invalid_client` if there is no such document, or it is not JSON.
     pub(super) async fn fetch_document(&self, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
         let refused = |why: &str| {
             OAuthError::new(
@@ -196,7 +199,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok((body, fresh_ms))
     }
 
-    /// Keeps a document that was found good, where there are not too many fresh ones.
+    /// Caches a valid document, unless too many fresh ones are cached.
     pub(super) async fn keep_document(
         &self,
         url: &DocumentUrl,

@@ -1,33 +1,33 @@
-//! OAuth's error answers: a code for the client's program, a sentence for its developer.
+//! OAuth errors: a code for the client's program, a sentence for its developer.
 
 use api_types::ErrorCode;
 use sql::DatabaseError;
 
-/// Seconds that a passing fault is given.
+/// Default number of seconds before a retry after a temporary fault.
 const WAIT_S: u64 = 10;
 
-/// A refusal: its answer is [`api_types::OAuthError`].
+/// A refusal, answered as an [`api_types::OAuthError`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{description}")]
 pub struct OAuthError {
     pub code: ErrorCode,
-    /// For people. Never repeats what was sent.
+    /// Message for people. Never repeats any input.
     pub description: String,
-    /// What only our log may say.
+    /// Cause, for the log only.
     #[source]
     pub cause: Option<DatabaseError>,
-    /// Seconds after which [`ErrorCode::TemporarilyUnavailable`] may be over (`Retry-After`).
+    /// Number of seconds before a retry of [`ErrorCode::TemporarilyUnavailable`] (`Retry-After`).
     pub wait_s: u64,
 }
 
 impl OAuthError {
-    /// A refusal with this code and text.
+    /// Creates a refusal.
     #[must_use]
     pub fn new(code: ErrorCode, description: impl Into<String>) -> Self {
         Self { code, description: description.into(), cause: None, wait_s: WAIT_S }
     }
 
-    /// A fault that passes, and in how many seconds it may have.
+    /// Creates a temporary refusal, with the number of seconds before a retry.
     pub(super) fn busy(description: impl Into<String>, wait_s: u64) -> Self {
         Self { wait_s, ..Self::new(ErrorCode::TemporarilyUnavailable, description) }
     }
@@ -40,7 +40,8 @@ impl OAuthError {
         Self::new(ErrorCode::InvalidClient, description)
     }
 
-    /// One text for everything that can be wrong with a code or a refresh token: a thief learns nothing from it.
+    /// Creates the refusal for every problem with a code or a refresh token. The text is the same for all, so that a
+    /// thief learns nothing.
     pub(super) fn invalid_grant() -> Self {
         let text = "the code or refresh token is not valid (any more) for this client: sign in again";
         Self::new(ErrorCode::InvalidGrant, text)

@@ -1,13 +1,13 @@
-//! `POST /oauth/token`: a code for tokens, a refresh token for the next ones.
+//! Token requests, `POST /oauth/token`: a code or a refresh token in exchange for tokens.
 //!
 //! ```text
 //!   generation  0 ──code──> 1 ──refresh 1──> 2 ──refresh 2──> 3 ...          one conditional UPDATE each
 //!               └─ code again: revoked        └─ refresh 1 again: within 60 s the same answer, later `invalid_grant`
 //! ```
 //!
-//! Tokens follow from the row, so a client that lost an answer gets the same tokens again. RFC 9700 section 4.14.2 asks
-//! for rotation, while clients race and retry. An older refresh token opens nothing, and ends nothing: sessions that
-//! run side by side share one grant (docs/adr/old-refresh-tokens.md).
+//! Tokens are computed from the grant's row, so a client that lost an answer gets the same tokens again. RFC 9700
+//! section 4.14.2 asks for rotation, while clients race and retry. An older refresh token is rejected but revokes
+//! nothing, because sessions that run side by side share one grant (docs/adr/old-refresh-tokens.md).
 
 use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -26,23 +26,23 @@ use super::{
     token::Claims,
 };
 
-/// How long an access token is good for, in ms.
+/// Lifetime of an access token, in ms.
 pub const ACCESS_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
-/// How long a refresh token waits for its use, in ms.
+/// Lifetime of an unused refresh token, in ms.
 pub const REFRESH_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-/// How long the refresh token before is answered as it was, in ms.
+/// Time in ms for which the previous refresh token still returns the same answer.
 pub const RETRY_MS: u64 = 60 * 1_000;
-/// Bytes of a code or refresh token that are looked at.
+/// Maximum size of a code or refresh token, in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// What is exchanged.
+/// The presented credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exchange {
     Code { code: String, verifier: String, redirect_uri: Option<String> },
     Refresh { token: String },
 }
 
-/// A token request, well-formed.
+/// A well-formed token request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest {
     client_id: String,
@@ -51,10 +51,10 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Reads the form. `authorization` is the header of that name: no client here has a password.
+    /// Parses the form. `authorization` is the header of that name; clients here have no password.
     ///
     /// # Errors
-    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_target`. Scopes are the grant's.
+    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_target`. Scopes are those of the grant.
     pub fn parse(body: &str, authorization: Option<&str>, authority: &Authority) -> Result<Self, OAuthError> {
         let form = Form::parse(body)?;
         if authorization.is_some() || form.get("client_secret").is_some() {
@@ -103,7 +103,7 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
     Ok(verifier.to_owned())
 }
 
-/// A grant's newest generation.
+/// The newest generation of a grant.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Generation {
@@ -115,12 +115,12 @@ struct Generation {
 const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms, 'scope', scope)";
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Gives out the tokens that a request is entitled to.
+    /// Issues the tokens for a request.
     ///
     /// # Errors
     /// `invalid_client`, `invalid_grant`.
     pub async fn exchange(&self, request: &TokenRequest) -> Result<Tokens, OAuthError> {
-        // First: a client's documents are fetched only for who brings what we made.
+        // Checked first, so that a client's documents are fetched only for a code or token that this server made.
         let (token, kind) = match &request.exchange {
             Exchange::Code { code, .. } => (code, TokenKind::Code),
             Exchange::Refresh { token } => (token, TokenKind::Refresh),
@@ -156,7 +156,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(self.tokens(&claims, &newest))
     }
 
-    /// How the client proves itself.
+    /// Authenticates the client and returns its method.
     async fn authenticate(&self, request: &TokenRequest, claims: &Claims) -> Result<&'static str, OAuthError> {
         if let Some(assertion) = &request.assertion {
             let client = self.client(&request.client_id).await?;
@@ -167,7 +167,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(client_auth(request.assertion.is_some()))
     }
 
-    /// A code that comes back after it was redeemed ends its grant, whichever client sends it (RFC 6749 section 4.1.2).
+    /// Revokes the grant if its code is presented again after it was redeemed, whichever client sends it (RFC 6749,
+    /// section 4.1.2).
     fn revoke_redeemed(&self, claims: &Claims) -> Statement {
         statement!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",

@@ -1,18 +1,18 @@
-//! Parameters of a query or of an `application/x-www-form-urlencoded` body (RFC 6749 section 3).
+//! Parameters of a query or of an `application/x-www-form-urlencoded` body (RFC 6749, section 3).
 
 use super::OAuthError;
 
-/// Bytes of a query or body that are read: a sealed state of a large client and its assertion fit several times.
+/// Maximum size of a query or body, in bytes: several times that of a large client's sealed state and assertion.
 pub const MAX_FORM_BYTES: usize = 16 * 1_024;
-/// Parameters that are read. OAuth's requests have about ten.
+/// Maximum number of parameters. OAuth requests have about ten.
 const MAX_PARAMETERS: usize = 32;
 
-/// The parameters, each at most once; `resource` may be repeated (RFC 8707).
+/// The parameters, without duplicates except `resource` (RFC 8707).
 #[derive(Debug)]
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Takes the parameters apart. Those without a value count as left out (RFC 6749 section 3.1).
+    /// Parses the parameters. Those without a value count as absent (RFC 6749, section 3.1).
     pub(super) fn parse(encoded: &str) -> Result<Self, OAuthError> {
         if encoded.len() > MAX_FORM_BYTES {
             return Err(OAuthError::invalid_request("the request is too large"));
@@ -31,23 +31,23 @@ impl Form {
         Ok(Self(parameters))
     }
 
-    /// A parameter, if it is there.
+    /// Returns a parameter, or `None` if it is absent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()
     }
 
-    /// Every value of a parameter.
+    /// Returns every value of a parameter.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// A parameter that must be there, of at most so many bytes.
+    /// Returns a mandatory parameter of at most `max_bytes`.
     pub(super) fn required(&self, name: &str, max_bytes: usize) -> Result<&str, OAuthError> {
         let value = self.optional(name, max_bytes)?;
         value.ok_or_else(|| OAuthError::invalid_request(format!("{name} is missing")))
     }
 
-    /// A parameter of at most so many bytes.
+    /// Returns an optional parameter of at most `max_bytes`.
     pub(super) fn optional(&self, name: &str, max_bytes: usize) -> Result<Option<&str>, OAuthError> {
         match self.get(name) {
             Some(value) if value.len() > max_bytes => {

@@ -1,4 +1,5 @@
-//! Whose access token this is, and what owners see and end: `GET /me/agents`, `DELETE /me/agents/{id}`.
+//! Grants: looking up the caller of an access token, and the owner's list and revocation of grants (`GET /me/agents`,
+//! `DELETE /me/agents/{id}`).
 
 use market::{
     account::{Account, Token},
@@ -9,22 +10,22 @@ use sql::{Database, DatabaseError, exactly, statement};
 
 use super::{Scope, Server, TokenKind, token::Claims};
 
-/// A grant's last use is written at most this often, in ms.
+/// Minimum interval between updates of a grant's last use, in ms.
 const USED_EVERY_MS: u64 = 60 * 1_000;
-/// Grants that an owner is shown at most.
+/// Maximum number of grants in an owner's list.
 const MAX_SHOWN: u32 = 200;
-/// The owner of a live session, over `?1` (the token's hash) and `?2` (now).
+/// SQL expression for the owner of a live session, over `?1` (the token's hash) and `?2` (now).
 const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
-/// An agent, let in by its owner.
+/// An agent with its owner's account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Caller {
     pub grant: String,
     pub client_id: String,
-    /// What it may do.
+    /// Permissions of the agent.
     pub scope: Scope,
-    /// Whose account it spends from.
+    /// Account from which the agent spends.
     pub account: Account,
 }
 
@@ -34,17 +35,17 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         claims.filter(|claims| claims.expires_at_ms > self.now_ms)
     }
 
-    /// The grant that an access token names, by the token alone; `None` where this service did not issue it, or it expired.
+    /// Returns the grant of an access token from the token alone, or `None` if it is not this server's or has expired.
     #[must_use]
     pub fn grant_named_by(&self, access_token: &str) -> Option<String> {
         Some(self.claims(access_token)?.grant.to_string())
     }
 
-    /// Who presents this access token for our resource; `None` for a token that is not ours, over, revoked, or for another
-    /// resource.
+    /// Returns the agent that presents an access token, or `None` if the token is not this server's, expired, revoked,
+    /// or for another resource.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// [`DatabaseError`] if the database is unavailable.
     pub async fn caller(&self, access_token: &str) -> Result<Option<Caller>, DatabaseError> {
         let Some(claims) = self.claims(access_token) else { return Ok(None) };
         let grant = claims.grant.to_string();
@@ -71,12 +72,12 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
     }
 }
 
-/// What a live session's owner approved and did not revoke, newest first, as a JSON array of
-/// `{id, clientId, clientName, redirectUri, scope, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms).
-/// `None` where there is no such session.
+/// Returns the unrevoked grants of a session's owner, newest first, as a JSON array of `{id, clientId, clientName,
+/// redirectUri, scope, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms). `None` if there is no
+/// such session.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// [`DatabaseError`] if the database is unavailable.
 pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<String>, DatabaseError> {
     let grants = format!(
         "SELECT json_object('id', id, 'clientId', client_id, 'clientName', client_name, 'redirectUri', redirect_uri, \
@@ -96,21 +97,21 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
     Ok(owner.first().map(|_| format!("[{}]", grants.rows.join(","))))
 }
 
-/// The outcome of a request to revoke.
+/// The outcome of a revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
-    /// It is revoked, now or before.
+    /// The grant is revoked, now or before.
     Revoked,
     /// The session's owner has no such grant.
     NotFound,
-    /// There is no such session.
+    /// The session does not exist or has expired.
     SignedOut,
 }
 
-/// Ends a grant of a live session's owner: its tokens stop at once.
+/// Revokes a grant of a session's owner. Its tokens stop working at once.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// [`DatabaseError`] if the database is unavailable.
 pub async fn revoke(
     db: &impl Database,
     session: &Token,

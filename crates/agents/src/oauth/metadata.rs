@@ -1,11 +1,11 @@
-//! Discovery: what we are, where everything is, and how a client without a token learns it.
+//! Discovery metadata of the authorization server and the resource.
 
 use serde_json::{Value, json};
 
 use super::{Authority, Scope};
 
 impl Authority {
-    /// The protected resource's metadata (RFC 9728), at both of its addresses.
+    /// Returns the protected resource's metadata (RFC 9728), which is served at two addresses.
     #[must_use]
     pub fn resource_metadata(&self) -> Value {
         json!({
@@ -17,12 +17,13 @@ impl Authority {
         })
     }
 
-    /// The authorization server's metadata (RFC 8414, RFC 9207, RFC 9728 section 4, client id metadata documents).
+    /// Returns the authorization server's metadata (RFC 8414, RFC 9207, RFC 9728 section 4, client id metadata
+    /// documents).
     #[must_use]
     pub fn server_metadata(&self) -> Value {
         let issuer = self.issuer();
-        // A service on loopback cannot serve the test of a client's published document. Stock clients that see this
-        // field try nothing else, and without a network they have no document.
+        // On loopback, published client documents cannot be fetched. Stock clients that see the field
+        // `client_id_metadata_document_supported` try nothing else, so it is set only on public servers.
         let documents = issuer.starts_with("https://");
         json!({
             "issuer": issuer,
@@ -44,8 +45,8 @@ impl Authority {
         })
     }
 
-    /// `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1): `invalid_token` where one was sent,
-    /// `insufficient_scope` with a 403, and no error where no token was sent.
+    /// Returns `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1): `invalid_token` if one was sent,
+    /// `insufficient_scope` with a 403, and no error if no token was sent.
     #[must_use]
     pub fn www_authenticate(&self, error: Option<&str>) -> String {
         let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();

@@ -1,16 +1,16 @@
-//! The authorization server for `/mcp`: OAuth 2.1 with PKCE for public clients and clients with keys.
+//! The authorization server for `/mcp`: OAuth 2.1 with PKCE, for public clients and clients with keys.
 //!
 //! ```text
-//!   GET /oauth/authorize   Server::consent_request: a ConsentRequest, sealed into the page; nothing is written
-//!   GET /oauth/challenge   Server::challenge: what the owner's wallet signs
+//!   GET /oauth/authorize   Server::consent_request: a ConsentRequest, sealed into the page; nothing is stored
+//!   GET /oauth/challenge   Server::challenge: the challenge for the owner's wallet
 //!   POST /oauth/approve    Server::check, Server::grant: one row in `oauth_grants`, a code
-//!   POST /oauth/token      Server::exchange: the row's generation moves by one
-//!   POST /oauth/revoke     Server::revoke_token: the row ends
-//!   POST /mcp              Server::caller: whose access token this is
+//!   POST /oauth/token      Server::exchange: increments the row's generation
+//!   POST /oauth/revoke     Server::revoke_token: revokes the row
+//!   POST /mcp              Server::caller: looks up the access token
 //! ```
 //!
-//! Sources: RFC 6749, 7009, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728, draft-ietf-oauth-client-id-metadata-document-00,
-//! and the authorization pages of MCP's revisions.
+//! Sources: RFC 6749, 7009, 7523, 7591, 7636, 8252, 8414, 8707, 9207, 9728,
+//! draft-ietf-oauth-client-id-metadata-document-00, and the authorization pages of MCP's revisions.
 
 pub mod approve;
 pub mod assertion;
@@ -39,7 +39,7 @@ mod races;
 #[cfg(test)]
 mod testing;
 
-/// Who we are, byte-identical in every document, redirect and challenge.
+/// Issuer and resource identifiers, which are byte-identical in every document, redirect and challenge.
 #[derive(Clone, Debug)]
 pub struct Authority {
     issuer: String,
@@ -50,27 +50,27 @@ pub struct Authority {
 /// The authorization server, for one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a, D, W, J> {
-    /// Who we are.
+    /// Issuer, resource and secrets.
     pub authority: &'a Authority,
     pub db: &'a D,
-    /// Fetches what clients publish.
+    /// Fetches documents that clients publish.
     pub documents: &'a W,
-    /// Verifies what clients sign.
+    /// Verifies clients' signatures.
     pub jws: &'a J,
-    /// POSIX ms.
+    /// Current time, in POSIX milliseconds.
     pub now_ms: u64,
 }
 
-/// A base address that cannot be an issuer.
+/// The base URL cannot be an issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an origin: https://host without path, query and trailing slash (http for loopback only)")]
 pub struct IssuerError;
 
 impl Authority {
-    /// The authority at this base address, an origin without trailing slash. The resource is its `/mcp`.
+    /// Creates the authority for a base URL, an origin without trailing slash. The resource is its `/mcp`.
     ///
     /// # Errors
-    /// Not an origin in its one spelling (RFC 8414 section 2: no query, no fragment).
+    /// [`IssuerError`] if the URL is not a canonical origin (RFC 8414 section 2: no query, no fragment).
     pub fn new(base: &str, secrets: Secrets) -> Result<Self, IssuerError> {
         let url = url::Url::parse(base).map_err(|_| IssuerError)?;
         let secure = url.scheme() == "https" || (url.scheme() == "http" && redirect::is_loopback(&url));
@@ -80,30 +80,31 @@ impl Authority {
         Ok(Self { issuer: base.to_owned(), resource: format!("{base}/mcp"), secrets })
     }
 
-    /// The issuer identifier (RFC 8414), which is our origin.
+    /// Returns the issuer identifier (RFC 8414), which is the origin.
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.issuer
     }
 
-    /// The protected resource (RFC 8707, RFC 9728): the MCP endpoint with sign-in.
+    /// Returns the protected resource (RFC 8707, RFC 9728): the MCP endpoint with sign-in.
     #[must_use]
     pub fn resource(&self) -> &str {
         &self.resource
     }
 
-    /// Where tokens are had: one of the audiences that clients put into assertions.
+    /// Returns the token endpoint, which clients may name as the audience of assertions.
     #[must_use]
     pub fn token_endpoint(&self) -> String {
         format!("{}/oauth/token", self.issuer)
     }
 
-    /// Whether a `resource` parameter names our resource: by its address, or, as clients do, by our origin; each with a
-    /// slash behind it or without. Scheme and host may be spelled in upper case. Tokens are for the one resource anyway.
+    /// Returns whether a `resource` parameter names this service: by the resource's URL, or, as some clients do, by the
+    /// origin, with or without a trailing slash. Scheme and host may be in upper case. Tokens are always for the one
+    /// resource.
     #[must_use]
     pub fn is_resource(&self, text: &str) -> bool {
         let bare = text.strip_suffix('/').unwrap_or(text);
-        // A parser would also forgive tabs, backslashes and dot segments: only the case of letters may differ.
+        // A parser would also tolerate tabs, backslashes and dot segments. Only the case of letters may differ.
         [&self.resource, &self.issuer].into_iter().any(|ours| {
             bare.eq_ignore_ascii_case(ours)
                 && url::Url::parse(bare).is_ok_and(|url| url.as_str().trim_end_matches('/') == ours)

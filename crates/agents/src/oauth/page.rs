@@ -1,7 +1,7 @@
-//! The pages of a sign-in: consent, and why there is none. Rendered here, brought to life by one small module.
+//! The HTML pages of a sign-in: consent, or the reason why there is none. A small script adds the wallet.
 //!
-//! The page carries the sealed request (which is also what protects against forged answers) and nothing secret. The
-//! answer for a refusal is a plain link, so it needs no script. Nothing is inline: the policy (`pages::HEADERS`) forbids it.
+//! The page contains the sealed request (which also prevents forged answers) and nothing secret. Declining is a plain
+//! link, so it needs no script. Nothing is inline, because the content security policy (`pages::HEADERS`) forbids it.
 
 use maud::{Markup, html};
 use pages::{
@@ -15,14 +15,14 @@ use super::{
     authorize::{AuthorizeRefusal, ConsentRequest},
 };
 
-/// Limits that the form begins with, in ADA: those of a new account.
+/// Limits prefilled in the form, in ADA: those of a new account.
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
 fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
     Page { title, section: Section::Alone, script, card: None }.around(main)
 }
 
-/// The consent page (200). `demo` says whether the shared demo wallet may be chosen.
+/// Renders the consent page (200). `demo` says whether the shared demo wallet may be chosen.
 #[must_use]
 pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_ms: u64) -> String {
     let left_ms = request.expires_at_ms.saturating_sub(now_ms);
@@ -65,7 +65,7 @@ fn who(request: &ConsentRequest) -> Markup {
     }
 }
 
-/// What a scope lets an agent do.
+/// Describes the permissions of a scope.
 const fn permits(scope: Scope) -> &'static [&'static str] {
     const SEARCH: &str = "search listings";
     const SEE: &str = "see your Surety balance, and what you bought with it or with the wallet that you sign with";
@@ -135,7 +135,7 @@ fn demo_wallet() -> Markup {
     }
 }
 
-/// The page instead of consent (400): why, and a link back where that is safe.
+/// Renders the page in place of consent (400): the reason, and a link back if that is safe.
 #[must_use]
 pub fn refused(refusal: &AuthorizeRefusal) -> String {
     let main = html! {

@@ -1,4 +1,4 @@
-//! Many at once: whatever the order in which their statements meet, there is one family of tokens.
+//! Races: in whatever order concurrent statements run, there is one family of tokens.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ fn fifty_uses_of_one_code_give_tokens_once() {
     let code = world.code(&client);
     let answers: Vec<_> = (0..50).map(|_| world.redeem(&client, &code)).collect();
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-    // Two clients had the code: the tokens it gave are revoked.
+    // Two clients had the code, so the tokens for it are revoked.
     assert_eq!(live_grants(&world), "0");
 }
 
@@ -64,7 +64,7 @@ fn a_stolen_refresh_token_fails_its_owner_and_ends_by_revocation() {
     let (client, first) = world.sign_in();
     let thief = world.refresh(&client, &first.refresh_token).unwrap();
     world.wait(super::exchange::RETRY_MS + 1);
-    // The honest client learns it, and its owner removes the agent.
+    // The honest client is rejected, and its owner removes the agent.
     assert!(world.refresh(&client, &first.refresh_token).is_err());
     let token = thief.refresh_token.as_str();
     block_on(world.server().revoke_token(&query(&[("token", token)]))).unwrap();
@@ -83,9 +83,9 @@ fn a_slow_and_a_fast_refresh_retry_get_the_same_tokens() {
     assert_eq!(world.caller(&fast.access_token), world.caller(&slow.access_token));
 }
 
-/// Days for which the watcher keeps a grant whose code was redeemed, used or not.
+/// Number of days for which the watcher keeps a grant whose code was redeemed.
 const DAYS_KEPT: u64 = 100;
-/// What a database holds, in bytes.
+/// Maximum size of a database, in bytes.
 const DATABASE: u64 = 10_000_000_000;
 
 fn number(world: &World, sql: &'static str) -> u64 {
@@ -96,7 +96,7 @@ fn bytes(world: &World) -> u64 {
     number(world, "SELECT CAST(page_count * page_size AS TEXT) FROM pragma_page_count(), pragma_page_size()")
 }
 
-/// An approval of a client that says as much of itself as one may, and the redemption of its code.
+/// Approves a client with the longest possible metadata, and redeems its code.
 fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
     let callback = format!("https://stranger.example.com/{}", "x".repeat(980));
     let others = (0..6).map(|other| format!("{callback}{which}{other}"));
@@ -104,7 +104,7 @@ fn long_approval(world: &World, which: u32) -> Result<(), ApprovalError> {
     let body = json!({ "client_name": "\u{1f3a8}".repeat(100), "redirect_uris": uris });
     let client = world.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned();
     let request = world.authorize(&query(&with(&authorization(&client), "redirect_uri", &callback))).unwrap();
-    // The shared demo wallet needs no signature. Where there is none, a new wallet signs.
+    // The shared demo wallet needs no signature. Without one, an attacker would sign with a new wallet.
     let body = json!({
         "request": request.seal(&world.authority), "mode": "demo", "maxPerPaymentAda": 10, "dailyBudgetAda": 30,
     });
@@ -128,7 +128,7 @@ fn approvals_of_one_network_take_a_small_part_of_the_database() {
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
 }
 
-/// Networks among which what there is for all is shared elsewhere.
+/// Number of networks among which other shared quotas are divided.
 const NETWORKS: u64 = 8;
 
 #[test]
@@ -159,7 +159,7 @@ fn registrations_of_eight_networks_in_a_day_leave_room_in_the_database() {
     assert!(world.register_body(&registered(9_999)).is_ok());
 }
 
-/// One network has approved as many as it may, but so many.
+/// Uses up the network's approvals except for `left`.
 fn approved_but(world: &World, left: u32) {
     world.sign_in();
     let sql = "UPDATE granted_days SET grants = ?1";
@@ -187,7 +187,7 @@ fn a_network_that_used_up_its_approvals_waits_a_day_and_others_do_not() {
     assert!(world.grant(&approval(10)).is_ok());
 }
 
-/// Every account claims a payment for something.
+/// Gives every account a purchase.
 fn claim_payments(world: &World) {
     for sql in [
         "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
@@ -226,7 +226,7 @@ fn the_last_approval_of_a_networks_daily_quota_is_given_once() {
     let approvals: Vec<_> = (0..20).map(|_| world.check(&world.approval(&world.consent(&client))).unwrap()).collect();
     let granted: Vec<_> = approvals.iter().map(|approval| world.grant(approval)).collect();
     assert_eq!(granted.iter().filter(|answer| answer.is_ok()).count(), 1);
-    // Sent again, what was approved is approved, and what was not is not.
+    // Retrying an approval that was granted reports it as used; the other one is still over the quota.
     assert!(matches!(world.grant(&approvals[0]), Err(ApprovalError::Expired(_))));
     assert!(matches!(world.grant(&approvals[1]), Err(ApprovalError::NoMoreToday { .. })));
 }

@@ -1,20 +1,21 @@
-//! Where a browser may be sent back to: https, or a program on the machine that it runs on, by loopback or by its own scheme.
+//! Redirect URIs: https, or a program on the browser's machine, by loopback or by its own scheme.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// Bytes of a redirect URI. Clients' are below 200.
+/// Maximum length of a redirect URI, in bytes. Clients' are below 200.
 pub const MAX_REDIRECT_URI: usize = 1_024;
 
-/// Schemes without a domain in their name that editors had registered before RFC 8252 asked for one.
+/// Schemes without a domain in their name, which editors used before RFC 8252 required one.
 const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
 
-/// A redirect URI in its one spelling, without user information and fragment (RFC 6749 section 3.1.2). It is https,
-/// http to loopback (RFC 8252 section 7.3), or a scheme of a program's own (section 7.1): a reversed domain, or one of
-/// [`EDITORS`]. Another program may claim such a scheme, as it may the loopback port: PKCE, which every client uses, is
-/// what protects.
+/// A redirect URI in canonical form, without user information and fragment (RFC 6749, section 3.1.2).
+///
+/// The scheme is https, http to loopback (RFC 8252, section 7.3), or a program's own (section 7.1): a reversed domain,
+/// or one of [`EDITORS`]. Another program may claim such a scheme or the loopback port, so PKCE, which every client
+/// must use, is the protection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RedirectUri {
@@ -22,16 +23,16 @@ pub struct RedirectUri {
     url: Url,
 }
 
-/// Why a text cannot be a redirect URI.
+/// Reason why a text is not an acceptable redirect URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("redirect URIs {0}")]
 pub struct RedirectUriError(String);
 
 impl RedirectUri {
-    /// Reads one.
+    /// Parses a redirect URI.
     ///
     /// # Errors
-    /// What keeps the text from being one.
+    /// The rule that is broken.
     pub fn parse(text: &str) -> Result<Self, RedirectUriError> {
         let refused = |rule: &str| RedirectUriError(rule.to_owned());
         let malformed = || refused("must be absolute URLs in their normal spelling");
@@ -52,7 +53,7 @@ impl RedirectUri {
         if url.fragment().is_some() {
             return Err(refused("must not contain a fragment"));
         }
-        // Browsers read URLs as this parser does. What it had to repair, others may repair differently.
+        // Browsers parse URLs like this parser. Text that it had to normalise may be read differently by others.
         let normal = url.as_str() == text || url.as_str().strip_suffix('/') == Some(text);
         if !normal {
             return Err(malformed());
@@ -60,13 +61,13 @@ impl RedirectUri {
         Ok(Self { text: text.to_owned(), url })
     }
 
-    /// As it was registered.
+    /// Returns the URI as registered.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Host and port, for people to recognise; of a program's own scheme, the scheme.
+    /// Returns host and port for people to recognise, or the scheme if it is a program's own.
     #[must_use]
     pub fn host(&self) -> String {
         if is_private_use(&self.url) {
@@ -76,14 +77,14 @@ impl RedirectUri {
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether it leads to a program on the browser's own machine: any program there could have asked.
+    /// Returns whether the URI leads to a program on the browser's own machine, where any program could have asked.
     #[must_use]
     pub fn is_local(&self) -> bool {
         is_loopback(&self.url) || is_private_use(&self.url)
     }
 
-    /// Whether this address was registered, if that one was. Both texts are equal, or differ only in the port of a
-    /// loopback address, which is chosen when the client starts (RFC 8252 section 7.3).
+    /// Returns whether this URI matches a registered one: equal, or different only in the port of a loopback address,
+    /// which clients choose when they start (RFC 8252, section 7.3).
     #[must_use]
     pub fn matches(&self, registered: &Self) -> bool {
         if self.text == registered.text {
@@ -95,7 +96,7 @@ impl RedirectUri {
         both_loopback && this.host() == that.host() && this.path() == that.path() && this.query() == that.query()
     }
 
-    /// The URI with parameters added to its query.
+    /// Returns the URI with parameters added to its query.
     #[must_use]
     pub fn with(&self, parameters: &[(&str, &str)]) -> String {
         let mut url = self.url.clone();
@@ -123,12 +124,12 @@ impl From<RedirectUri> for String {
     }
 }
 
-/// Whether a URL's scheme is a program's own: named by a reversed domain (RFC 8252 section 7.1), or listed.
+/// Returns whether a scheme is a program's own: a reversed domain (RFC 8252, section 7.1), or a listed one.
 fn is_private_use(url: &Url) -> bool {
     url.scheme().contains('.') || EDITORS.contains(&url.scheme())
 }
 
-/// Whether a URL's host is this machine: an address of loopback, or its one name.
+/// Returns whether a URL's host is the machine itself: a loopback address, or `localhost`.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),

@@ -1,14 +1,14 @@
-//! `POST /oauth/revoke` (RFC 7009): a client that signs out ends its sign-in.
+//! Revocation by clients, `POST /oauth/revoke` (RFC 7009).
 //!
-//! Who has a token may end what it opens: no client proves itself for that. A token that is over, superseded or not ours
-//! changes nothing and is answered alike (section 2.2).
+//! Possession of a token suffices to revoke its grant; clients need not authenticate. A token that is expired,
+//! superseded or foreign changes nothing, and the answer is the same (section 2.2).
 
 use sql::{Database, statement};
 
 use super::{OAuthError, Server, TokenKind, form::Form, token::Claims};
 
 impl<D: Database, W, J> Server<'_, D, W, J> {
-    /// Ends the grant of the token in this form: an access token that is not over, or the newest refresh token.
+    /// Revokes the grant of the token in this form: a live access token, or the newest refresh token.
     ///
     /// # Errors
     /// `invalid_request` without a token, `temporarily_unavailable`.

@@ -1,4 +1,4 @@
-//! A world to attack: the real schema on SQLite, a wallet, clients' documents, and a clock that tests move.
+//! Test fixture: the real schema on SQLite, a wallet, clients' documents, and a clock that tests advance.
 
 use api_types::{ConnectChallenge, Connected, Tokens};
 use std::{cell::RefCell, collections::HashMap};
@@ -35,10 +35,10 @@ pub(super) const BASE: &str = "https://surety.example.com";
 pub(super) const NOW: u64 = 1_790_000_000_000;
 pub(super) const CALLBACK: &str = "http://127.0.0.1/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-/// RFC 7636, appendix B.
+/// From RFC 7636, appendix B.
 pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// What strangers publish.
+/// Documents that strangers publish.
 #[derive(Default)]
 pub(super) struct Web {
     pub pages: RefCell<HashMap<String, Fetched>>,
@@ -60,7 +60,7 @@ impl Documents for Web {
     }
 }
 
-/// Challenges that were given.
+/// Issued challenges.
 #[derive(Default)]
 pub(super) struct Kept(pub RefCell<HashMap<String, String>>);
 
@@ -75,7 +75,7 @@ impl Challenges for Kept {
     }
 }
 
-/// Verifies as WebCrypto does.
+/// Verifies signatures like WebCrypto.
 pub(super) struct Ring;
 
 impl VerifyJws for Ring {
@@ -93,7 +93,6 @@ impl VerifyJws for Ring {
     }
 }
 
-/// A client's key.
 pub(super) enum ClientKey {
     Es256(rs::EcdsaKeyPair),
     Rs256(rs::RsaKeyPair),
@@ -147,7 +146,7 @@ impl ClientKey {
     }
 }
 
-/// Everything of one deployment.
+/// A deployment with its state.
 pub(super) struct World {
     pub db: Sqlite,
     pub authority: Authority,
@@ -177,7 +176,7 @@ impl World {
         self.server_of(&self.authority)
     }
 
-    /// On the same database, under another name or with another secret.
+    /// A server on the same database with another name or secret.
     pub fn server_of<'a>(&'a self, authority: &'a Authority) -> Server<'a, Sqlite, Web, Ring> {
         Server { authority, db: &self.db, documents: &self.web, jws: &Ring, now_ms: self.now() }
     }
@@ -191,7 +190,7 @@ impl World {
         Sha256::digest(self.randomness.borrow().to_be_bytes())[..16].try_into().unwrap()
     }
 
-    /// Registers a public client and says its id.
+    /// Registers a public client and returns its id.
     pub fn register(&self, redirect_uris: &[&str]) -> String {
         let body = json!({ "client_name": "Shopper", "redirect_uris": redirect_uris });
         self.register_body(&body).unwrap()["client_id"].as_str().unwrap().to_owned()
@@ -207,7 +206,7 @@ impl World {
         block_on(self.server().consent_request(query, self.random()))
     }
 
-    /// A consent request of a client that does everything right.
+    /// A valid consent request.
     pub fn consent(&self, client: &str) -> ConsentRequest {
         self.authorize(&query(&authorization(client))).unwrap()
     }
@@ -221,14 +220,14 @@ impl World {
         self.grant_from("203.0.113.7", approval)
     }
 
-    /// From this network.
+    /// Grants from this network.
     pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<Connected, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
         block_on(self.server().grant(approval, &wallet, network, self.random()))
     }
 
-    /// The code of a sign-in in which every step is right.
+    /// Returns the code of a valid sign-in.
     pub fn code(&self, client: &str) -> String {
         let request = self.consent(client);
         let approved = self.grant(&self.check(&self.approval(&request)).unwrap()).unwrap();
@@ -244,13 +243,13 @@ impl World {
         })
     }
 
-    /// A challenge for this request, as the page asks for it.
+    /// Requests a challenge, as the page does.
     pub fn challenge(&self, sealed: &str, address: &str) -> Result<ConnectChallenge, ApprovalError> {
         let random = Sha256::digest(self.random()).into();
         block_on(self.server().challenge(&self.challenges, sealed, address, random))
     }
 
-    /// The challenge for a request, signed by the wallet of this seed.
+    /// Signs the challenge for a request with the wallet of this seed.
     pub fn signed(&self, request: &ConsentRequest, seed: u8) -> (Address, DataSignature) {
         let (key, address) = wallet(seed);
         let sealed = request.seal(&self.authority);
@@ -320,7 +319,7 @@ pub(super) fn redemption<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'
     ]
 }
 
-/// These parameters with one of them changed, added or (with an empty value) taken away.
+/// Changes, adds or (with an empty value) removes one parameter.
 pub(super) fn with<'a>(parameters: &[(&'a str, &'a str)], name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut changed: Vec<_> = parameters.iter().copied().filter(|(known, _)| *known != name).collect();
     if !value.is_empty() {

@@ -1,11 +1,11 @@
-//! Codes, access tokens and refresh tokens: each says what it is, and carries a MAC that only we can make.
+//! Codes, access tokens and refresh tokens. Each contains its claims and a MAC that only this service can compute.
 //!
 //! ```text
 //!   surety_rt_ base64url( grant (16) ‖ generation (4) ‖ end, POSIX ms (8) ‖ HMAC-SHA-256 over kind, issuer and these (32) )
 //! ```
 //!
-//! So garbage is refused without asking the database, and a stolen database opens nothing. A client that lost the
-//! answer to a refresh gets the same token again: it is made from the grant's row alone.
+//! Invalid tokens are rejected without a database query, and a stolen database contains no usable token. A client that
+//! lost the answer to a refresh gets the same token again, because tokens are computed from the grant's row alone.
 
 use std::fmt;
 
@@ -16,20 +16,20 @@ use sha2::Sha256;
 
 use super::Authority;
 
-/// Fewest bytes of the secret: as much as the MAC can be worth.
+/// Minimum length of the secret, in bytes: the strength of the MAC.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Separates this key from any other derived from the same secret, and this layout from later ones.
+/// Domain separator of this key among others derived from the same secret, with the version of the layout.
 const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
 const MAC_BYTES: usize = 32;
 
-/// The server's secret for tokens and sealed requests, bound to the issuer.
+/// The server's secret for tokens and sealed requests.
 #[derive(Clone)]
 pub struct Secrets {
     mac: Hmac<Sha256>,
 }
 
-/// The secret is too short to be one.
+/// The secret is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the secret for tokens has at least {MIN_SECRET_BYTES} bytes")]
 pub struct TokenSecretError;
@@ -41,10 +41,11 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// With a key derived from a secret of the platform. Changing that ends every grant and every open consent page.
+    /// Derives the key from a secret of the platform. Changing the secret invalidates every grant and every open
+    /// consent page.
     ///
     /// # Errors
-    /// Fewer than [`MIN_SECRET_BYTES`].
+    /// [`TokenSecretError`] if there are fewer than [`MIN_SECRET_BYTES`].
     pub fn new(secret: &[u8]) -> Result<Self, TokenSecretError> {
         if secret.len() < MIN_SECRET_BYTES {
             return Err(TokenSecretError);
@@ -56,7 +57,7 @@ impl Secrets {
 
     fn mac(&self, label: &str, issuer: &str, payload: &[u8]) -> Hmac<Sha256> {
         let mut mac = self.mac.clone();
-        // Label and issuer contain no line feed, so no two of them give the same input.
+        // Label and issuer contain no line feed, so different inputs never have the same encoding.
         for line in [label, issuer] {
             mac.update(line.as_bytes());
             mac.update(b"\n");
@@ -65,25 +66,25 @@ impl Secrets {
         mac
     }
 
-    /// `payload` with its MAC behind it.
+    /// Appends a MAC to `payload`.
     pub(super) fn seal(&self, label: &str, issuer: &str, payload: &[u8]) -> Vec<u8> {
         let tag = self.mac(label, issuer, payload).finalize().into_bytes();
         [payload, &tag[..]].concat()
     }
 
-    /// The payload of what [`Secrets::seal`] made with this label for this issuer.
+    /// Returns the payload of a value that [`Secrets::seal`] made with the same label and issuer, or `None`.
     pub(super) fn open<'a>(&self, label: &str, issuer: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, tag) = sealed.split_at_checked(sealed.len().checked_sub(MAC_BYTES)?)?;
         self.mac(label, issuer, payload).verify_slice(tag).is_ok().then_some(payload)
     }
 }
 
-/// The name of a grant: 128 random bits, 32 hexadecimal characters. Not a secret.
+/// Id of a grant: 128 random bits, 32 hexadecimal characters. Not secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GrantId([u8; 16]);
 
 impl GrantId {
-    /// From 128 random bits.
+    /// Creates an id from 128 random bits.
     #[must_use]
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
@@ -96,19 +97,19 @@ impl fmt::Display for GrantId {
     }
 }
 
-/// What a token is good for.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// An authorization code: generation 0.
+    /// Authorization code, of generation 0.
     Code,
-    /// Opens `/mcp`.
+    /// Access token for `/mcp`.
     Access,
-    /// Gets the next generation.
+    /// Refresh token, which returns the next generation.
     Refresh,
 }
 
 impl TokenKind {
-    /// What tokens of the kind begin with, so that scanners for leaked secrets know them.
+    /// Returns the prefix of such tokens, by which scanners for leaked secrets recognise them.
     const fn prefix(self) -> &'static str {
         match self {
             Self::Code => "surety_code_",
@@ -118,7 +119,7 @@ impl TokenKind {
     }
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Claims {
     pub grant: GrantId,
@@ -127,14 +128,14 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// The token that says this: the same one every time.
+    /// Encodes the token, deterministically.
     pub(super) fn token(&self, kind: TokenKind, authority: &Authority) -> String {
         let payload = [&self.grant.0[..], &self.generation.to_be_bytes(), &self.expires_at_ms.to_be_bytes()].concat();
         let sealed = authority.secrets.seal(kind.prefix(), &authority.issuer, &payload);
         format!("{}{}", kind.prefix(), BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// What a token of this kind says, if we made it for this issuer. It may be over.
+    /// Decodes a token of this kind if this server made it for this issuer. It may have expired.
     pub(super) fn read(token: &str, kind: TokenKind, authority: &Authority) -> Option<Self> {
         let encoded = token.strip_prefix(kind.prefix())?;
         let mut sealed = [0; PAYLOAD_BYTES + MAC_BYTES];

@@ -1,41 +1,42 @@
-//! What a provider told recently, kept for an isolate's life so that it is not asked again in every request.
+//! Recent answers of a provider, cached for an isolate's life.
 
 use cardano::{chain::Tip, params::ProtocolParameters, slots::Millis};
 
-/// How old a block may be that still counts as the newest, ms: blocks come every 20 seconds on average.
+/// Maximum age in ms at which a cached block still counts as the newest. Blocks appear every 20 seconds on average.
 const RECENT_MS: Millis = 2_000;
-/// How long parameters are kept at most, ms. They change with an epoch only; this bounds how long a wrong value is kept.
+/// Maximum time for which protocol parameters are cached, in ms. They change only with an epoch; the limit bounds how
+/// long a wrong value is used.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 
-/// What a provider told recently.
+/// Recent answers of a provider.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     tip: Option<(Tip, Millis)>,
-    /// The newest epoch that any answer was of.
+    /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
 }
 
 impl Known {
-    /// Notes the newest block and its epoch.
+    /// Caches the newest block and its epoch.
     pub(super) fn saw(&mut self, tip: Tip, epoch: u64, now: Millis) {
         self.tip = Some((tip, now));
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// The newest block, if it was told within the last seconds.
+    /// Returns the newest block if it was read within the last seconds.
     pub(super) fn recent_tip(&self, now: Millis) -> Option<Tip> {
         let (tip, at) = self.tip?;
         (now.saturating_sub(at) < RECENT_MS).then_some(tip)
     }
 
-    /// Notes the parameters of an epoch.
+    /// Caches the parameters of an epoch.
     pub(super) fn read(&mut self, parameters: ProtocolParameters, epoch: u64, now: Millis) {
         self.epoch = self.epoch.max(epoch);
         self.parameters = Some((parameters, epoch, now));
     }
 
-    /// The parameters, if they are of the newest epoch that is known.
+    /// Returns the parameters if they are of the newest known epoch.
     pub(super) fn parameters(&self, now: Millis) -> Option<ProtocolParameters> {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;

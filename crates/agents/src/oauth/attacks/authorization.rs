@@ -1,4 +1,4 @@
-//! Authorization requests that lie about where, what and how.
+//! Authorization requests with manipulated parameters.
 
 use super::*;
 

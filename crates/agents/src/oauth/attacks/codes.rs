@@ -1,4 +1,4 @@
-//! Codes: stolen, replayed, forged, redeemed by others.
+//! Authorization codes that are stolen, replayed, forged, or redeemed by others.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn a_loopback_redirect_may_use_any_port() {
     for port in ["http://127.0.0.1:51004/callback", "http://[::1]:4/callback", "http://localhost:80/callback"] {
         let parameters = authorization(&client);
         let honest = with(&parameters, "redirect_uri", port);
-        // :80 is http's own port, which no normal spelling says.
+        // :80 is http's default port, which no canonical URL contains.
         assert_eq!(world.authorize(&query(&honest)).is_ok(), !port.contains(":80/"), "{port}");
     }
 }

@@ -35,7 +35,7 @@ fn a_second_approval_with_other_limits_changes_no_limit() {
     assert_eq!(block_on(world.db.run(statement!(limits))).unwrap().rows, ["10000000"]);
 }
 
-/// Connects an agent with these changes to the form; the columns of the account's limits then, as a JSON array.
+/// Connects an agent with these changes to the form, and returns the account's limits as a JSON array.
 fn limits_after(world: &World, client: &str, changes: Value, columns: &str) -> String {
     let mut body = world.approval(&world.consent(client));
     body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
@@ -252,7 +252,7 @@ fn a_mainnet_address_gets_no_challenge() {
 
 #[test]
 fn the_consent_page_ignores_another_client_in_the_form() {
-    // The sealed request is what is approved; what a page says besides is not read.
+    // Only the sealed request is approved; other fields are ignored.
     let world = World::new();
     let client = world.register(&[CALLBACK]);
     let mut body = world.approval(&world.consent(&client));

@@ -1,4 +1,4 @@
-//! Metadata documents at addresses and in shapes that strangers choose.
+//! Metadata documents at URLs and in shapes that strangers choose.
 
 use super::*;
 
@@ -87,7 +87,7 @@ fn a_document_that_is_not_its_clients_is_refused() {
         world.web.publish(DOCUMENT, &document);
         let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
         assert_eq!(refusal.error.code, ErrorCode::InvalidClient, "{document}");
-        // What was refused is not remembered.
+        // A rejected document is not stored.
         world.web.publish(DOCUMENT, &self::document());
         assert!(world.authorize(&query(&authorization(DOCUMENT))).is_ok());
     }
@@ -124,7 +124,7 @@ fn a_temporary_fetch_fault_is_answered_from_the_last_good_copy() {
         publish(fault.clone());
         world.wait(20 * 24 * 60 * 60 * 1_000);
         assert_eq!(world.consent(DOCUMENT).client_name, "Published", "{fault:?}");
-        // A document that is gone is no fault: its client has taken it back.
+        // A document that is gone is not a temporary fault: its client has withdrawn it.
         publish(Some(page(404, "text/html")));
         let refusal = world.authorize(&query(&authorization(DOCUMENT))).unwrap_err();
         assert_eq!(refusal.error.code, ErrorCode::InvalidClient, "{fault:?}");

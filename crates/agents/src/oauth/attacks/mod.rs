@@ -1,4 +1,4 @@
-//! What must not work: one test for each attack, each beside the honest request that it twists.
+//! Attacks that must fail: one test each, next to the valid request that it modifies.
 
 mod assertions;
 mod authorization;
@@ -27,7 +27,7 @@ use super::{
     testing::*,
 };
 
-/// The code of the refusal of an authorization request with one parameter changed.
+/// Returns the error code of an authorization request with one parameter changed.
 fn refused_with(name: &str, value: &str) -> ErrorCode {
     let world = World::new();
     let client = world.register(&[CALLBACK]);
@@ -35,7 +35,7 @@ fn refused_with(name: &str, value: &str) -> ErrorCode {
     refusal.error.code
 }
 
-/// The code of the refusal of a code's redemption with one parameter changed. The code is good still.
+/// Returns the error code of redeeming a code with one parameter changed. The code remains usable.
 fn not_redeemed_with(name: &str, value: &str) -> ErrorCode {
     let world = World::new();
     let client = world.register(&[CALLBACK]);

@@ -1,4 +1,4 @@
-//! What owners see and end, and what we say of ourselves.
+//! Grants that owners list and revoke, and the server's metadata.
 
 use api_types::{Agent, check};
 

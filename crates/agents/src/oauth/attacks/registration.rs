@@ -1,4 +1,4 @@
-//! Registrations, and grant types that the server does not offer.
+//! Registrations, and unsupported grant types.
 
 use super::*;
 

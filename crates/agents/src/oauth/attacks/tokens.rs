@@ -1,4 +1,4 @@
-//! Access and refresh tokens: too old, of another place, used again.
+//! Access and refresh tokens that are expired, foreign, or used again.
 
 use super::*;
 
@@ -98,7 +98,7 @@ fn a_refresh_token_presented_by_another_client_is_refused() {
     let other = world.register(&["https://other.example.com/callback"]);
     assert_eq!(world.refresh(&other, &tokens.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
     assert!(world.refresh(&client, &tokens.refresh_token).is_ok());
-    // Nor is its successor had by asking again.
+    // Retrying does not return its successor either.
     assert_eq!(world.refresh(&other, &tokens.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
 }
 
@@ -136,7 +136,7 @@ fn a_client_that_signs_out_ends_its_sign_in_and_no_other() {
         let (_, other) = world.sign_in();
         let second = world.refresh(&client, &first.refresh_token).unwrap();
         let token = if kind == TokenKind::Access { &second.access_token } else { &second.refresh_token };
-        // None of these ends anything, and none is told from the one that does.
+        // None of these revokes anything, and the answers do not tell them from the one that does.
         revoke(&world, &[("token", first.refresh_token.as_str()), ("client_id", &client)]).unwrap();
         revoke(&world, &[("token", "surety_rt_AAAA")]).unwrap();
         revoke(&world, &[("token", token), ("client_id", "client_other")]).unwrap();
