@@ -1,13 +1,14 @@
-// `make deploy`: from nothing to serving, or from one version to the next. What is done already is not done again, so that
-// one that failed midway is repeated.
+// `make deploy` deploys the three workers, or updates them. It skips steps that are already done, so a deployment that
+// failed midway can be repeated.
 //
 //   preflight ─> databases ─> secrets, escrow ─> migrations ─> arbiter ─> watcher ─> API ─> smoke test
 //
-// Nothing in the repository is changed. What belongs to one account is passed on with each upload. Ids are found by
-// name, the API's address is the account's, the escrow's record lies in `.deploy/`, or is read back from the deployed
-// API.
+// No file of the repository is changed, so that forks and environments do not conflict: settings of one account are passed
+// with each upload. Databases are found by name, the API's address follows from the account, and the escrow's record is in
+// `.deploy/` or is read back from the deployed API.
 //
-// ENV=preview: the preview environment. ONLY=preflight: says what is missing, but for built workers, and changes nothing.
+// ENV=preview deploys the preview environment. ONLY=preflight reports what is missing, except built workers, and changes
+// nothing.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

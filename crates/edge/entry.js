@@ -1,6 +1,9 @@
-// What the runtime starts: a worker's program (as wasm-bindgen wraps it, beside this file when scripts/build-worker.sh joins
-// them), and an answer where the program breaks. Without it a request that ran into a panic would wait until the runtime
-// gives it up, with a page of the platform's own.
+// The module that workerd loads. It wraps a worker's program, which scripts/build-worker.sh puts beside this file, and
+// answers with 500 if the program panics; without it such a request would hang until the runtime cancels it.
+//
+// A panic aborts the WebAssembly instance, because stable Rust cannot unwind on wasm32-unknown-unknown and unwinding could
+// leave half-changed state to later requests. All requests of the instance are answered with 500, and the next one gets a new
+// instance. Nothing is lost: each transaction is stored before it is submitted.
 import * as program from "./program.js";
 
 const { serve, scheduled, __wbg_reset_state: startAnew } = program;

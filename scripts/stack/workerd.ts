@@ -1,5 +1,8 @@
-// The workers of a local stack in one workerd, as a program that takes orders. The stack sends it `Run`, and may kill
-// it at any time. It says when all of them serve.
+// Runs all workers of a local stack in one Miniflare process. The parent sends a `Run` message, is told when all workers
+// serve, and may kill the process at any time.
+//
+// One `wrangler dev` per worker would open the same SQLite file from two runtimes, whose write locks fail requests as D1
+// never does in production. One `wrangler dev` for all exposes only the first worker. Both take about 20 seconds to start.
 
 import { dirname, resolve } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";

@@ -1,4 +1,4 @@
-//! `surety evidence` and `surety verify`: what a purchase was, in a file that anyone can check.
+//! `surety evidence` and `surety verify`: a file with which anyone can check a purchase without trusting the service.
 //!
 //! ```text
 //! service (public routes) ──> purchase, listing, contract ┐
@@ -6,7 +6,7 @@
 //! this wallet's folder ──> terms and receipt, if it has   ┘
 //! ```
 //!
-//! Nothing of what was bought is in it.
+//! The file does not contain the content. Everything in it is public, so the service needs no route for it.
 
 use std::{fs, path::PathBuf};
 

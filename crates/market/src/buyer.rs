@@ -1,5 +1,8 @@
-//! Whose a purchase is: the payment key's that paid, under whatever address it is known. A base address, an enterprise
-//! address and one with another stake part are one buyer.
+//! Ownership of purchases, by the payment key that paid.
+//!
+//! One payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets list
+//! them in varying order. Comparing addresses would charge a buyer twice who returns with another address of the same key.
+//! Stake keys do not identify a buyer, because anyone can create an address with another person's stake credential.
 
 use cardano::KeyHash;
 use sql::Param;

@@ -1,8 +1,8 @@
-//! `/listings/{id}/picture.png`: what a link to a listing shows elsewhere: its cover with title and price.
+//! The preview picture of a listing (Open Graph), `/listings/{id}/picture.png`: its cover with title, category and price.
 //!
-//! A PNG, for the sites and messengers that show previews of links draw no SVG. It is half as wide as they recommend,
-//! which shows as large and costs a quarter. The palette is 32 steps between the cover's two tones, each in 8 mixtures
-//! with white.
+//! Sites and messengers render no SVG in previews, and rendering one here (`resvg`) would need a font of several megabytes.
+//! So the picture is drawn with a bitmap font, at half the recommended width, into a palette of 256 colours: 32 steps between
+//! the cover's two tones in 8 mixtures with white.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -7,7 +7,7 @@
 //!
 //! Tokens are computed from the grant's row, so a client that lost an answer gets the same tokens again. RFC 9700
 //! section 4.14.2 asks for rotation, while clients race and retry. An older refresh token is rejected but revokes
-//! nothing, because sessions that run side by side share one grant (docs/adr/old-refresh-tokens.md).
+//! nothing, because sessions that run side by side share one grant (`docs/adr/`).
 
 use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
