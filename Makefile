@@ -9,7 +9,7 @@ STATE ?= .state
 # Test files that run at a time: with as many, two cores are never idle.
 E2E_JOBS ?= 7
 # What others can use: published, in this order.
-LIBRARIES = surety-lz surety-cardano surety-escrow x402-cardano
+LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
 .PHONY: help setup outsiders build release demo dev test lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state

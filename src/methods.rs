@@ -58,20 +58,15 @@ impl Methods {
         self.protected.as_ref().filter(|_| self.sells_protected)
     }
 
-    /// What makes the quotes for a listing with these modes, anew each time; `None` where it is sold without.
-    pub fn quoting(&self, modes: &[DeliveryMode]) -> Option<&EscrowMethod> {
-        self.sold_protected().filter(|_| modes.contains(&DeliveryMode::Protected))
-    }
-
-    /// The way to pay under which nothing is signed.
-    pub fn unquoted(&self) -> PaymentOption<'_> {
-        (DeliveryMode::Instant, &self.instant)
+    /// Whether a listing with these modes is sold protected, so that each 402 carries a freshly signed quote.
+    pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
+        self.sold_protected().is_some() && modes.contains(&DeliveryMode::Protected)
     }
 
     /// The ways to pay, cheapest first.
     pub fn options(&self) -> Vec<PaymentOption<'_>> {
         let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
-        std::iter::once(self.unquoted()).chain(protected).collect()
+        std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 
     /// The options for a listing: none where the operator hid it, for that has no new buyers.

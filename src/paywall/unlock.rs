@@ -16,7 +16,7 @@ use edge::{answer::Fault, ed25519::WebCrypto, http};
 use market::{
     ListingId,
     catalogue::ListingTerms,
-    checkout::{self as market_checkout, PayError, PaymentOption, Presentation, Presented, Unavailable},
+    checkout::{self as market_checkout, PayError, Presentation, Presented, Unavailable},
     proof::{Proof, ProofError},
 };
 use serde_json::{Map, Value};
@@ -107,7 +107,7 @@ impl<'a> Paywall<'a> {
 
     /// Whether protected sales of this listing are paused.
     fn is_paused(&self) -> bool {
-        self.priced.clock.is_behind && self.methods.quoting(&self.terms().modes).is_some()
+        self.priced.clock.is_behind && self.methods.quotes(&self.terms().modes)
     }
 
     /// Asks for payment, for as long as the listing is for sale.
@@ -168,16 +168,17 @@ impl<'a> Paywall<'a> {
     pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
         match pending {
             Some(entry) => Ok(vec![entry]),
-            None => self.offers(&self.priced.options(&self.methods)).await,
+            None => {
+                let options = self.priced.options(&self.methods);
+                let (clock, nonce) = (self.priced.clock.ms, edge::random()?);
+                let offered = market_checkout::quote(&WebCrypto, &options, self.terms(), clock, nonce).await;
+                Ok(offered
+                    .map_err(Fault::in_making("quote"))?
+                    .into_iter()
+                    .map(|offered| offered.requirements)
+                    .collect())
+            }
         }
-    }
-
-    /// The offers of these ways to pay.
-    pub async fn offers(&self, ways: &[PaymentOption<'_>]) -> Result<Vec<PaymentRequirements>, ApiError> {
-        let offered =
-            market_checkout::quote(&WebCrypto, ways, self.terms(), self.priced.clock.ms, edge::random()?).await;
-        let offered = offered.map_err(Fault::in_making("quote"))?;
-        Ok(offered.into_iter().map(|offered| offered.requirements).collect())
     }
 
     /// The whole 402, under the address of what is paid for, with a secret of its own.

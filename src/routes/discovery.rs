@@ -114,7 +114,7 @@ pub async fn resources(app: &App) -> Result<Response, ApiError> {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
             let _permit = app.limit_search(Weight::of_listings(limit)).await?;
-            let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
+            let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
         }
     };
@@ -133,7 +133,7 @@ pub async fn search(app: &App) -> Result<Response, ApiError> {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
             let _permit = app.limit_search(Weight::of_listings(limit)).await?;
-            let with_escrow = methods.quoting(&[DeliveryMode::Protected]).is_some();
+            let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::search(&app.database(), question, paid, with_escrow, (limit, before)).await?
         }
     };

@@ -7,45 +7,23 @@
 //! Outcome::UnknownListing     404
 //! ```
 
-use std::{cell::RefCell, rc::Rc};
-
-use cardano::keys::SignEd25519 as _;
 use edge::{
     answer::{self, ErrorAnswer, Fault},
-    ed25519::WebCrypto,
     serve::Response,
 };
 use market::checkout::{PayError, Presentation};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use x402_cardano::{
-    method::QuoteTemplate,
     request_commitment::RequestDigest,
-    wire::{HeaderTemplate, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header},
+    wire::{PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header},
 };
 
 use crate::{
     app::App,
     error::ApiError,
     paywall::{self, Outcome, Paywall},
-    read_cache::Answers,
     routes::listings,
 };
-
-/// Characters of a header's template, about.
-const TEMPLATE_CHARS: usize = 2 << 10;
-
-thread_local! {
-    /// What is the same in each unpaid answer, by the address of the paywall.
-    static TEMPLATES: RefCell<Answers<Rc<TermsTemplate>>> = RefCell::default();
-}
-
-/// What an unpaid request is told of a listing each time, but for its secret and its quote. Prices never change.
-struct TermsTemplate {
-    header: HeaderTemplate,
-    /// Where the listing is sold under quotes.
-    quotes: Option<QuoteTemplate>,
-}
 
 /// Answers as the headers ask.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
@@ -91,64 +69,15 @@ impl Paywall<'_> {
         })
     }
 
-    /// The terms as a header.
+    /// Encodes the terms as the value of the `PAYMENT-REQUIRED` header.
     async fn terms_header(&self, why: &PayError, pending: Option<PaymentRequirements>) -> Result<String, ApiError> {
         let url = paywall::resource_url(&self.app.public_origin()?, &self.terms().id);
-        // Other methods, queries and bodies have digests of their own.
-        let request = &self.app.request;
-        let usual = request.method() == "GET" && request.query().is_none() && !request.has_body();
-        if usual && *why == PayError::Unpaid {
-            return self.terms_from_template(url).await;
-        }
-        let accepts = self.accepts(pending).await?;
-        let required = self.required(url, self.extensions(), accepts, why.code(), &paywall::secret()?);
-        encoded("terms", &required)
-    }
-
-    /// The extensions of the 402, but for its secret.
-    fn extensions(&self) -> Map<String, Value> {
         let mut extensions = paywall::extensions(self.terms());
+        // The commitment covers method, query and body, so it is computed from the request and not from the listing.
         extensions.extend(paywall::request_digest(self.app).iter().flat_map(RequestDigest::offered));
-        extensions
-    }
-
-    /// The terms for who brings no payment: what is the same each time is kept, and only secret and quote are made anew.
-    async fn terms_from_template(&self, url: String) -> Result<String, ApiError> {
-        let secret = paywall::secret()?;
-        let kept = TEMPLATES.with_borrow(|kept| kept.get(&url));
-        let kept = match kept {
-            Some(kept) => kept,
-            None => self.keep_template(url).await?,
-        };
-        let (Some(template), Some(method)) = (&kept.quotes, self.methods.quoting(&self.terms().modes)) else {
-            return Ok(kept.header.with(&[&secret]));
-        };
-        let quote = template.draft(self.priced.clock.ms, edge::random()?).map_err(Fault::in_making("terms"))?;
-        let signature = WebCrypto.sign(method.signer(), quote.to_sign()).await;
-        let parts = quote.signed(signature);
-        Ok(kept.header.with(&[&*secret].into_iter().chain(parts.texts()).collect::<Vec<_>>()))
-    }
-
-    /// Keeps what is the same in each of a listing's 402.
-    async fn keep_template(&self, url: String) -> Result<Rc<TermsTemplate>, ApiError> {
-        let quoting = self.methods.quoting(&self.terms().modes);
-        let quotes = match quoting {
-            Some(method) => {
-                let template = method.template(&self.terms().sale(), edge::random()?);
-                Some(template.map_err(Fault::in_making("terms"))?)
-            }
-            None => None,
-        };
-        let mut accepts = self.offers(&[self.methods.unquoted()]).await?;
-        accepts.extend(quotes.iter().map(|quotes| quotes.entry().clone()));
-        // What no seller can have written into a title.
-        let placeholder = paywall::secret()?;
-        let required = self.required(url.clone(), self.extensions(), accepts, PayError::Unpaid.code(), &placeholder);
-        let marks: Vec<_> = [&*placeholder].into_iter().chain(quotes.iter().flat_map(QuoteTemplate::marks)).collect();
-        let header = HeaderTemplate::new(&required, &marks).map_err(Fault::in_making("terms"))?;
-        let template = Rc::new(TermsTemplate { header, quotes });
-        TEMPLATES.with_borrow_mut(|kept| kept.keep(&url, TEMPLATE_CHARS, &template));
-        Ok(template)
+        let accepts = self.accepts(pending).await?;
+        let required = self.required(url, extensions, accepts, why.code(), &paywall::secret()?);
+        encoded("terms", &required)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{path::Path, process::Command};
 use serde_json::Value;
 
 /// In the order in which they are published.
-const PUBLISHED: [&str; 4] = ["surety-lz", "surety-cardano", "surety-escrow", "x402-cardano"];
+const PUBLISHED: [&str; 3] = ["surety-cardano", "surety-escrow", "x402-cardano"];
 
 fn cargo(args: &[&str]) -> String {
     let answer = Command::new(env!("CARGO")).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();

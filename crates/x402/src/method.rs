@@ -20,7 +20,7 @@ use cardano::{
     tx::build::NewOutput,
 };
 pub use default::DefaultMethod;
-pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, QuoteParts, QuoteTemplate, TemplateQuote, UnsignedQuote};
+pub use escrow::{EscrowMethod, MIN_PROTECTED_PRICE, UnsignedQuote};
 
 use crate::{
     Refusal,
@@ -156,9 +156,6 @@ pub enum OfferError {
     /// A deadline overflows.
     #[error("the time of issue is out of range")]
     Time,
-    /// A placeholder of the template occurs more than once. Retry with other random bytes.
-    #[error("the quote's template has marks that are not unique")]
-    Marks,
 }
 
 /// Reason why an offer cannot be paid.

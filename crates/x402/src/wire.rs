@@ -28,7 +28,6 @@ mod accepted;
 mod amount;
 mod asset;
 pub mod bazaar;
-pub(crate) mod blanks;
 mod confirmation;
 pub mod discovery;
 mod extra;
@@ -48,8 +47,7 @@ pub use cardano::network::{Network, NetworkError};
 pub use confirmation::{ConfirmationPolicy, ConfirmationPolicyError};
 pub use extra::{DefaultExtra, Extra};
 pub use header::{
-    HeaderError, HeaderTemplate, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE,
-    decode_header, encode_header,
+    HeaderError, MAX_HEADER_BYTES, PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, decode_header, encode_header,
 };
 pub use payload::{ExactPayload, PaymentPayload};
 pub use requirements::{PaymentRequired, PaymentRequirements, ResourceInfo};

@@ -85,11 +85,6 @@ impl EscrowExtra {
         self.terms.digest(entry, self.asset_transfer_method)
     }
 
-    /// Returns the text that the digest covers.
-    pub(crate) fn signed_terms(&self, entry: &PaymentRequirements) -> Option<Vec<u8>> {
-        self.terms.signed(entry, self.asset_transfer_method)
-    }
-
     /// Computes the identifier that an entry with this `extra` and this `payTo` must have.
     #[must_use]
     pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {

@@ -46,7 +46,7 @@ impl BlockchainIdentifier {
     /// Encodes the identifier as lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
-        encoded(&self.text())
+        to_hex(lz_str::compress_to_uint8_array(&self.text()))
     }
 
     /// Decodes an identifier.
@@ -77,11 +77,6 @@ impl BlockchainIdentifier {
             contract_address,
         })
     }
-}
-
-/// Compresses and encodes an identifier's text.
-pub(crate) fn encoded(text: &str) -> String {
-    to_hex(lz::compress(text))
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ mod terms;
 pub use authorization::{AuthorizationError, AuthorizedTerms};
 pub use commitment::{Canonicalization, CommitmentError, CommitmentPart, InputCommitment, listing_input_hash};
 pub use extra::{DeploymentWire, EscrowExtra, SchemaError};
-pub(crate) use identifier::encoded as encoded_identifier;
 pub use identifier::{BlockchainIdentifier, NotAnIdentifier};
 pub use lock::{Field, LockError, LockFacts, VerifiedLock, verify_lock};
 pub use method::{PUBLISHED_BLUEPRINT, TransferMethod};

@@ -8,8 +8,6 @@
 //! The rules for every payment apply to the transaction, with one exception: the output at the escrow's address may
 //! carry a datum. [`crate::escrow`] verifies that output.
 
-mod template;
-
 use ::escrow::{Deadlines, Deployment};
 use cardano::{
     Address, Lovelace,
@@ -18,8 +16,6 @@ use cardano::{
     params::ProtocolParameters,
     slots::{Millis, SlotConfig},
 };
-
-pub use template::{QuoteParts, QuoteTemplate, TemplateQuote};
 
 use super::{
     CannotPay, Draft, InvalidQuote, MempoolPolicy, OfferError, Offered, PaymentMethod, PaymentOutput, Sale,
@@ -84,12 +80,6 @@ impl EscrowMethod {
     #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
-    }
-
-    /// Returns the key that signs quotes.
-    #[must_use]
-    pub const fn signer(&self) -> &SigningKey {
-        &self.seller
     }
 
     fn terms(&self, sale: &Sale<'_>, now: Millis, seller_nonce: [u8; 32]) -> Result<EscrowExtra, OfferError> {

@@ -7,7 +7,7 @@ use base64::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{blanks::Blanks, object::Object};
+use super::object::Object;
 use crate::json;
 
 /// Header of a 402.
@@ -20,9 +20,6 @@ pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
 /// Maximum length of a header value, in characters. A transaction of 16 KiB, encoded as base64 twice, has 29,128, and
 /// requirements with commitments and signatures a few thousand.
 pub const MAX_HEADER_BYTES: usize = 48 * 1024;
-
-/// Number of bytes that base64 encodes together.
-const GROUP: usize = 3;
 
 /// Base64 with or without padding, because clients' libraries differ.
 const LENIENT: GeneralPurposeConfig =
@@ -50,38 +47,6 @@ pub enum HeaderError {
 /// [`HeaderError`] if the object has no JSON form, which cannot happen for types of this crate.
 pub fn encode_header<T: Serialize>(object: &T) -> Result<String, HeaderError> {
     Ok(STANDARD.encode(serde_json::to_string(object).map_err(HeaderError::json)?))
-}
-
-/// A header value that is the same each time except for a few strings.
-#[derive(Clone, Debug)]
-pub struct HeaderTemplate {
-    before: String,
-    blanks: Blanks,
-}
-
-impl HeaderTemplate {
-    /// Encodes an object that contains each mark exactly once.
-    ///
-    /// # Errors
-    /// [`HeaderError`] if the object has no JSON form, or a mark does not occur exactly once.
-    pub fn new<T: Serialize>(object: &T, marks: &[&str]) -> Result<Self, HeaderError> {
-        let text = serde_json::to_string(object).map_err(HeaderError::json)?;
-        let blanks = Blanks::of(&text, marks);
-        let blanks = blanks.ok_or_else(|| HeaderError::Json("not every mark stands in it once".to_owned()))?;
-        // Leading white space only shifts the boundaries of base64 groups.
-        let first = blanks.first();
-        let padding = first.len().next_multiple_of(GROUP).saturating_sub(first.len());
-        Ok(Self { before: STANDARD.encode(format!("{}{first}", " ".repeat(padding))), blanks })
-    }
-
-    /// Returns the header value with these texts in place of the marks. They are inserted into the JSON without
-    /// escaping.
-    #[must_use]
-    pub fn with(&self, texts: &[&str]) -> String {
-        let mut value = self.before.clone();
-        STANDARD.encode_string(self.blanks.rest(texts), &mut value);
-        value
-    }
 }
 
 /// Decodes the x402 object in a header's value. Objects in it must not have a name twice.
@@ -125,17 +90,5 @@ mod tests {
         for broken in ["e30*", "e30==", "e 30", "+-e30"] {
             assert_eq!(decode_header::<Value>(broken), Err(HeaderError::NotBase64), "{broken}");
         }
-    }
-
-    #[test]
-    fn a_template_is_the_header_with_the_texts_in_their_places() {
-        for title in ["", "a", "ab", "abc"] {
-            let object = |quote: &str, secret: &str| json!({ "quote": quote, "secret": secret, "title": title });
-            let template = HeaderTemplate::new(&object("mark 1", "mark 2"), &["mark 2", "mark 1"]).unwrap();
-            for (quote, secret) in [("quote", "secret"), ("another quote", "")] {
-                assert_eq!(decode_header::<Value>(&template.with(&[secret, quote])).unwrap(), object(quote, secret));
-            }
-        }
-        assert!(HeaderTemplate::new(&json!({ "secret": "" }), &["mark"]).is_err());
     }
 }
