@@ -3,9 +3,10 @@
 // Words after the name choose the files whose paths have one of them: node scripts/e2e.ts abuse chaos
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { keep, lastLines } from "./e2e/states.ts";
 
 /** Whatever ends in .test.ts below these folders is run: a new folder joins by itself. */
 const FOLDERS = ["devnet/test", "tests"];
@@ -47,8 +48,36 @@ process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
 
 const jobs = Number(process.env.JOBS ?? 7);
+/** Files of this run: entry points that several test files share, and the states of what the tests start. */
 const shared = mkdtempSync(join(tmpdir(), "surety-e2e-"));
+const states = join(shared, "states");
+process.env.E2E_STATES = states;
 process.on("exit", () => rmSync(shared, { recursive: true, force: true }));
+
+/** State folders of failed tests, kept after the run. */
+const KEPT = resolve("target/failed-tests");
+interface Failure {
+  readonly name: string;
+  readonly file: string;
+  /** End of the logs at the moment of the failure. */
+  readonly logs: string;
+}
+const failures: Failure[] = [];
+
+/** Prints, for each failed test, how to run it alone, the end of its logs, and where its state is. */
+function explainFailures(): void {
+  if (failures.length === 0) return;
+  const paths = keep(states, new Set(failures.map(({ file }) => file)), KEPT);
+  for (const { name, file, logs } of failures) {
+    const path = relative(".", file);
+    console.log(`\nFAILED ${path}: ${name}`);
+    console.log(
+      `run it alone: make build outsiders && node --test --test-name-pattern='${name.replaceAll("'", ".")}' ${path}`,
+    );
+    if (logs) console.log(logs);
+  }
+  console.log(`\nstate and logs: ${paths.map((path) => relative(".", path)).join(", ") || "no system was started"}`);
+}
 
 /** A file that runs these one after another, hooks and tests of each in a suite of its own. */
 function together(files: readonly string[], index: number): string {
@@ -67,8 +96,13 @@ const processes = Math.max(Math.min(jobs, short.length), Math.ceil(short.length 
 const groups = Array.from({ length: processes }, (_, first) => short.filter((_, at) => at % processes === first));
 
 run({ files: [...long, ...groups.map(together)], concurrency: jobs })
-  .on("test:fail", ({ todo }) => {
-    if (todo === undefined || todo === false) process.exitCode = 1;
+  .on("test:fail", ({ todo, name, file = "", details }) => {
+    if (todo !== undefined && todo !== false) return;
+    process.exitCode = 1;
+    // A suite fails with its tests, which are reported themselves.
+    const { failureType } = details.error as { failureType?: string };
+    if (failureType !== "subtestsFailed") failures.push({ name, file, logs: lastLines(states, file) });
   })
   .compose(new spec())
+  .on("end", explainFailures)
   .pipe(process.stdout);

@@ -1,7 +1,8 @@
 // One running system for the tests of a file: ledger and workers, with people who have money.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stateNameOf } from "../../scripts/e2e/states.ts";
 import { type Stack, startStack, type Tick, type TickOptions } from "../../scripts/stack.ts";
 import { type Wallet, type WalletOptions, walletNamed } from "../wallets/wallet.ts";
 import { control, type LedgerControl } from "./ledger.ts";
@@ -49,10 +50,26 @@ export interface WorldOptions {
   readonly vars?: Record<string, string>;
 }
 
+/** State folders of this process. They are kept if one of its tests failed, because they hold the logs and the databases. */
+const states: string[] = [];
+process.on("exit", (code) => {
+  for (const state of code === 0 ? states : []) rmSync(state, { recursive: true, force: true });
+});
+
+/** Creates a state folder that is named after the test file that asks for it. */
+function stateFolder(): string {
+  const folder = process.env.E2E_STATES ?? join(tmpdir(), "surety-e2e");
+  mkdirSync(folder, { recursive: true });
+  const file = /[^(/]*tests\/[^:]+\.test\.ts/.exec(new Error().stack ?? "")?.[0] ?? "tests/other";
+  const state = mkdtempSync(join(folder, `${stateNameOf(file)}-`));
+  states.push(state);
+  return state;
+}
+
 /** Starts a system with no history. */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, platform, vars } = options;
-  const state = mkdtempSync(join(tmpdir(), "surety-e2e-"));
+  const state = stateFolder();
   const watched = watcher === undefined ? {} : { watcher: true, watcherVars: watcher };
   const stack = await startStack({
     state,
@@ -92,7 +109,6 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       await stack.stop();
       // What a worker did not expect is in its log; a test that passed in spite of it has not seen it.
       const lines = readFileSync(join(state, "workers.log"), "utf8").split("\n");
-      rmSync(state, { recursive: true, force: true });
       const panics = lines.filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
       if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);
     },
