@@ -1,7 +1,7 @@
-//! Accounts: sign-in by wallet, sessions, limits, and what an account looks like.
+//! Accounts: sign-in with a wallet, sessions, spending limits, and the view of an account.
 //!
-//! A challenge is a digest that only the owner's wallet can sign ([`crate::challenge`]). Asking for challenges in
-//! an owner's name changes nothing for the owner; the first answer claims one by an insert.
+//! An owner signs in by signing a challenge ([`crate::challenge`]). Anyone may request challenges for an address; the
+//! first signed answer claims its challenge by a unique key, and nothing else changes.
 
 use api_types::{Limits, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
@@ -18,20 +18,20 @@ use crate::{
     purchase::{MAX_LISTED, newest_of},
 };
 
-/// How long a session lasts, in ms.
+/// Lifetime of a session in ms.
 pub const SESSION_MS: u64 = 7 * DAY_MS;
-/// How long one lasts that begins while the database has little room left, in ms.
+/// Lifetime of a session that begins while the database is nearly full, in ms.
 const SHORT_SESSION_MS: u64 = 60 * 60 * 1_000;
-/// What a new account may spend per purchase.
+/// Default limit per purchase.
 pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
-/// What a new account may spend per day.
+/// Default limit per day.
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
-/// The account of the shared demo wallet, whose limits are the defaults and cannot be changed.
+/// Owner of the shared demo account, whose limits cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// The version of the demo wallet's key, which has a secret of its own.
+/// Key version of the demo wallet, which has a secret of its own.
 pub const DEMO_KEY_VERSION: u32 = 0;
 
-/// How long a session lasts that begins now, in ms.
+/// Returns the lifetime of a new session in ms.
 #[must_use]
 pub const fn session_ms(room: StorageHeadroom) -> u64 {
     match room {
@@ -40,31 +40,31 @@ pub const fn session_ms(room: StorageHeadroom) -> u64 {
     }
 }
 
-/// A bearer token: shown once, kept as its SHA-256.
+/// Bearer token of a session. Only its SHA-256 is stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A new token of 256 random bits.
+    /// Creates a token from 256 random bits.
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
         Self(hex::encode(random))
     }
 
-    /// A token as presented, if it has the shape of one.
+    /// Parses a token from a request.
     #[must_use]
     pub fn presented(text: &str) -> Option<Self> {
         let shaped = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         shaped.then(|| Self(text.to_owned()))
     }
 
-    /// The token itself, for its holder.
+    /// Returns the token's text, to be sent to its holder.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What is stored and looked up.
+    /// Returns the hash that is stored.
     #[must_use]
     pub fn hash(&self) -> String {
         ContentHash::of(self.0.as_bytes()).to_string()
@@ -77,28 +77,28 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An account, as far as requests need it.
+/// An account's row, without its balance.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Account {
     /// The address signed in with, or [`DEMO_OWNER`].
     pub owner: String,
     pub wallet_address: Address,
-    /// The version of its derivation.
+    /// Version of the master secret from which the wallet's key is derived.
     pub key_version: u32,
     pub max_per_payment: Lovelace,
-    /// Most per UTC day.
+    /// Limit per UTC day.
     pub daily_budget: Lovelace,
-    /// What costs more waits for the owner's approval, if an agent buys it; `None`: nothing does.
+    /// Price above which an agent's purchase needs the owner's approval. `None`: never.
     #[serde(default)]
     pub ask_above: Option<Lovelace>,
-    /// What lets this request use it: after its end the account pays no more.
+    /// The session or grant that authorized this request. Payments after its expiry are rejected.
     #[serde(default)]
     pub authorization: Option<Authorization>,
 }
 
 impl Account {
-    /// The payment keys under which it may own something: its service wallet's, and its owner's.
+    /// Payment keys whose purchases belong to this account: those of its service wallet and of its owner.
     #[must_use]
     pub fn keys(&self) -> Vec<KeyHash> {
         let owner = self.owner.parse::<Address>().ok();
@@ -113,7 +113,7 @@ const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_
 /// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
 pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
-/// The service wallet that an account gets on its first sign-in. One that has a wallet keeps it.
+/// Service wallet for an account that does not have one yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
     pub address: Address,
@@ -121,15 +121,15 @@ pub struct NewWallet {
     pub key_version: u32,
 }
 
-/// How long it is kept who answered a challenge, in ms: longer than the challenge can live by any clock.
+/// Milliseconds for which an answered challenge is remembered; longer than a challenge can be valid on any clock.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
-/// Live sessions of an account that bought something: one more ends the one that would end first. All of them end in one statement.
+/// Maximum number of live sessions of an account with a purchase. Another one ends the oldest.
 pub const MAX_SESSIONS: usize = 64;
-/// Of an account that bought nothing, which is free to have.
+/// Maximum number of live sessions of an account without a purchase.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
 
-/// Why a sign-in fails.
+/// Reason why a sign-in fails.
 #[derive(Debug, thiserror::Error)]
 pub enum NotSignedIn {
     #[error("this challenge was answered before: ask for a new one")]
@@ -140,10 +140,11 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
-/// The address among a wallet's with which its owner signed in before: the first, or else the oldest account's.
+/// Returns the wallet's address whose account to sign in to: the first one if it has an account, else the one with the
+/// oldest account.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn known_among(
     db: &impl Database,
     first: &Address,
@@ -158,8 +159,9 @@ pub async fn known_among(
     db.run(known).await?.first_json()
 }
 
-/// Opens a session for the first answer to a challenge, with the account on the first sign-in. An owner with an account comes in
-/// however little room there is, and a refusal leaves nothing.
+/// Opens a session for the first answer to a challenge, and creates the account on the first sign-in.
+///
+/// Owners of an account can sign in even if the database is nearly full. A rejected sign-in writes nothing.
 ///
 /// # Errors
 /// See [`NotSignedIn`].
@@ -217,7 +219,7 @@ pub async fn sign_in(
     account.first_json()?.ok_or(refused)
 }
 
-/// The statement that ends an account's oldest sessions beside this one, where there are more than it may have.
+/// Statement that deletes the account's oldest sessions above its maximum.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
     statement!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
@@ -228,7 +230,7 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
     )
 }
 
-/// The statement that reads the account of a live session as [`Account`].
+/// Statement that reads the [`Account`] of a live session.
 pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     statement!(
         "SELECT json_set({ACCOUNT_JSON}, '$.authorization', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}",
@@ -237,23 +239,23 @@ pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
     )
 }
 
-/// The statement that reads the account of a service wallet as [`Account`].
+/// Statement that reads the [`Account`] with this service wallet.
 pub(crate) fn by_wallet(wallet: &Address) -> Statement {
     statement!("SELECT {ACCOUNT_JSON} FROM accounts WHERE wallet_address = ?1", wallet)
 }
 
-/// The account of a live session, read in one statement; `None` where there is no such session.
+/// Reads the account of a live session, `None` if there is no such session.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<Account>, DatabaseError> {
     db.run(by_session(&token.hash(), now_ms)).await?.first_json()
 }
 
-/// Ends a session, or all of its account, so that none that was copied lives on; whether there was one.
+/// Ends a session, or all sessions of its account. Returns whether there was one.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
     let live = "token_hash = ?1 AND expires_at_ms > ?2";
     let these = if everywhere { format!("owner = (SELECT owner FROM sessions WHERE {live})") } else { live.to_owned() };
@@ -272,12 +274,12 @@ pub enum LimitsError {
     AskAbove,
 }
 
-/// The price above which an agent's purchase waits for its owner's approval, if there is one.
+/// Price above which an agent's purchase needs its owner's approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskAbove(Option<Lovelace>);
 
 impl AskAbove {
-    /// From whole ADA; the most that a purchase may cost asks for no approval.
+    /// Converts whole ADA. The highest possible price means that no approval is ever needed.
     ///
     /// # Errors
     /// Out of range.
@@ -289,14 +291,14 @@ impl AskAbove {
         }
     }
 
-    /// The price.
+    /// Returns the price, `None` if no approval is needed.
     #[must_use]
     pub const fn price(self) -> Option<Lovelace> {
         self.0
     }
 }
 
-/// The limits that an owner sets in whole ADA, per purchase and per day, in lovelace.
+/// Converts limits from whole ADA, per purchase and per day.
 ///
 /// # Errors
 /// Which of them is out of range.
@@ -310,11 +312,11 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }
 
-/// Sets the limits of a live session's account, and its approval price, if one is given. Returns the account then, if
-/// there is such a session.
+/// Sets the limits of a live session's account, and its approval price if given. Returns the changed account, `None` if
+/// there is no such session.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn set_limits(
     db: &impl Database,
     token: &Token,
@@ -335,8 +337,8 @@ pub async fn set_limits(
     db.run(set).await?.first_json()
 }
 
-/// The statement that reads what a service wallet's payments that are in no block yet take of what the chain shows, in
-/// lovelace, as a JSON string.
+/// Statement that sums the unconfirmed payments of a service wallet, which the chain's balance does not contain yet, as
+/// a JSON string of lovelace.
 pub fn pending(wallet: &str) -> Statement {
     statement!(
         "SELECT json_quote(CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT)) FROM outbox o JOIN payments p \
@@ -345,22 +347,22 @@ pub fn pending(wallet: &str) -> Statement {
     )
 }
 
-/// What a live session's owner sees of the account, but for the balance, which the chain knows.
+/// The owner's view of an account, without its balance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountView {
     pub account: Account,
-    /// Spent today, of the daily budget.
+    /// Part of the daily budget that was spent today.
     pub spent_today: Lovelace,
-    /// A JSON array of purchases, by the owner's wallet or the service wallet, newest first.
+    /// JSON array of the purchases by the owner's wallet and the service wallet, newest first.
     pub purchases: String,
-    /// A JSON array of what the account sells, newest first: as many as a creator's page shows.
+    /// JSON array of the account's own listings, newest first, as many as on a creator's page.
     pub listings: String,
-    /// JSON members of how the sales went: `"sales":1,"sellerReputation":{...}`.
+    /// Sales figures as members of a JSON object: `"sales":1,"sellerReputation":{...}`.
     figures: String,
 }
 
 impl AccountView {
-    /// The public JSON ([`api_types::Me`]), with what the wallet holds. The lists are finished JSON: they are put in as they are.
+    /// Renders [`api_types::Me`] with the wallet's balance, inserting the lists unparsed.
     #[must_use]
     pub fn json(&self, balance: Lovelace) -> String {
         let Self { account, spent_today, purchases, listings, figures } = self;
@@ -379,10 +381,10 @@ impl AccountView {
     }
 }
 
-/// Reads [`AccountView`] in one batch; `None` where there is no such session.
+/// Reads an [`AccountView`] in one batch, `None` if there is no such session.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
     let spent = format!("SELECT CAST({} AS TEXT)", spent_on(SESSION_OWNER, "?3"));

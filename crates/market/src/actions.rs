@@ -1,11 +1,12 @@
-//! What the parties of an escrow can do with it themselves, with wallets of their own.
+//! Escrow actions that buyers and sellers perform with their own wallets.
 //!
 //! ```text
-//! purchase ──> its escrow as the chain has it now ──> possible: what, by whom, until when, for about which fee
-//!                                                └──> draft: the transaction for one action, which a wallet signs and sends
+//! purchase ──> its escrow on the chain ──> possible: each action with its party, times and estimated fee
+//!                                      └─> draft: the transaction of one action, for the party's wallet to sign and submit
 //! ```
 //!
-//! The watcher reads from the chain what was done; nothing is written here. The contract's table says what is possible.
+//! Nothing is stored: the watcher finds the submitted action on the chain. The contract's rules decide what is
+//! possible.
 
 mod draft;
 mod words;
@@ -39,25 +40,25 @@ use crate::{
     purchase::Status,
 };
 
-/// Outputs that an escrow is followed through at most: the watcher lags behind by one or two.
+/// Maximum number of steps to follow beyond the last one that the watcher has stored.
 const MAX_STEPS: usize = 4;
-/// Slots for which an estimate's transaction is valid.
+/// Slots for which the transaction of an estimate is valid.
 const ESTIMATE_VALID_SLOTS: u64 = 180;
 
-/// One request's view of the world.
+/// Context of one request.
 pub struct Actions<'a, D, C, K> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// What is sold: a result is the hash of it.
+    /// Listed contents. A result is posted as the hash of one.
     pub contents: &'a K,
     pub deployment: &'a Deployment,
     /// The wall clock, POSIX ms.
     pub now: Millis,
-    /// How far the newest block may be ahead of it.
+    /// Allowed lead of the newest block over the wall clock.
     pub lead: Lead,
 }
 
-/// What is known of a protected purchase before the chain is asked.
+/// A protected purchase's row.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LockedPurchase {
@@ -69,7 +70,7 @@ struct LockedPurchase {
     share: Lovelace,
 }
 
-/// Why it cannot be told what is possible.
+/// Reason why the escrow of a purchase is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoEscrow {
     #[error("no such purchase")]
@@ -78,26 +79,26 @@ pub enum NoEscrow {
     Instant,
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
-    /// It goes on and on, or its block is gone.
+    /// The escrow has more steps than are followed, or its block was rolled back.
     #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
-    /// A port does not answer.
+    /// The database or the provider failed.
     #[error(transparent)]
     Port(#[from] PortError),
 }
 
 from_by_way_of!(NoEscrow, PortError: DatabaseError, ChainError, ContentsError);
 
-/// A purchase's escrow, as the chain has it.
+/// Current state of a purchase's escrow.
 enum CurrentEscrow {
-    /// There to be acted on.
+    /// Unspent.
     Open(Box<Escrow>),
-    /// It has ended so.
+    /// Spent, with the purchase's final status.
     Ended(Status),
 }
 
 impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
-    /// What can be done with a purchase now, and later in its present state.
+    /// Lists the actions that are possible now, or later in the current state.
     ///
     /// # Errors
     /// See [`NoEscrow`].
@@ -133,7 +134,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         if known.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(known) }
     }
 
-    /// The escrow that the watcher knows, followed to what the chain has made of it since.
+    /// Follows the escrow from the last step that the watcher has stored to its current output.
     async fn current_escrow(&self, known: &LockedPurchase) -> Result<CurrentEscrow, NoEscrow> {
         let Some(mut at) = known.utxo else { return Ok(CurrentEscrow::Ended(known.status)) };
         let mut outputs = self.chain.outputs_of(&at.tx).await?;
@@ -162,7 +163,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     ) -> Vec<PossibleAction> {
         let parties = [Party::Buyer, Party::Seller].into_iter();
         let windows = parties.flat_map(|by| escrow.datum.windows_of(by).map(move |window| (by, window)));
-        // The contract lets a buyer dispute again what is disputed: that costs a fee, and changes nothing.
+        // The contract allows disputing again, which costs a fee and changes nothing.
         let again = |action| action == Action::SetRefundRequested && escrow.datum.state == State::Disputed;
         let useful = windows.filter(|(_, (action, _))| !again(*action));
         let possible = useful.filter_map(|(by, (action, window))| {
@@ -184,7 +185,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         possible.collect()
     }
 
-    /// About what a step costs: the fee of a transaction as it is mostly made, by a wallet with one output.
+    /// Estimates the fee of an action by a wallet with one output.
     fn estimate(
         &self,
         escrow: &Escrow,
@@ -192,8 +193,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         tip: &Tip,
         parameters: &ProtocolParameters,
     ) -> Option<Lovelace> {
-        /// The execution units of an action that continues the escrow, and of one that ends it. They were measured on
-        /// the local ledger and rounded up with a margin. Another contract may take more.
+        /// Execution units of an action that continues the escrow, and of one that ends it, measured on the local
+        /// ledger and rounded up. Another contract may need more.
         const GOES_ON: ExUnits = ExUnits { mem: 285_000, steps: 107_000_000 };
         const ENDS: ExUnits = ExUnits { mem: 240_000, steps: 86_000_000 };
         let planner = self.planner(parameters);
@@ -221,7 +222,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
 }
 
 impl LockedPurchase {
-    /// The step of an action; the result that is posted is asked for where it is needed. `None` for what no party does.
+    /// Returns the step of an action, `None` for actions that no party performs. `result` is called only if a result is
+    /// posted.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
         Some(match action {
             Action::SubmitResult => Step::SubmitResult(result()?),
@@ -235,7 +237,7 @@ impl LockedPurchase {
     }
 }
 
-/// Who acts as this party; `None` for arbiters, and for a script.
+/// Returns the party's address, `None` for arbiters and scripts.
 fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     match by {
         Party::Buyer => escrow.datum.buyer.key_address(),
@@ -244,7 +246,7 @@ fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     }
 }
 
-/// The statement that reads what is known of a purchase, as [`LockedPurchase`].
+/// Statement that reads a [`LockedPurchase`].
 fn read(purchase: &TxHash) -> Statement {
     statement!(
         "SELECT json_object('mode', p.mode, 'status', p.status, 'utxo', e.utxo, 'contentHash', l.content_hash, \

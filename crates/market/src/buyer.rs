@@ -7,8 +7,9 @@
 use cardano::KeyHash;
 use sql::Param;
 
-/// SQL for a buyer's payment keys, a table of one column `value`, over SQL for a JSON array of some of them. The table
-/// has these, and those of the service wallets of the accounts that they sign in to.
+/// SQL for a table of a buyer's payment keys, with one column `value`.
+///
+/// `array` is SQL for a JSON array of keys. The table has these, and the keys of the service wallets of their accounts.
 pub(crate) fn keys(array: &str) -> String {
     format!(
         "(SELECT value FROM json_each({array}) \
@@ -16,7 +17,7 @@ pub(crate) fn keys(array: &str) -> String {
     )
 }
 
-/// The parameter that [`keys`] reads.
+/// Parameter for [`keys`].
 pub(crate) fn parameter(keys: &[KeyHash]) -> Param {
     serde_json::json!(keys).to_string().into()
 }

@@ -1,7 +1,8 @@
-//! The catalogue: SQL that answers with finished JSON.
+//! The catalogue, as SQL that returns finished JSON.
 //!
-//! A listing's JSON is its stored `card` (everything that never changes) with the figures of its sales put in. SQLite
-//! joins up to [`CHUNK`] of them into one text, so that the catalogue crosses into the worker in few strings.
+//! A listing's JSON is its `card`, a stored object of everything that never changes, with its sales figures added.
+//! SQLite concatenates up to [`CHUNK`] listings into one row, because each string that crosses into the worker costs
+//! time.
 
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
@@ -24,48 +25,48 @@ pub use newest::Newest;
 pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
-/// Listings in one row of the whole catalogue: at most about 1 MB of JSON, under D1's 2 MB a row.
+/// Listings per row of the whole catalogue: about 1 MB of JSON, where D1 allows 2 MB.
 const CHUNK: u32 = 100;
-/// Listings that the whole catalogue, or a creator's page, shows at once: the newest.
+/// Maximum number of listings in the whole catalogue or on a creator's page, newest first.
 const MAX_WHOLE: u32 = 1_000;
-/// Bytes of JSON that they may take: what a client loads without thinking.
+/// Maximum size of the whole catalogue in bytes of JSON.
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
-/// Listings on a page when `limit` is not given together with a filter.
+/// Page size if a filter, but no `limit` is given.
 const MAX_PAGE: u32 = 200;
-/// Bytes of a listing's figures in its JSON, at most, with the comma after it.
+/// Maximum size of a listing's figures in bytes of JSON, including a comma.
 const FIGURES_BYTES: u32 = 130;
-/// Characters of a search text.
+/// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
-/// Words of it that are looked for: each costs a look through all that have it.
+/// Maximum number of words in a search, each of which reads all listings that contain it.
 const MAX_WORDS: usize = 12;
-/// Listings that one answer looks at, at most, however many there are.
+/// Maximum number of listings read for one answer.
 const MAX_SCANNED: u32 = 10_000;
 
-/// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join keeps the order in which listings are read.
+/// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join preserves the order of the listings' index.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
-/// A listing as JSON: the card, `sales`, and `sellerReputation` once the seller has a closed escrow.
-/// The score is rounded half up.
+/// A listing as JSON: its card, `sales`, and `sellerReputation` if the seller has a closed escrow. The score is rounded
+/// half up.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
     CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
     ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
     ',\"basis\":' || (withdrawn + refunded) || '}' END || '}'";
 
-/// One listing as JSON.
+/// Returns a listing as JSON.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, DatabaseError> {
     let sql = format!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL");
     let outcome = db.run(statement!(sql, id.as_str())).await?;
     Ok(outcome.rows.into_iter().next())
 }
 
-/// A creator's page as JSON, `{address, listings, sales, sellerReputation?}`, with the newest listings, or those after a
-/// cursor.
+/// Returns a creator's page as JSON, `{address, listings, sales, sellerReputation?}`, with the newest listings or those
+/// after the cursor.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let address = address.to_string();
     let listings = newest::matching("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
@@ -81,26 +82,26 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
     Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next })
 }
 
-/// A seller's figures.
+/// Returns a seller's sales and reputation.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn seller(db: &impl Database, address: &Address) -> Result<SellerFigures, DatabaseError> {
     let figures = db.run(statement!(seller_figures("?1"), address)).await?;
     figures_of(figures.first().unwrap_or(NO_FIGURES))
 }
 
-/// The figures of a seller who never listed anything.
+/// Figures of a seller without listings.
 pub(crate) const NO_FIGURES: &str = "\"sales\":0";
 
-/// Figures as [`seller_figures`] reads them.
+/// Parses the JSON members of [`seller_figures`].
 pub(crate) fn figures_of(members: &str) -> Result<SellerFigures, DatabaseError> {
     serde_json::from_str(&format!("{{{members}}}"))
         .map_err(|error| DatabaseError(format!("a seller's figures cannot be read: {error}")))
 }
 
-/// SQL that reads a seller's figures as members of a JSON object: `"sales":1,"sellerReputation":{...}`.
-/// `address` is an SQL expression.
+/// SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...}`, where `address` is an SQL
+/// expression.
 pub(crate) fn seller_figures(address: &str) -> String {
     format!(
         "SELECT '\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
@@ -109,24 +110,24 @@ pub(crate) fn seller_figures(address: &str) -> String {
     )
 }
 
-/// What a paywall needs to know of a listing; the content is not part of it.
+/// A listing's terms of sale, without the content.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListingTerms {
     pub id: ListingId,
-    /// For the payment's description.
+    /// Used in the payment's description.
     pub title: String,
     pub price_lovelace: cardano::Lovelace,
     pub seller_address: Address,
-    /// What it commits to.
+    /// Hash of the content that is for sale.
     pub content_hash: cardano::ContentHash,
     pub modes: Vec<DeliveryMode>,
-    /// Whether the operator took it out of sale: its buyers keep it, others do not find it.
+    /// Whether an operator has hidden the listing. Its buyers keep access.
     pub hidden: bool,
 }
 
 impl ListingTerms {
-    /// What is sold, as quotes commit to it.
+    /// Converts the terms to what quotes commit to.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
         Sale {
@@ -138,7 +139,7 @@ impl ListingTerms {
     }
 }
 
-/// The statement that reads a listing's [`ListingTerms`]: the card, which holds them all, and whether it is hidden.
+/// Statement that reads a listing's card and whether it is hidden, as [`ListingTerms`].
 pub fn terms(id: &ListingId) -> Statement {
     statement!(
         "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}}', ',\"hidden\":true}}') \
@@ -147,7 +148,7 @@ pub fn terms(id: &ListingId) -> Statement {
     )
 }
 
-/// The statement that reads what the listing commits to that this transaction pays for: the key of its content, quoted.
+/// Statement that reads the content hash, as a JSON string, of the listing that a payment paid for.
 pub fn content_paid_by(payment: &TxHash) -> Statement {
     statement!(
         "SELECT json_quote(content_hash) FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
@@ -155,7 +156,7 @@ pub fn content_paid_by(payment: &TxHash) -> Statement {
     )
 }
 
-/// The statement that reads what listings are called, `{id, title}` each, also of those that are no longer shown.
+/// Statement that reads `{id, title}` of listings, including hidden ones.
 pub fn titles(ids: &[&str]) -> Statement {
     statement!(
         "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
@@ -163,26 +164,26 @@ pub fn titles(ids: &[&str]) -> Statement {
     )
 }
 
-/// Which listings a page shows.
+/// Filter and order of a page of listings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     pub category: Option<&'static str>,
     pub mode: Option<DeliveryMode>,
     pub seller: Option<Address>,
-    /// Words that title or description contain (the last may be a beginning, of which eight letters count).
+    /// Words in title or description. The last one is a prefix, of which eight characters count.
     pub words: Option<String>,
-    /// One of the words is enough.
+    /// Whether one of the words suffices.
     pub any_word: bool,
     pub max_price: Option<cardano::Lovelace>,
-    /// At least this score, of sellers who have one.
+    /// Minimum reputation. Sellers without one are excluded.
     pub min_reputation: Option<u8>,
     pub sort: Sort,
     pub limit: Option<u32>,
-    /// Continue after the page that gave this.
+    /// Where to continue, from the previous page.
     pub cursor: Option<Cursor>,
 }
 
-/// Where a page ended: the sort key and sequence number of its last listing. Text: `key.seq`.
+/// Position after the last listing of a page: sort key and sequence number, as text `key.seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     key: i64,
@@ -204,16 +205,16 @@ impl FromStr for Cursor {
     }
 }
 
-/// A query parameter that is not what it should be.
+/// An invalid query parameter: its name and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}: {1}")]
 pub struct InvalidParameter(pub &'static str, pub &'static str);
 
 impl Filter {
-    /// Reads the query of `GET /listings`; `None` when it asks for the whole catalogue. Unknown names are ignored.
+    /// Parses the query of `GET /listings`; `None` if it asks for the whole catalogue. Unknown parameters are ignored.
     ///
     /// # Errors
-    /// The parameter that is not what it should be.
+    /// A parameter is invalid.
     pub fn from_query<'a>(
         pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
     ) -> Result<Option<Self>, InvalidParameter> {
@@ -257,36 +258,38 @@ impl Filter {
     }
 }
 
-/// The first words of a text for a full-text query, each once. What is one here is one to the index, too: of several it would be a
-/// phrase, looked for in all places that its words have.
+/// Returns the words of a text for a full-text query, without duplicates.
+///
+/// Words are split as the index splits them: a word that the index splits further would become a phrase query, which is
+/// slow.
 fn words(text: &str) -> Vec<&str> {
     let mut found = vec![];
     for word in text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty()) {
         if found.len() == MAX_WORDS {
             break;
         }
-        // Said again it means no more, and costs another look. The last may be a beginning: it stays last.
+        // The last word is a prefix, so a duplicate must not move it.
         found.retain(|known: &&str| !known.eq_ignore_ascii_case(word));
         found.push(word);
     }
     found
 }
 
-/// A word of which no character is an operator.
+/// Quotes a word, so that no character of it is an operator.
 fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-/// Letters in circles and squares: symbols to the index.
+/// Letters in circles and squares, which the index treats as symbols.
 const fn is_framed(c: char) -> bool {
     matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
-/// Some listings, and where to go on.
+/// A page of listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// A JSON array; of a creator's page, the object around it.
+    /// JSON array; for a creator's page, the object that contains it.
     pub json: String,
-    /// The cursor of the next page, if there is one.
+    /// Cursor of the next page.
     pub next: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! What was last read of the chain, for readers that must not ask it: the clock of escrow matters.
+//! The newest known block, and the clock for escrow deadlines.
 
 use cardano::{chain::Tip, slots::Millis};
 use sql::{Statement, statement};
 
-/// The statement that notes a newer block. An older one, of a provider that lags, changes nothing; after a rollback the
-/// next block is newer again.
+/// Statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback, the next
+/// block is newer again.
 pub fn note(tip: &Tip) -> Statement {
     statement!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
@@ -17,37 +17,38 @@ pub fn note(tip: &Tip) -> Statement {
     )
 }
 
-/// The statement that reads the newest known block's time.
+/// Statement that reads the time of the newest known block.
 pub fn read_time() -> Statement {
     statement!("SELECT CAST(tip_time_ms AS TEXT) FROM chain_state")
 }
 
-/// How far the newest block's time may be ahead of the wall clock.
+/// Allowed lead of the newest block's time over the wall clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lead {
-    /// By what clocks differ: [`MAX_LEAD_MS`]. A provider that tells more is wrong or lies, and moves no deadline with it.
+    /// [`MAX_LEAD_MS`], for differences between clocks. A greater lead means a faulty provider, and must not move
+    /// deadlines.
     #[default]
     Bounded,
-    /// By anything: a local ledger, on which time can be moved forward.
+    /// Unlimited, for a local ledger, where time can be moved forward.
     LocalLedger,
 }
 
-/// Two minutes: the ledger refuses blocks from the future, clocks of producers and ours differ by seconds.
+/// Two minutes. The ledger rejects blocks from the future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// How old the newest known block may be for a protected sale to be quoted: its deadlines are kept by ticks that see blocks.
+/// Maximum age of the newest known block for offering protected sales, whose deadlines depend on ticks that see blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {
-    /// Whether the newest known block is too old for a protected sale to be quoted. A local ledger makes blocks as it likes,
-    /// and 0, before the first tick, is no block.
+    /// Whether the newest known block is too old to offer protected sales. Always false on a local ledger, and before
+    /// the first tick, when the block time is 0.
     #[must_use]
     pub fn is_behind(self, block: Millis, now: Millis) -> bool {
         self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now
     }
 
-    /// The clock of escrow matters: the later of the wall clock and a block's time, as far as that may be ahead. On preprod
-    /// that is the wall clock; on a local ledger, time can be moved forward and the service follows.
+    /// Returns the clock for escrow deadlines: the later of the wall clock and the newest block's time, within the
+    /// allowed lead.
     #[must_use]
     pub fn clock(self, block: Millis, now: Millis) -> Millis {
         let most = match self {

@@ -1,22 +1,24 @@
-//! Challenges: what a wallet signs to show whose it is, once and within five minutes.
+//! Challenges: digests that a wallet signs to prove ownership of an address, valid once and for five minutes.
 //!
 //! ```text
-//! digest = SHA-256(label LF owner LF nonce)       what the wallet signs
-//! key    = BLAKE2b-224(digest), hexadecimal       where it is kept until it expires: `Challenges`, Workers KV
+//! digest = SHA-256(label LF owner LF nonce)       signed by the wallet
+//! key    = BLAKE2b-224(digest), hexadecimal       key of the entry in `Challenges`, Workers KV
 //! ```
 //!
-//! A signature carries the digest, or its BLAKE2b-224 where the wallet signs a hash (CIP-8): both lead to the key. The key is
-//! known only to those who were given the digest, so a request for the same owner changes nothing for another one.
-//! The store may lag, and cannot promise single use. An answer that comes before its entry is refused. A unique key in the
-//! database decides which answer is the first: `challenge_claims.digest` for a session, `oauth_grants.request` for a consent.
+//! A signature contains the digest, or its BLAKE2b-224 if the wallet signs a hash (CIP-8); both yield the key. Only the
+//! requester learns the digest, so requests for the same owner do not affect each other.
+//!
+//! KV is eventually consistent and cannot ensure single use. An answer before its entry is visible is rejected. A
+//! unique key in the database decides which answer is first: `challenge_claims.digest` for sessions,
+//! `oauth_grants.request` for consents.
 
 use cardano::{Address, ContentHash, hash::blake2b, slots::Millis};
 use serde::{Deserialize, Serialize};
 
-/// How long a challenge can be answered, in ms.
+/// Lifetime of a challenge in ms.
 pub const CHALLENGE_MS: Millis = 5 * 60 * 1_000;
 
-/// What an answer is good for.
+/// Purpose of a challenge. An answer is valid for this purpose only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Purpose {
@@ -36,34 +38,34 @@ impl Purpose {
     }
 }
 
-/// What an owner's wallet is to sign.
+/// A challenge for an owner's wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// Whose wallet is to sign.
+    /// Address whose key must sign.
     pub owner: Address,
     /// 256 random bits, hexadecimal.
     pub nonce: String,
-    /// What it is to sign.
+    /// Digest to sign.
     pub digest: ContentHash,
-    /// Until when, POSIX ms.
+    /// Expiry, POSIX ms.
     pub expires_at: Millis,
 }
 
-/// Where challenges are kept until they expire.
+/// Store of unexpired challenges.
 pub trait Challenges {
-    /// Keeps a text under a new key until a time, POSIX ms.
+    /// Stores a value under a new key until `expires_at`.
     fn put(&self, key: &str, text: &str, expires_at: Millis) -> impl Future<Output = Result<(), ChallengesError>>;
 
-    /// What is kept under a key. `None` also where a text that was put is not seen yet.
+    /// Returns the value of a key. `None` may also mean that it is not visible yet.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<String>, ChallengesError>>;
 }
 
-/// The store of challenges does not answer, or takes no more. Trying again is safe.
+/// The challenge store failed or is full. The request can be retried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("challenges: {0}")]
 pub struct ChallengesError(pub String);
 
-/// What is kept of a challenge, as JSON: not its digest, so that no one can find the answer there.
+/// Stored form of a challenge, without the digest, so that the store does not reveal valid answers.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -81,10 +83,10 @@ fn key(digest: &[u8]) -> String {
     hex::encode(blake2b::<28>(digest))
 }
 
-/// Gives an owner a challenge, with 32 random bytes for its nonce.
+/// Creates and stores a challenge. `random` becomes its nonce.
 ///
 /// # Errors
-/// It cannot be kept: nothing is given.
+/// The store failed.
 pub async fn give(
     store: &impl Challenges,
     purpose: Purpose,
@@ -100,11 +102,10 @@ pub async fn give(
     Ok(Challenge { owner, nonce, digest, expires_at })
 }
 
-/// The live challenge of an owner that has the payload of a signature: its digest, or the BLAKE2b-224 of that. `None` where
-/// there is none for this purpose.
+/// Finds an owner's valid challenge by the payload of a signature: its digest, or the BLAKE2b-224 of it.
 ///
 /// # Errors
-/// The store cannot be asked, or holds what is no challenge.
+/// The store failed, or its entry is malformed.
 pub async fn find(
     store: &impl Challenges,
     purpose: &Purpose,
@@ -120,7 +121,7 @@ pub async fn find(
     let Some(text) = store.get(&key).await? else { return Ok(None) };
     let entry: Entry = serde_json::from_str(&text).map_err(|error| ChallengesError(error.to_string()))?;
     let digest = digest(&entry.purpose, &entry.owner, &entry.nonce);
-    // The store's own expiry is counted in seconds, and its copies may be older than that.
+    // The store expires entries late.
     let live = now < entry.expires_at && entry.purpose == *purpose && entry.owner == *owner;
     Ok(live.then_some(Challenge { owner: *owner, nonce: entry.nonce, digest, expires_at: entry.expires_at }))
 }
@@ -134,7 +135,7 @@ mod tests {
 
     const NOW: Millis = 1_750_000_012_345;
 
-    /// A store in memory, with the faults of a distributed one.
+    /// An in-memory store with the faults of a distributed one.
     #[derive(Default)]
     struct Store {
         kept: RefCell<BTreeMap<String, String>>,

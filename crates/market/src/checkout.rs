@@ -1,16 +1,16 @@
-//! Buying: one use case for every payer and every way to ask.
+//! Buying, for every kind of payer.
 //!
 //! ```text
-//!            quote ──> the ways to pay, each method's offer
-//! header ──> pay   ──> look up ──> recognise, verify ──> claim ──> settle ──> content      (pay.rs)
-//! account ─> buy   ──> owned? ──> build from the service wallet ──> verify ──> claim ──> settle ──> content   (buy.rs)
-//! proof  ──> redeliver ──> content of what was bought before
-//! wallet ──> draft ──> a transaction for its owner to sign, which comes back as a header      (draft.rs)
+//!            quote ──> the offers of each payment method
+//! header ──> pay   ──> look up ──> recognise, verify ──> claim ──> settle ──> content                 (pay.rs)
+//! account ─> buy   ──> owned? ──> build a payment, verify it ──> claim ──> settle ──> content         (buy.rs)
+//! proof  ──> redeliver ──> content of an earlier purchase
+//! wallet ──> draft ──> a transaction for its owner to sign, which comes back as a header              (draft.rs)
 //! ```
 //!
-//! Nothing is delivered that is not paid for, and nothing is paid twice. A claim is one statement in which the database
-//! holds that the terms are new, and that the payer neither owns the listing nor is paying for it. Limits and inputs
-//! must allow it, too. What is paid for can be delivered: a claim fails where the content is not there.
+//! A claim (`claim.sql`) checks in one statement that the payment's terms are unused, that the payer neither owns the
+//! listing nor is paying for it, that limits allow the payment, and that the content exists. So content is never
+//! delivered unpaid, and never paid for twice.
 
 mod buy;
 mod draft;
@@ -51,53 +51,54 @@ use crate::{
     result_poster::Seller,
 };
 
-/// A payment method, and the delivery mode that it is.
+/// A configured payment method with its delivery mode.
 pub type PaymentOption<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
-/// One request's view of the world.
+/// Context of one request.
 pub struct Checkout<'a, D, C, V, Z, K> {
     pub database: &'a D,
     pub chain: &'a C,
     pub signatures: &'a V,
-    /// The port that waits: tests pass time, workers sleep.
+    /// Sleeps between polls.
     pub sleep: &'a Z,
     pub contents: &'a K,
-    /// The platform as seller of record, where protected sales are configured.
+    /// The platform as seller of protected sales, if configured.
     pub seller: Option<Seller<'a>>,
-    /// Whether the newest known block is too old for protected sales: none is paid for anew.
+    /// Whether the newest known block is too old to sell with protection.
     pub behind: bool,
     pub options: &'a [PaymentOption<'a>],
     /// The wall clock, POSIX ms.
     pub now: Millis,
-    /// The clock of escrow matters: the later of the wall clock and the newest known block's time.
+    /// Clock for escrow deadlines: the later of the wall clock and the newest known block's time.
     pub clock: Millis,
-    /// Waits in ms between looks for a block.
+    /// Waits in ms between polls of the chain.
     pub schedule: &'a [Millis],
-    /// Newer blocks that a payment waits for beyond the one that has it: 0 to 20.
+    /// Further blocks to wait for after the one with the payment, 0 to 20.
     pub confirmations: u64,
-    /// Whether the client has hung up: what it did not receive is not delivered.
+    /// Whether the client has disconnected, which means that nothing was delivered.
     pub hung_up: &'a dyn Fn() -> bool,
-    /// Takes a line for the log.
+    /// Writes a line to the log.
     pub note: &'a dyn Fn(&str),
 }
 
-/// What the chain shows of a buyer's failed payments for a listing.
+/// State of a buyer's failed payments for a listing, according to the chain.
 enum EarlierPayments {
-    /// None of them is in a block: so many remain that may still be.
+    /// None is in a block. This many could still be included.
     NotFound(usize),
-    /// One is in a block, or fewer are left than before: the claim decides anew.
+    /// One is in a block, or fewer are left: the claim must be decided again.
     Found,
-    /// This one waits for a block.
+    /// This one is in the mempool.
     Waiting(TxHash),
-    /// There are more than are looked for at once; this one is the last of those.
+    /// More than can be looked up at once. This is the last one that was.
     TooMany(TxHash),
 }
 
-/// The offers of a sale, by every method that the listing offers and that is configured. One signature where it offers
-/// protection, made by this signer; nothing is stored.
+/// Returns the offers of a sale by each configured method that the listing allows.
+///
+/// A protected offer is signed by `sign`. Nothing is stored.
 ///
 /// # Errors
-/// A quote that cannot be made: a fault of the configuration.
+/// The configuration does not allow a quote.
 pub async fn quote(
     signer: &impl SignEd25519,
     options: &[PaymentOption<'_>],
@@ -123,7 +124,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Asks the chain about a buyer's failed payments for a listing, but for those that this wallet's next one excludes.
+    /// Looks up a buyer's failed payments for a listing, except those that conflict with the next payment of this
+    /// wallet.
     async fn check_earlier_payments(
         &self,
         listing: &ListingId,
@@ -133,8 +135,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let failed = payment::unresolved(listing, buyers, wallet, self.now);
         let records: Vec<PaymentRecord> = self.database.run(failed).await?.all_json()?;
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
-        // A provider may have passed on what it refused; no node keeps an expired one. The mempool is asked before the
-        // blocks: what left it meanwhile is seen where it went.
+        // The mempool first: a transaction that leaves it meanwhile is then found in a block.
         let mut waiting = None;
         for record in checked.iter().filter(|record| record.entry.state == EntryState::Refused) {
             if self.chain.in_mempool(&record.entry.tx).await? {
@@ -156,7 +157,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// The first of these payments that a block has, and how many of them no block had long after their validity ended.
+    /// Returns the first of these payments that is in a block, and how many expired long ago without being included.
     async fn find_included(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
         let mut never_included = vec![];
         for mut record in records.iter().cloned() {
@@ -168,14 +169,14 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 never_included.push(record.entry.tx);
             }
         }
-        // One that no block had long after its validity is not checked again: it would take the place of others.
+        // Payments that expired long ago are not looked up again, so that they do not displace others.
         if !never_included.is_empty() {
             self.database.run(outbox::mark_never_included(&never_included)).await?;
         }
         Ok((None, never_included.len()))
     }
 
-    /// The content that this payment bought, unless it was read on the way.
+    /// Returns the content that a payment bought, unless it was read already.
     async fn bought(&self, hash: &ContentHash, payment: &TxHash, read: Option<String>) -> Result<String, Unavailable> {
         match read {
             Some(content) => Ok(content),
@@ -183,7 +184,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// A verified payment, to be claimed; `header` is the digest of what carried it here.
+    /// Builds a new payment for the claim. `header` is the hash of its `PAYMENT-SIGNATURE`.
     async fn new_payment<'a>(
         &self,
         (terms, mode, offered): (&'a ListingTerms, DeliveryMode, &Offered),
@@ -191,7 +192,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         header: ContentHash,
         provenance: Provenance,
     ) -> Result<NewPayment<'a>, Unavailable> {
-        // There is something to deliver: where contents lie in the database, the claim makes sure of that by this hash.
+        // For contents in the database, the claim checks by this hash that the content exists.
         let hash = &terms.content_hash;
         let content = self.contents.reading(hash).is_some().then_some(*hash);
         if content.is_none() && self.contents.get(hash).await?.is_none() {
@@ -205,7 +206,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             listing_id: &terms.id,
             mode,
             payer: verified.payer,
-            // An offer asks for it, and a payment that pays anything else is not verified.
+            // A verified payment pays exactly the price.
             amount: terms.price_lovelace,
             header,
             terms_digest: offered.terms_digest().map(|digest| digest.0),
@@ -219,7 +220,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// The method that pays for a listing in this mode, where it is offered so and that is configured.
+/// Returns the configured method for a delivery mode that the listing allows.
 fn method_of<'a>(
     options: &[PaymentOption<'a>],
     terms: &ListingTerms,
@@ -229,10 +230,11 @@ fn method_of<'a>(
     option.map(|(_, method)| *method)
 }
 
-/// That the content of a payment may be released at this time of the escrow clock, POSIX ms.
+/// Checks whether the content of a payment may be released at this time.
 ///
 /// # Errors
-/// [`Unavailable::NoResult`] where a block is waited for, [`Unavailable::Refundable`] where no result will come.
+/// [`Unavailable::NoResult`] until the result is in a block, [`Unavailable::Refundable`] if none can be posted any
+/// more.
 fn ensure_releasable(record: &PaymentRecord, clock: Millis) -> Result<(), Unavailable> {
     match record.release(clock) {
         Release::Now => Ok(()),

@@ -1,6 +1,6 @@
-//! A wallet in a browser or a program, as it describes itself (CIP-30): the service does not hold its keys.
+//! External wallets as they describe themselves by CIP-30.
 //!
-//! What it says is taken as it comes. What is not true gives a draft that the ledger refuses, and costs no one anything.
+//! The description is not verified: a false one yields a draft that the ledger rejects.
 
 use std::{
     cmp::Reverse,
@@ -17,66 +17,66 @@ use cardano::{
 };
 use x402_cardano::exact::{MAX_INPUT_TOKENS, MAX_INPUT_TRANSACTIONS};
 
-/// Outputs that are read of a wallet at most: busy ones hold two thousand, and reading one takes some microseconds.
+/// Maximum number of outputs per wallet. Busy wallets have two thousand.
 pub const MAX_UTXOS: usize = 2_500;
-/// Tokens in them that are read, of some hundred and fifty bytes each: four bytes of a body say one.
+/// Maximum number of tokens in a wallet's outputs, each of about 150 bytes in memory but as few as four in the request.
 pub const MAX_TOKENS: usize = 10_000;
-/// Outputs that a wallet may set aside as collateral: wallets hold one, the ledger takes three.
+/// Maximum number of collateral outputs. Wallets have one, the ledger allows three.
 pub const MAX_COLLATERAL: usize = 20;
-/// Addresses that a wallet may name as its own.
+/// Maximum number of addresses per wallet.
 pub const MAX_ADDRESSES: usize = 200;
 
-/// Outputs that one draft spends at most: with many tokens in each, trying more would take long.
+/// Maximum number of outputs that a draft spends.
 pub const MAX_SPENT: usize = 32;
 
-/// A wallet whose keys the service does not hold.
+/// A wallet whose keys the service does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cip30Wallet {
     pub change: Address,
-    /// What it may spend: outputs of keys. Those that carry scripts stay where they are, for their bytes would cost a
-    /// fee that cannot be known exactly, and a paywall takes no such input.
+    /// Spendable outputs with payment keys. Outputs with reference scripts are excluded: their fee is not known
+    /// exactly, and the paywall rejects them.
     pub utxos: Vec<Utxo>,
-    /// What it set aside as collateral.
+    /// Collateral outputs.
     pub collateral: Vec<Utxo>,
-    /// Addresses that it named as its own beyond these.
+    /// Other addresses of the wallet.
     pub addresses: Vec<Address>,
 }
 
-/// A wallet's description as it came: texts of CIP-30's methods.
+/// The values of CIP-30's methods.
 #[derive(Clone, Debug, Default)]
 pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.
     pub change_address: &'a str,
     /// `getUtxos()`: hex of CBOR.
     pub utxos: Vec<&'a str>,
-    /// `getCollateral()`, where it was asked.
+    /// `getCollateral()`, if available.
     pub collateral: Vec<&'a str>,
-    /// `getUsedAddresses()`, where it was asked.
+    /// `getUsedAddresses()`, if available.
     pub addresses: Vec<&'a str>,
 }
 
-/// What of a description cannot be used. The text names the field.
+/// Invalid part of a description. The message names the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWallet {
     #[error("changeAddress: {0}")]
     ChangeAddress(AddressError),
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
-    /// `list` is its name in the request, as in the next two.
+    /// `list` is the field's name in the request, as in the next two variants.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany { list: &'static str, most: usize },
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput { list: &'static str, index: usize },
-    /// An output of mainnet, so that the wallet is there.
+    /// An output on mainnet.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet { list: &'static str, index: usize },
 }
 
 impl Cip30Wallet {
-    /// Reads a description.
+    /// Parses a description.
     ///
     /// # Errors
-    /// The first part that cannot be used.
+    /// The first invalid part.
     pub fn read(described: &WalletDescription<'_>) -> Result<Self, InvalidWallet> {
         let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
         at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
@@ -92,7 +92,7 @@ impl Cip30Wallet {
         })
     }
 
-    /// It with the largest of its outputs alone, as many as a draft may need, and with the keys of all.
+    /// Keeps only the largest outputs, as many as a draft may need, and the keys of all.
     pub(crate) fn only_largest(self) -> Self {
         let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
         let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));
@@ -100,7 +100,7 @@ impl Cip30Wallet {
         Self { change: self.change, utxos, collateral, addresses: keys.collect() }
     }
 
-    /// The keys that it says it has.
+    /// Returns the wallet's payment keys.
     #[must_use]
     pub fn keys(&self) -> BTreeSet<KeyHash> {
         let named = self.addresses.iter().chain([&self.change]).map(|address| *address.payment_key());
@@ -108,9 +108,10 @@ impl Cip30Wallet {
     }
 }
 
-/// The largest of these outputs, the preferred ones first: no more than [`MAX_SPENT`], with the one that is spent in
-/// any case. They are from no more transactions and, beyond one output, with no more tokens than a paywall looks up.
-/// Second: what is in the others.
+/// Selects the largest outputs, `preferred` ones first, up to [`MAX_SPENT`] and including the one that must be spent.
+///
+/// They come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also returns the
+/// total value of the others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,
@@ -141,7 +142,7 @@ pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
     utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }
 
-/// What outputs hold together. Sums beyond what one output can hold are cut: they are shown, not paid.
+/// Sums outputs for display, saturating at what one output can hold.
 pub(crate) fn total_of(utxos: &[Utxo]) -> Value {
     let mut total = Value::default();
     for Value { lovelace, assets } in utxos.iter().map(|utxo| &utxo.value) {

@@ -194,7 +194,7 @@ impl NewPayment<'_> {
     /// Claims it, in one batch: with its listing, its reservations and its share of the limits, or not at all.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
         let facts = self.facts(now);
         let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
@@ -270,7 +270,7 @@ impl NewPayment<'_> {
     /// it. The same payload is answered by that payment from now on.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
         if let Some(identifier) = &self.identifier {
             database.run(self.identify(identifier, answer, now)).await?;

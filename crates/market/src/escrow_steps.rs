@@ -170,7 +170,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Records what these transactions did to our escrows, in the order of their blocks.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn record(&self, found: Vec<Found>) -> Result<Recorded, DatabaseError> {
         let Steps { statements, superseded, mut recorded } = self.steps(found).await?;
         recorded.notes.extend(write_each(self.database, statements).await);
@@ -186,7 +186,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// What is to be written about these transactions.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn steps(&self, mut found: Vec<Found>) -> Result<Steps, DatabaseError> {
         let mut steps = Steps::default();
         found.sort_by_key(|found| found.height);

@@ -51,7 +51,7 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
 /// One purchase as JSON.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, DatabaseError> {
     Ok(db.run(read(id)).await?.rows.into_iter().next())
 }
@@ -73,7 +73,7 @@ pub(crate) fn newest_of(clause: &str, most: u32) -> String {
 /// What a seller sold, newest first, as a JSON array; where buyers are named, to them alone.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash]) -> Result<String, DatabaseError> {
     let clause = match buyers {
         [] => "INDEXED BY purchases_by_seller WHERE seller_address = ?1 AND ?2 IS NULL",
@@ -115,7 +115,7 @@ impl FromStr for Cursor {
 /// the cursor of the page before.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let keys = buyer::keys("?1");
     let read = statement!(
@@ -150,7 +150,7 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// becomes due at once. The same verdict again changes nothing.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
     let look = statement!(
         "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \

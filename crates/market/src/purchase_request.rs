@@ -72,7 +72,7 @@ impl Asked<'_> {
     /// many wait for an answer already, or the agent was removed.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn ask(
         &self,
         db: &impl Database,
@@ -138,7 +138,7 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Statement {
 /// A request to a live session's owner; `None` where there is none, or it is over.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn read(
     db: &impl Database,
     session: &Token,
@@ -152,7 +152,7 @@ pub async fn read(
 /// there is none, or it is over.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn answer(
     db: &impl Database,
     session: &Token,

@@ -51,7 +51,7 @@ pub enum OutboxError {
 /// Takes a chain that does not answer for one that shows nothing new.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>, DatabaseError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -115,7 +115,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Writes a decision down, with the hook's statements. Whether it changed the entry, and what these statements answered.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<(bool, Vec<Rows>), DatabaseError> {
         let Some(change) = change(entry, decision) else { return Ok((false, vec![])) };
         let statements = [vec![change], (self.hook)(entry, decision)?].concat();
@@ -206,7 +206,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Submits the same bytes again, unless another attempt began since the entry was read.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn submit_again(&self, entry: &mut Entry, trust: Trust, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
         *entry = begun;
@@ -220,7 +220,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// open.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash) -> Result<bool, DatabaseError> {
         let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
         if !entry.state.is_open() || tx == by {

@@ -1,4 +1,4 @@
-//! The transaction for one action, which a party's wallet signs and submits itself.
+//! Transactions of escrow actions, drafted for a party's own wallet.
 
 use std::collections::BTreeSet;
 
@@ -28,19 +28,19 @@ use crate::{
     purchase::Status,
 };
 
-/// An action that only has to be signed and submitted.
+/// An unsigned transaction of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionDraft {
     pub tx: UnsignedTx,
     pub summary: ActionSummary,
-    /// What will be signed, in sentences.
+    /// Description of the transaction for its signer.
     pub words: Vec<String>,
 }
 
-/// Why there is no draft. The text says what to do.
+/// Reason why an action cannot be drafted, worded for the API's client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
-    /// There is nothing to act on.
+    /// No escrow.
     #[error(transparent)]
     NoEscrow(#[from] NoEscrow),
     #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
@@ -48,20 +48,20 @@ pub enum ActionError {
     #[error("{} is not possible in the state {state}: leave out action to see what is", action.name())]
     State {
         action: Action,
-        /// In the API's word.
+        /// State in the API's terms.
         state: &'static str,
     },
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
     TooEarly {
         action: Action,
-        /// From when on, POSIX ms.
+        /// Earliest time, POSIX ms.
         from: Millis,
         now: Millis,
     },
     #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
     TooLate {
         action: Action,
-        /// Until when, POSIX ms.
+        /// Latest time, POSIX ms.
         until: Millis,
     },
     #[error(
@@ -91,18 +91,18 @@ pub enum ActionError {
 
 from_by_way_of!(ActionError, NoEscrow: DatabaseError, ChainError);
 
-/// An action that may be planned.
+/// An action that the contract allows now.
 struct Permitted {
     known: LockedPurchase,
     escrow: Escrow,
     rule: &'static Rule,
-    /// Whose it is to do.
+    /// Address of the party that may perform it.
     address: Address,
     step: Step,
 }
 
 impl Permitted {
-    /// That the wallet is the party's.
+    /// Checks that the wallet is the party's.
     fn is_for(&self, wallet: &Cip30Wallet) -> Result<(), ActionError> {
         let Self { rule, address, .. } = self;
         if wallet.keys().contains(address.payment_key()) {
@@ -113,12 +113,13 @@ impl Permitted {
 }
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
-    /// Drafts an action on a purchase for the wallet of its buyer or its seller of record. Three calls to the chain's
-    /// provider, and one more for each step that the watcher has not read yet. The wallet is read when that is known: who
-    /// waits for a provider holds nothing of it but what the draft spends.
+    /// Drafts an action on a purchase for the wallet of its buyer or seller.
+    ///
+    /// Takes three provider calls, and one more for each step that the watcher has not stored yet. `wallet` is called
+    /// only when these have been answered, so that waiting requests hold little memory.
     ///
     /// # Errors
-    /// Why not, and what to do.
+    /// The reason, worded for the client.
     pub async fn draft<E: From<ActionError>>(
         &self,
         purchase: &TxHash,
@@ -155,7 +156,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         told(tx, permitted, wallet, parameters, now)
     }
 
-    /// That the contract knows the action in the escrow's state.
+    /// Checks that the contract allows the action in the escrow's state.
     async fn permitted(&self, purchase: &TxHash, action: Action) -> Result<Permitted, ActionError> {
         let known = self.locked_purchase(purchase).await?;
         let escrow = match self.current_escrow(&known).await? {
@@ -173,7 +174,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         Ok(Permitted { known, escrow, rule, address, step })
     }
 
-    /// What the seller posts: the hash of what was delivered.
+    /// Returns the result that the seller posts.
     async fn result(&self, purchase: &TxHash, known: &LockedPurchase) -> Result<ContentHash, NoEscrow> {
         let content = self.contents.get(&known.content_hash).await?;
         let gone = || DatabaseError(format!("what {purchase} bought is not there"));
@@ -192,7 +193,7 @@ fn refusal(error: DraftError, wallet: Address) -> ActionError {
     }
 }
 
-/// The draft, with all that is told of it.
+/// Adds summary and description to a draft.
 fn told(
     tx: UnsignedTx,
     permitted: &Permitted,

@@ -1,4 +1,4 @@
-//! What an action does, for the person who is about to sign it.
+//! Descriptions of escrow actions, for their signers.
 
 use cardano::slots::Millis;
 use escrow::{Action, plan::Escrow, rules::Party};
@@ -6,7 +6,7 @@ use escrow::{Action, plan::Escrow, rules::Party};
 use super::LockedPurchase;
 use crate::cip30::span;
 
-/// The party's name in the API.
+/// Returns the party's name in the API.
 pub(super) const fn party(by: Party) -> &'static str {
     match by {
         Party::Buyer => "buyer",
@@ -15,7 +15,7 @@ pub(super) const fn party(by: Party) -> &'static str {
     }
 }
 
-/// What an action does, and what follows from it.
+/// Describes an action and its consequences.
 pub(super) fn of(action: Action, escrow: &Escrow, known: &LockedPurchase, now: Millis) -> String {
     let (datum, held) = (&escrow.datum, escrow.utxo.value.lovelace.display_tada());
     let deadlines = &datum.deadlines;

@@ -1,4 +1,4 @@
-//! Listings as directories and crawlers read them: pages by offset, and addresses alone.
+//! Listings for directories and crawlers: pages by offset, search, and a sitemap.
 
 use cardano::Address;
 use serde::Deserialize;
@@ -6,58 +6,57 @@ use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
 
 use super::{ListingTerms, MAX_QUERY, quoted, words};
 
-/// Listings whose addresses are given at once: the newest. A sitemap may have 50,000.
+/// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Listings that are looked at for each word of a question, and that are ranked, at most: the newest.
+/// Maximum number of listings read per word of a question, and ranked, newest first.
 const MAX_RANKED: u32 = 2_000;
-/// Listings in a row that are counted together.
+/// Listings per row of the stored counts.
 const BLOCK: u32 = 256;
-/// What a word counts for that one listing has; of more, each has its part.
+/// Weight of a word that occurs in one listing. A word in n listings has an nth of it.
 const WORD_WEIGHT: u32 = 1_000_000;
-/// The parameter that is a question's first word.
+/// SQL parameter of a question's first word.
 const FIRST_WORD: u32 = 4;
 
-/// Which listings.
+/// Selection of listings by payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paid {
-    /// All that can be bought.
+    /// All listings.
     #[default]
     Any,
-    /// Those whose buyers may pay this seller directly.
+    /// Listings that are paid directly to this seller.
     To(Address),
-    /// Those whose buyers may pay into the escrow.
+    /// Listings that can be paid into an escrow.
     IntoEscrow,
 }
 
 /// A listing for sale.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ForSale {
-    /// What a paywall knows of it.
     pub terms: ListingTerms,
-    /// When it was made; it never changed since. ISO 8601, UTC.
+    /// Creation time, ISO 8601, UTC.
     pub since: String,
 }
 
-/// A page of what is for sale.
+/// A page of listings for sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SalesPage {
-    /// Newest first.
+    /// Listings, newest first.
     pub listings: Vec<ForSale>,
-    /// How many there are in all.
+    /// Total number of matching listings.
     pub total: u64,
 }
 
-/// SQL of a listing as a [`ForSale`].
+/// SQL for a listing as [`ForSale`].
 const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
     strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch'))";
 
-/// How listings are chosen.
+/// SQL of a selection.
 struct Chosen<'a> {
-    /// SQL of which these are, all of it columns of indexes.
+    /// Condition over indexed columns.
     condition: &'static str,
-    /// What stands at its `?1`.
+    /// Value of its `?1`.
     seller: Option<&'a Address>,
-    /// Where it is counted how many these are of each [`BLOCK`]; a seller's are few.
+    /// Table with the number of matching listings per [`BLOCK`]; `None` for one seller, whose listings are few.
     counted: Option<&'static str>,
 }
 
@@ -74,7 +73,7 @@ impl Paid {
 }
 
 impl Chosen<'_> {
-    /// SQL of these listings' numbers, newest first, `?2` of them after `?3`; and of how many there are in all.
+    /// SQL for the sequence numbers of `?2` listings after `?3`, newest first, and for their total number.
     fn selection(&self) -> (String, String) {
         let condition = self.condition;
         let Some(own) = self.counted else {
@@ -87,10 +86,10 @@ impl Chosen<'_> {
     }
 }
 
-/// A page of the listings for sale: those that are not hidden, and that the configured ways can pay for.
+/// Returns a page of listings for sale: not hidden, and payable by a configured method.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn for_sale(
     db: &impl Database,
     paid: Paid,
@@ -109,7 +108,7 @@ pub async fn for_sale(
     Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
 }
 
-/// What of it answers a question, the best first.
+/// Result of a search, best match first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// A page of the listings.
@@ -118,31 +117,33 @@ pub struct Found {
     pub more: bool,
 }
 
-/// A question in people's words: full-text queries, of a word each.
+/// A search in natural language, as one full-text query per word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question(Vec<String>);
 
 impl Question {
-    /// Reads it; `None` where it is too long (200 characters). A question without a word finds nothing.
+    /// Parses a question, `None` if it is longer than 200 characters. A question without words finds nothing.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
         short.then(|| Self(words(text).into_iter().map(quoted).collect()))
     }
 
-    /// Looks through the full-text index that it takes: one for each word.
+    /// Number of scans of the full-text index that the question takes.
     #[must_use]
     pub const fn index_scans(&self) -> usize {
         self.0.len()
     }
 }
 
-/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that
-/// have the rarest ones, or many. How often a listing has a word does not matter. A seller may write it a thousand
-/// times, and the index would go through all of them for each word.
+/// Searches the newest [`MAX_RANKED`] listings with any word of the question, and ranks them by the rarity and number
+/// of the words they contain.
+///
+/// Repetitions of a word in a listing do not count: sellers could repeat it a thousand times, and the index would read
+/// each.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn search(
     db: &impl Database,
     Question(question): &Question,
@@ -178,10 +179,10 @@ pub async fn search(
     Ok(Found { listings, more })
 }
 
-/// The ids of the newest listings, and the day on which each was made: `id YYYY-MM-DD`, one a line.
+/// Lists the ids of the newest listings with their creation date, one `id YYYY-MM-DD` per line.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn addresses(db: &impl Database) -> Result<String, DatabaseError> {
     let sql = format!(
         "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \

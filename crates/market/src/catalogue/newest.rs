@@ -1,9 +1,9 @@
-//! The newest listings as a cache keeps them: read whole once, and then only what changed.
+//! The newest listings as an incremental cache: read in full once, then only what has changed.
 //!
 //! ```text
-//! new listing        a greater seq
-//! sale, reputation   its seller's `changed` is the catalogue's version of then: all of that seller's are read
-//! hidden, shown      counted in `hidings`: everything is read anew
+//! new listing            has a greater seq
+//! sale, reputation       all listings of the seller are read again: its `changed` is the catalogue version of the change
+//! hidden, shown again    increments `hidings`: everything is read again
 //! ```
 
 use std::{collections::VecDeque, rc::Rc};
@@ -13,23 +13,23 @@ use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
 
 use super::{CHUNK, FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
 
-/// Between listings of a chunk: no JSON text holds it.
+/// Separates listings in a row; JSON text cannot contain it.
 const SEPARATOR: char = '\u{1e}';
-/// Changed listings that are read one by one: with more, all are read anew.
+/// Maximum number of changed listings that are read individually.
 const MAX_CHANGED: u32 = 200;
 
-/// The newest listings in a state of the catalogue: at most 1,000, of 2 MB.
+/// The newest listings of one catalogue version: at most 1,000, and 2 MB of JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Newest {
     state: State,
-    /// The newest first.
+    /// Listings, newest first.
     listings: VecDeque<Kept>,
     bytes: u64,
     /// Whether there are older ones.
     more: bool,
 }
 
-/// Which state of the catalogue that is.
+/// Versions that tell what has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 struct State {
     version: i64,
@@ -39,26 +39,26 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     seq: i64,
-    /// What it counts for, at most what its JSON has.
+    /// Bytes that count towards the maximum; at most those of the JSON.
     bytes: u64,
     json: Rc<str>,
 }
 
 impl Newest {
-    /// Reads them all.
+    /// Reads all of them.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn read(db: &impl Database) -> Result<Self, DatabaseError> {
         let [state, chunks] = exactly(db.batch(vec![state(), statement!(matching("TRUE"))]).await?)?;
         let (listings, more) = kept(&chunks)?;
         Ok(Self { state: state_of(&state)?, bytes: listings.iter().map(|kept| kept.bytes).sum(), listings, more })
     }
 
-    /// These listings as they are now: only what changed is read, where the database can tell.
+    /// Returns the current listings, reading only changed ones if possible.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub async fn update(&self, db: &impl Database) -> Result<Self, DatabaseError> {
         let (Some(newest), Some(oldest)) = (self.listings.front(), self.listings.back()) else {
             return Self::read(db).await;
@@ -77,7 +77,7 @@ impl Newest {
         Ok(now)
     }
 
-    /// Puts a listing where its number belongs; older ones come before newer ones.
+    /// Inserts a listing by its sequence number.
     fn put(&mut self, kept: Kept) {
         match self.listings.binary_search_by(|known| kept.seq.cmp(&known.seq)) {
             Ok(index) => {
@@ -92,7 +92,7 @@ impl Newest {
         }
     }
 
-    /// Leaves out the oldest until the rest is few enough.
+    /// Drops the oldest listings above the maximum.
     fn trim(&mut self) {
         while self.listings.len() > MAX_WHOLE as usize || self.bytes > MAX_WHOLE_BYTES.into() {
             let Some(oldest) = self.listings.pop_back() else { return };
@@ -101,13 +101,13 @@ impl Newest {
         }
     }
 
-    /// The version of the catalogue that this is: it grows with every visible change.
+    /// Version of the catalogue. It grows with every visible change.
     #[must_use]
     pub const fn version(&self) -> i64 {
         self.state.version
     }
 
-    /// They as a page.
+    /// Renders the listings as a page.
     #[must_use]
     pub fn page(&self) -> Page {
         page_of(&self.listings, self.more)
@@ -136,14 +136,14 @@ fn state_of(rows: &Rows) -> Result<State, DatabaseError> {
     rows.first_json()?.ok_or_else(|| DatabaseError("no catalogue version".into()))
 }
 
-/// A listing in a row, `seq bytes json`.
+/// SQL for a listing as text, `seq bytes json`.
 fn item() -> String {
     format!("listings.seq || ' ' || (octet_length(card) + {FIGURES_BYTES}) || ' ' || {LISTING_JSON}")
 }
 
-/// SQL that reads the newest listings for which a condition holds, in chunks: `- items`, or `+ items` in the last chunk
-/// where older ones are left. Where the last listing is, is found by the lengths of the cards alone: their JSON is made once,
-/// and never sorted.
+/// SQL for the newest listings that satisfy a condition, in chunks: `- items`, or `+ items` if older listings are left.
+///
+/// The cut is found by the lengths of the cards, so that JSON is rendered only for listings within the maximum.
 pub(crate) fn matching(condition: &str) -> String {
     let shown = format!("hidden_at_ms IS NULL AND {condition}");
     format!(
@@ -158,7 +158,7 @@ pub(crate) fn matching(condition: &str) -> String {
     )
 }
 
-/// What [`matching`] read, and whether older ones are left.
+/// Parses the rows of [`matching`], and whether older listings are left.
 fn kept(chunks: &Rows) -> Result<(VecDeque<Kept>, bool), DatabaseError> {
     let (mut listings, mut more) = (VecDeque::new(), false);
     for chunk in &chunks.rows {
@@ -171,7 +171,7 @@ fn kept(chunks: &Rows) -> Result<(VecDeque<Kept>, bool), DatabaseError> {
     Ok((listings, more))
 }
 
-/// What [`matching`] read, as one page.
+/// Renders the rows of [`matching`] as a page.
 pub(crate) fn page(chunks: &Rows) -> Result<Page, DatabaseError> {
     let (listings, more) = kept(chunks)?;
     Ok(page_of(&listings, more))
@@ -183,8 +183,7 @@ fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
     Page { json: format!("[{}]", json.join(",")), next: last.map(|Kept { seq, .. }| format!("{seq}.{seq}")) }
 }
 
-/// Reads what changed after this version among the listings from the oldest to the newest that are known, and what is newer,
-/// oldest first.
+/// Statement that reads the listings that were changed since a catalogue version, and new ones, oldest first.
 fn changed(version: i64, newest: i64, oldest: i64) -> Statement {
     statement!(format!(include_str!("changed.sql"), item = item(), most = MAX_CHANGED), version, newest, oldest)
 }

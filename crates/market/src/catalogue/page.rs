@@ -1,24 +1,24 @@
-//! A page of listings, of which none costs more than looking at [`MAX_SCANNED`] of them, however many there are.
+//! Pages of listings. Each page reads at most [`MAX_SCANNED`] listings, however many there are.
 //!
 //! ```text
-//! nothing chosen that an index begins with   the order's own index, from the cursor on, up to the edge of what is looked at
-//! words, a seller, a least reputation        the newest that have them, and of these the first in the order
+//! no selective filter                     reads the index of the sort order, from the cursor up to the limit
+//! words, a seller, a minimum reputation   finds the newest matching listings first, and sorts them
 //! ```
 //!
-//! Indexes hold what listings are chosen by, so that only those on the page are read. Where the edge comes before the page is
-//! full, the page is short, and its cursor goes on behind the edge.
+//! Indexes contain the filtered columns, so that only listings on the page are read in full. If the limit is reached
+//! first, the page is short, and its cursor continues after the limit.
 
 use sql::{Database, DatabaseError, Param, Statement};
 
 use super::{DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort, quoted, words};
 
-/// What the row with the edge begins with, instead of a cursor.
+/// Prefix of the row that marks the limit, in place of a cursor.
 const EDGE: &str = "edge ";
 
-/// The listings that a filter names, in one batch.
+/// Returns the listings that match a filter, in one batch.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(Page { json: "[]".into(), next: None });
@@ -35,10 +35,10 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     Ok(Page { json, next: next.map(str::to_owned) })
 }
 
-/// How many listings a filter names on all its pages, counted among the newest [`MAX_SCANNED`] that can be on them.
+/// Counts the listings that match a filter, among the newest [`MAX_SCANNED`].
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseError> {
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(0);
@@ -47,26 +47,25 @@ pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseE
     Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
 }
 
-/// Letters of the longest prefixes that the index has. For a longer prefix it would scan all words that begin so, and
-/// each of their occurrences.
+/// Maximum length of a prefix in the index. A longer prefix would scan all words that start with it.
 const PREFIX_LETTERS: usize = 8;
 
-/// Less than any key or number.
+/// Less than any sort key or number.
 const NONE: i64 = i64::MIN;
 
-/// How an order is read.
+/// SQL of a sort order.
 struct Order {
-    /// A whole number by which listings are ordered, greatest first.
+    /// Integer to sort by, in descending order.
     key: &'static str,
-    /// Another for those that are equal, before their own numbers.
+    /// Second sort key, before the sequence number.
     tied: &'static str,
-    /// The order in SQL, as the index has it.
+    /// `ORDER BY` terms, as in the index.
     by: &'static str,
-    /// Where they lie in this order.
+    /// Table or join that yields listings in this order.
     from: &'static str,
 }
 
-/// Sellers in order, and what each sells.
+/// Sellers by reputation, joined with their listings.
 const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
     ON seller_address = address AND visible_listings > 0 AND hidden_at_ms IS NULL";
 
@@ -92,12 +91,12 @@ impl Order {
     }
 }
 
-/// SQL that is written together with its parameters.
+/// Parameters of SQL that is being assembled.
 #[derive(Default)]
 struct Parameters(Vec<Param>);
 
 impl Parameters {
-    /// The name of a new parameter.
+    /// Adds a parameter and returns its name.
     fn name(&mut self, value: impl Into<Param>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())
@@ -105,19 +104,19 @@ impl Parameters {
 }
 
 impl Filter {
-    /// Listings on a page of it at most.
+    /// Returns the page size.
     #[must_use]
     pub fn page_size(&self) -> u32 {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
-    /// Looks through the full-text index that a page of it takes: one for each word.
+    /// Number of scans of the full-text index per page.
     #[must_use]
     pub fn index_scans(&self) -> usize {
         self.words.as_deref().map_or(0, |text| words(text).len())
     }
 
-    /// The full-text query: all of the words, or any; the last may be a beginning, of as many letters as the index has.
+    /// Returns the full-text query of all words, or of any; the last word is a prefix.
     fn match_text(&self) -> Option<String> {
         let mut words = words(self.words.as_deref()?);
         let last = words.last_mut()?;
@@ -159,7 +158,7 @@ impl Filter {
         Statement { sql: sql.into(), params: bound.0 }
     }
 
-    /// SQL that selects the few among which are all that can be on the page, where there is an index for it.
+    /// SQL for the newest listings that can be on the page, if an index selects them.
     fn candidates(&self, bound: &mut Parameters) -> Option<String> {
         let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
         let before = |column: &str, bound: &mut Parameters| {
@@ -182,13 +181,13 @@ impl Filter {
         Some(format!("SELECT seq FROM {BY_SELLERS} WHERE {least} ORDER BY reputation DESC LIMIT {MAX_SCANNED}"))
     }
 
-    /// SQL: the seller's reputation suffices.
+    /// SQL condition for the minimum reputation.
     fn min_reputation_condition(&self, bound: &mut Parameters) -> Option<String> {
         let score = i64::from(self.min_reputation?);
         Some(format!("reputation >= {}", bound.name(score.saturating_mul(10_000))))
     }
 
-    /// SQL: shown, and as the filter wants it.
+    /// SQL condition for visible listings that match the filter.
     fn conditions(&self, bound: &mut Parameters) -> String {
         let mut wanted = vec!["hidden_at_ms IS NULL".to_owned()];
         wanted.extend(self.category.map(|category| format!("category = {}", bound.name(category))));
@@ -202,7 +201,7 @@ impl Filter {
         wanted.join(" AND ")
     }
 
-    /// SQL: behind the cursor. A cursor that names no listing has a number, which stands for its seller's newest.
+    /// SQL condition for listings after the cursor.
     fn after_cursor(&self, bound: &mut Parameters) -> String {
         let Some(cursor) = self.cursor else { return "TRUE".into() };
         let seq = bound.name(cursor.seq);
@@ -222,7 +221,7 @@ impl Filter {
         }
     }
 
-    /// SQL that picks the page in its order, up to the edge.
+    /// SQL that reads a page from the index of its order, up to the limit.
     fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
@@ -244,7 +243,7 @@ impl Filter {
         )
     }
 
-    /// SQL that sorts what was found, and picks the page.
+    /// SQL that sorts the candidates and takes the page.
     fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));

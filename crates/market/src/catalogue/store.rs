@@ -1,4 +1,4 @@
-//! New listings: each kept once, within what one seller may take up.
+//! Storing new listings: each offer once, and within quotas.
 
 use cardano::ContentHash;
 use serde_json::json;
@@ -13,18 +13,18 @@ use crate::{
     port_error::PortError,
 };
 
-/// What may be taken up.
+/// Storage quotas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Listings of one seller, hidden ones too.
+    /// Maximum number of a seller's listings, including hidden ones.
     pub listings: u64,
-    /// Bytes of their contents together.
+    /// Maximum total size of a seller's contents in bytes.
     pub bytes: u64,
-    /// Bytes that all sellers together may add on one day (UTC): contents and descriptions.
+    /// Maximum number of bytes that all sellers add per UTC day, contents and descriptions.
     pub daily_bytes: u64,
 }
 
-/// Part of a day's room that one network may take up; never less than a few listings of the greatest length.
+/// Fraction of the daily quota for one client network; at least enough for a few listings of maximum size.
 const NETWORK_FRACTION: u64 = 64;
 const NETWORK_MIN_BYTES: u64 = 4 << 20;
 
@@ -34,12 +34,12 @@ impl Quota {
     }
 }
 
-/// Where an offer comes from.
+/// Origin of an offer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
-    /// The digest that the seller signed, if a signature made the offer.
+    /// Digest that the seller signed, if the offer was made by a signature.
     pub proof: Option<&'a str>,
-    /// The network that it was sent from.
+    /// Client network of the request.
     pub network: &'a str,
 }
 
@@ -49,7 +49,7 @@ impl Default for Quota {
     }
 }
 
-/// Which quota a listing would exceed. The text says what to do.
+/// Exceeded quota, worded for the seller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaExceeded {
     #[error(
@@ -64,29 +64,29 @@ pub enum QuotaExceeded {
         "no more new listings today: the service takes {bytes} bytes of them a day, and a 64th of that from one network; nothing was listed; try again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
-        /// The most.
+        /// The maximum.
         bytes: u64,
         /// Seconds until the next day.
         wait_s: u64,
     },
 }
 
-/// The outcome of an offer.
+/// Result of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// The listing: new, or made by the same offer before.
+    /// New listing, or the listing of an earlier identical offer.
     Listing {
         id: String,
-        /// The listing as JSON.
+        /// The listing.
         json: String,
     },
-    /// This signature came before with other words around it.
+    /// The same signature was used for a different offer.
     OfferChanged,
-    /// All that may be taken up is.
+    /// A quota is used up.
     QuotaExceeded(QuotaExceeded),
 }
 
-/// One offer that becomes a listing.
+/// An offer and its listing.
 struct Offer<'a> {
     id: &'a ListingId,
     listing: &'a NewListing,
@@ -96,14 +96,16 @@ struct Offer<'a> {
     now_ms: u64,
 }
 
-/// Stores a listing. Sent again, the same signed offer finds the listing that it made and makes no other. In a session it
-/// is the same offer if it comes within a day, word for word.
+/// Stores a listing.
 ///
-/// What is sold is kept before the listing: there is none whose content is missing. Room of the day is taken before that, and
-/// never given back: however many offers come at once, no more is written.
+/// Repeating a signed offer returns the listing that it created. An offer in a session counts as repeated if it is
+/// identical and at most a day old.
+///
+/// The content is stored before the listing, so no listing lacks its content. The daily quota is taken before both and
+/// never returned, so concurrent offers cannot exceed it.
 ///
 /// # Errors
-/// The database or the store of contents cannot be asked.
+/// The database or the content store failed.
 pub async fn store(
     db: &impl Database,
     contents: &impl Contents,
@@ -127,13 +129,13 @@ pub async fn store(
     Ok(offer.outcome(&state).ok_or_else(missing)?)
 }
 
-/// SQL: the number of the listing that an offer made, now or before.
+/// SQL for the sequence number of the offer's listing.
 const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE proof_digest = ?2 AND offer_digest = ?6), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
       AND ?2 IS NULL ORDER BY created_at_ms LIMIT 1))";
 
-/// SQL: why an offer makes no listing: `changed`, `listings`, `bytes`; or that there is `room`.
+/// SQL for the reason why an offer creates no listing, `changed`, `listings` or `bytes`, or else `room`.
 const QUOTA_STATE: &str = "CASE WHEN EXISTS (SELECT 1 FROM listings WHERE proof_digest = ?2) THEN 'changed' \
     WHEN coalesce((SELECT listed FROM sellers WHERE address = ?3), 0) >= ?7 THEN 'listings' \
     WHEN coalesce((SELECT listed_bytes FROM sellers WHERE address = ?3), 0) + ?8 > ?9 THEN 'bytes' \
@@ -144,14 +146,14 @@ impl Offer<'_> {
         u64::try_from(self.listing.content.len()).unwrap_or(u64::MAX)
     }
 
-    /// The values that the conditions are over, `?1` to `?9`, and these others.
+    /// Parameters `?1` to `?9` of the conditions, and additional ones.
     fn params<const N: usize>(&self, others: [Param; N]) -> Vec<Param> {
         let conditions: [Param; 9] = [
             self.id.as_str().into(),
             self.source.proof.into(),
             self.listing.seller.into(),
             self.hash.into(),
-            // Since when an offer in a session counts as the same.
+            // Time after which an identical offer in a session counts as the same.
             self.now_ms.saturating_sub(DAY_MS).into(),
             self.listing.offer_digest().into(),
             self.quota.listings.into(),
@@ -161,14 +163,14 @@ impl Offer<'_> {
         conditions.into_iter().chain(others).collect()
     }
 
-    /// The statement that reads the listing that this offer made, now or before, as `id json`; or else whether it may make one.
+    /// Statement that reads the offer's listing as `id json`, or else why it cannot be created.
     fn state(&self) -> Statement {
         let made = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
         Statement { sql: format!("SELECT coalesce(({made}), {QUOTA_STATE})").into(), params: self.params([]) }
     }
 
-    /// The statement that makes the listing, unless it is there or there is no room for it: of two at once, the second
-    /// sees the first.
+    /// Statement that inserts the listing unless it exists or exceeds a quota. Of two concurrent ones, the second sees
+    /// the first.
     fn insert(&self) -> Statement {
         let Self { id, listing, now_ms, .. } = *self;
         let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);
@@ -185,8 +187,10 @@ impl Offer<'_> {
         Statement { sql: sql.into(), params: self.params(others) }
     }
 
-    /// The statement that counts an offer against the daily quotas of all sellers and of its network, if it is to make
-    /// a listing. Of two concurrent offers for the last of a quota, one succeeds. It returns rows if there was room.
+    /// Statement that counts an offer against the daily quotas of all sellers and of its network, if it would create a
+    /// listing.
+    ///
+    /// Of two concurrent offers for the last of a quota, one succeeds. It returns a row on success.
     fn take_quota(&self) -> Statement {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

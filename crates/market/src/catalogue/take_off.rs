@@ -1,42 +1,42 @@
-//! A seller takes a listing off sale, and puts it back.
+//! Withdrawing a listing from sale, and offering it again.
 //!
 //! ```text
-//! for sale ── take off ──> taken off ── relist ──> for sale        (its seller)
-//!     └────── hide ───────────> hidden ── show ──────> for sale    (an operator: docs/operations.md)
+//! for sale ── take off ──> taken off ── relist ──> for sale        (by its seller)
+//!     └────── hide ───────────> hidden ── show ──────> for sale    (by an operator: docs/operations.md)
 //! ```
 //!
-//! `taken_off` says that the seller alone hid it: what an operator hides has it at 0, and no seller puts that back.
+//! `taken_off` is set only if the seller hid the listing, so sellers cannot show again what an operator has hidden.
 
 use cardano::Address;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{LISTING_JSON, LISTINGS, ListingId};
 
-/// Listings off sale that one answer lists at most: the newest.
+/// Maximum number of withdrawn listings in an answer, newest first.
 const MAX_LISTED: u32 = 200;
 
-/// What a seller wants of a listing.
+/// State that a seller requests for a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaleState {
-    /// Shown and sold no more; buyers keep what they bought.
+    /// Not shown and not sold. Its buyers keep access.
     OffSale,
     /// For sale again.
     ForSale,
 }
 
-/// Why it is not so.
+/// Reason why the state did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotChanged {
-    /// There is no such listing, or an operator hid it.
+    /// The listing does not exist, or an operator hid it.
     Unknown,
-    /// Another address sells it.
+    /// The listing has another seller.
     NotYours,
 }
 
-/// Makes a listing what its seller wants. Asked twice, it stays so.
+/// Changes the state of a listing. Idempotent.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn change(
     db: &impl Database,
     id: &ListingId,
@@ -73,10 +73,11 @@ pub async fn change(
     })
 }
 
-/// A listing as JSON for its buyers, and whether it is for sale; `None` where there is none or an operator hid it.
+/// Returns a listing as JSON for its buyers, and whether it is for sale; `None` if it does not exist or an operator hid
+/// it.
 ///
 /// # Errors
-/// The database cannot be asked.
+/// The database query failed.
 pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String, bool)>, DatabaseError> {
     let sql = format!(
         "SELECT iif(hidden_at_ms IS NULL, '+', '-') || {LISTING_JSON} FROM {LISTINGS} \
@@ -87,7 +88,7 @@ pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String
     Ok(found.map(|(sale, json)| (json.to_owned(), sale == "+")))
 }
 
-/// The statement that reads what an address took off sale, newest first, as the catalogue's JSON.
+/// Statement that reads the listings withdrawn by an address, newest first, as JSON.
 pub fn taken_off(seller: &str) -> Statement {
     statement!(
         "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}",

@@ -1,4 +1,4 @@
-//! Buying from a service wallet: the terms, the rules and the settlement of an outside payer, in process.
+//! Buying from a service wallet, by the same rules and the same settlement as for external payers.
 
 use std::collections::BTreeSet;
 
@@ -33,42 +33,41 @@ use crate::{
     purchase, subject,
 };
 
-/// How long a payment from a service wallet stays valid, in seconds: a dozen blocks of preprod. With one more for each try it stays
-/// within `maxTimeoutSeconds`.
+/// Validity of a service wallet's payment in seconds, about a dozen blocks. Each attempt adds one second, within
+/// `maxTimeoutSeconds`.
 const VALID_SECONDS: u64 = 230;
-/// How often a purchase that turns out to be made already is looked for again.
+/// Maximum number of times to look again for a purchase that a concurrent request has made.
 const MAX_ROUNDS: u32 = 3;
-/// How often a purchase is built again because another took its inputs first.
+/// Maximum number of attempts when other payments take the inputs first.
 const MAX_TRIES: u32 = 40;
-/// The longest pause between attempts, in ms, of a wallet with few tokens. Random spread comes on top, as many requests
-/// that wait for one wallet must leave it the time to pay.
+/// Maximum pause between attempts in ms, for a wallet with few tokens. A random part is added.
 const MAX_PAUSE_MS: Millis = 1_000;
-/// Tokens of a wallet that make its pauses longer by one of these: what a try computes grows with them.
+/// Tokens in a wallet that lengthen pauses by one step, because each attempt's computation grows with them.
 const TOKENS_PER_PAUSE: u64 = 256;
-/// Milliseconds of waiting for other payments of the wallet, all tries together.
+/// Maximum total time in ms to wait for other payments of the wallet.
 const MAX_WAIT_MS: Millis = 25_000;
 
-/// What is bought, and who pays.
+/// A purchase from a service wallet.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub account: &'a Account,
-    /// Its service wallet's key.
+    /// Key of the service wallet.
     pub key: &'a SigningKey,
     pub terms: &'a ListingTerms,
     pub mode: DeliveryMode,
-    /// 32 random bytes: quotes are made under it, and tries that collide are spread by it.
+    /// 32 random bytes, for the quote and for spreading attempts that collide.
     pub nonce: [u8; 32],
 }
 
 enum AttemptOutcome {
     Paid(Box<Bought>),
-    /// Another payment of the wallet was quicker.
+    /// Another payment of the wallet took the inputs.
     Retry,
-    /// An equal purchase was quicker, or is known by now.
+    /// A concurrent request made the same purchase.
     AlreadyBought,
 }
 
-/// A payment in the making, with what is read once for all its attempts.
+/// A payment that is being built, with the data shared by its attempts.
 struct Paying<'a, 'c, D, C, V, Z, K> {
     checkout: &'a Checkout<'c, D, C, V, Z, K>,
     order: &'a Order<'a>,
@@ -76,21 +75,21 @@ struct Paying<'a, 'c, D, C, V, Z, K> {
     offered: Offered,
     tip: Tip,
     parameters: ProtocolParameters,
-    /// What the provider shows of the wallet.
+    /// Unspent outputs of the wallet according to the provider.
     utxos: Vec<Utxo>,
-    /// Recent failed payments of the wallet for the listing.
+    /// Number of recent failed payments of the wallet for the listing.
     excluded: usize,
-    /// Other failed payments that the chain was asked about.
+    /// Number of other failed payments that were looked up.
     checked: usize,
-    /// What this one must spend, so that a block can have only one of it and of those recent ones.
+    /// Inputs that this payment must spend, so that it conflicts with the recent failed ones.
     replacement_inputs: Vec<Utxo>,
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// Buys from a service wallet, or finds that it is bought.
+    /// Buys from a service wallet, or returns an existing purchase.
     ///
     /// # Errors
-    /// Why not. Either nothing was paid, or the payment is on record and the same call takes it up again.
+    /// Nothing was paid, or the payment is stored and the same call resumes it.
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         if order.account.keys().contains(order.terms.seller_address.payment_key()) {
             return Err(BuyError::OwnListing);
@@ -103,7 +102,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(BuyError::SamePurchase)
     }
 
-    /// Looks for the purchase, then makes it. `None` where an equal request was quicker: its payment is this one's too.
+    /// Makes the purchase unless it exists. `None` if a concurrent request made it first.
     async fn buy_once(&self, order: &Order<'_>) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, mode, nonce, .. } = *order;
         let (wallet, now) = (account.wallet_address, self.now);
@@ -132,8 +131,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     EarlierPayments::TooMany(tx) => return Err(BuyError::EarlierUnresolved(tx)),
                 }
             }
-            // A payment that is overdue, or failed recently, may give back what it holds of the budget. And no owner is asked
-            // to approve what cannot be bought.
+            // Overdue or failed payments may return their amounts to the budget. Owners are only asked to approve
+            // purchases that are otherwise possible.
             Some(Blocked::SpendRefused { why }) if over.rows.is_empty() && ended.rows.is_empty() => {
                 offered_by()?;
                 return Err(why.into());
@@ -156,7 +155,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Earlier::Unresolved(tx) => return Err(BuyError::EarlierUnresolved(tx)),
             Earlier::ReplacementInputs(inputs) => inputs,
         };
-        // The newest block's time counts, for a quote must still be open when the lock is in a block.
+        // By the newest block's time, because the quote must be valid when the lock is included.
         let offered = method.offer(&terms.sale(), self.clock.max(tip.time_ms), nonce)?;
         let checkout = self;
         let paying =
@@ -164,7 +163,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         paying.pay(known).await
     }
 
-    /// Resumes an unconfirmed payment. `None` where it was claimed for another listing meanwhile.
+    /// Resumes an unconfirmed payment. `None` if it was claimed for another listing meanwhile.
     async fn resume_purchase(&self, order: &Order<'_>, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(mut record) = record else { return Ok(None) };
@@ -175,7 +174,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.finish(order, tx, outcome).await.map(Some)
     }
 
-    /// The content of a purchase that the account owns; a lock's, once its result is in a block.
+    /// Returns the content of a purchase that the account owns, once it may be released.
     async fn bought_before(&self, order: &Order<'_>, purchase: &TxHash) -> Result<Bought, BuyError> {
         let gone = || DatabaseError(format!("the purchase {purchase} is gone"));
         let owned = self.redeliver(order.terms, &order.account.keys()).await?.ok_or_else(gone)?;
@@ -183,7 +182,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
-    /// The purchase and the content, once they may be released.
+    /// Returns the purchase and its content, once it may be released.
     async fn finish(&self, order: &Order<'_>, tx: &TxHash, outcome: PaymentOutcome) -> Result<Bought, BuyError> {
         match outcome.status {
             TxStatus::Confirmed { .. } => {}
@@ -201,7 +200,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Paying<'_, '_, D, C, V, Z, K> {
-    /// Pays, trying again while other payments of the same wallet get in between.
+    /// Pays, retrying when other payments of the wallet interfere.
     async fn pay(&self, mut known: WalletSnapshot) -> Result<Option<Bought>, BuyError> {
         let mut waited: Millis = 0;
         for attempt in 0..MAX_TRIES {
@@ -222,7 +221,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(BuyError::Busy)
     }
 
-    /// Spread between requests, longer with each try, and with each share of tokens in the wallet.
+    /// Returns the pause before an attempt: random, longer with each attempt and with the number of tokens in the
+    /// wallet.
     fn pause(&self, attempt: u32) -> Millis {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
         let jitter = u64::from_le_bytes([a, b, c, d, e, f, g, h]).rotate_left(attempt);
@@ -235,14 +235,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     async fn attempt(&self, known: &WalletSnapshot, attempt: u32) -> Result<AttemptOutcome, BuyError> {
         let Self { checkout, order, excluded, checked, .. } = *self;
-        // Another of the wallet's payments has taken it since, and may be refused: then it keeps nothing out.
+        // Another payment that spends one of these may still fail; then this one conflicts with nothing.
         if self.replacement_inputs.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
             return Ok(AttemptOutcome::AlreadyBought);
         }
         let utxos = known.spendable(&[self.utxos.as_slice(), &self.replacement_inputs].concat());
         let built = match self.build(&utxos, attempt) {
             Ok(built) => built,
-            // Change of a payment that is being sent right now will be spendable in a moment.
+            // The change of a payment that is being submitted will soon be spendable.
             Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {
                 return Ok(AttemptOutcome::Retry);
             }
@@ -268,7 +268,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let address = self.order.account.wallet_address;
         let output = self.method.output(&self.offered, &address, None, &self.parameters, &api_types::SLOTS);
         let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
-        // Each try makes another transaction, even of the same inputs.
+        // Each attempt is a different transaction, even with the same inputs.
         let now_slot = api_types::SLOTS.slot_at(self.checkout.now).unwrap_or(0).max(self.tip.slot);
         let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
         let plan = TxPlan {
@@ -286,14 +286,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Holds the service's own payment to every rule that an outside payer's is held to.
+    /// Verifies the built payment by the rules for external payments.
     async fn verify(&self, utxos: Vec<Utxo>, built: &BuiltTx) -> Result<VerifiedPayment, BuyError> {
-        // Anyone can send the wallet outputs that carry scripts. Our builder has counted a fee for each byte of them.
+        // Anyone can send the wallet outputs with reference scripts. The builder has counted a fee for them.
         let known = |utxo: Utxo| (utxo.reference, InputState::Unspent(Utxo { reference_script: None, ..utxo }));
         let inputs = utxos.into_iter().map(known).collect();
         let facts = Facts { inputs, parameters: self.parameters.clone(), tip: self.tip, in_mempool: false };
         let payment = Payment::of_transaction(&built.cbor).map_err(|error| BuyError::Terms(error.to_string()))?;
-        // On a local ledger, time can be moved ahead of the wall clock.
+        // On a local ledger, time can be ahead of the wall clock.
         let moment = Moment { now_ms: self.checkout.now.max(self.tip.time_ms), slots: api_types::SLOTS };
         let signatures = self.checkout.signatures;
         Ok(verify_with_facts(self.method, &self.offered, &payment, &facts, signatures, moment).await?)

@@ -1,7 +1,6 @@
-//! A payment for a wallet outside the service: the transaction that it is to sign, drafted from what it says it has.
+//! Drafts of payments for external wallets, built from the wallet's own description of its outputs.
 //!
-//! Nothing is looked up and nothing is kept. The signed transaction comes back as any payment does, and is held to the
-//! same rules; a wallet that signs something else has paid nothing.
+//! Nothing is looked up or stored. The signed transaction is presented and verified like any other payment.
 
 use std::{
     cmp::Reverse,
@@ -30,61 +29,61 @@ use crate::{
     listing::DeliveryMode,
 };
 
-/// How long a draft can be signed and sent, in seconds: the `maxTimeoutSeconds` of the terms, less what clocks differ by.
+/// Validity of a draft in seconds: the `maxTimeoutSeconds` of the terms minus a tolerance for clocks.
 const VALID_SECONDS: u64 = 290;
-/// What a payment takes beyond what it pays: a fee, and change of the least size; amply.
+/// Generous estimate of a payment's fee and minimum change.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 
-/// What is to be drafted.
+/// Parameters of a draft.
 #[derive(Clone, Copy, Debug)]
 pub struct DraftOrder<'a> {
     pub terms: &'a ListingTerms,
     pub mode: DeliveryMode,
-    /// 32 random bytes: a quote is made under it.
+    /// 32 random bytes for the quote.
     pub nonce: [u8; 32],
-    /// The clock of escrow matters, POSIX ms.
+    /// Clock for escrow deadlines, POSIX ms.
     pub clock: Millis,
-    /// What the transaction's metadata has to say of the request that it pays for, where the payer computed it.
+    /// Request commitment for the transaction's metadata, if the payer computed one.
     pub commitment: Option<Commitment>,
 }
 
-/// A payment that only has to be signed.
+/// An unsigned payment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaymentDraft {
     pub tx: UnsignedTx,
-    /// The accepted entry, and what the seller signed.
+    /// The accepted offer with the seller's signature.
     pub offered: Offered,
-    /// The input that names the payer.
+    /// The input that identifies the payer.
     pub nonce: TxRef,
     pub summary: PaymentSummary,
-    /// What will be signed, in sentences.
+    /// Description of the transaction for its signer.
     pub words: Vec<String>,
 }
 
-/// Why there is no draft. The text says what to do.
+/// Reason why a payment cannot be drafted, worded for the API's client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// The listing does not offer this way to pay, or it is not configured.
+    /// The listing does not allow this mode, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
     #[error("not enough tADA in the wallet: {} more is needed, the fee included; send it to {wallet}", missing.display_tada())]
     Insufficient { missing: Lovelace, wallet: Address },
-    /// The wallet holds enough, in pieces that are too small, or laden with too many tokens.
+    /// The wallet holds enough, but in outputs that are too small or contain too many tokens.
     #[error(
         "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
-        /// What has to be in few outputs.
+        /// Amount that has to be in few outputs.
         needed: Lovelace,
     },
     #[error("utxos: {0}")]
     Build(BuildError),
-    /// No quote can be made: a fault of the configuration.
+    /// The configuration does not allow a quote.
     #[error(transparent)]
     Offer(#[from] OfferError),
-    /// The quote cannot be paid: a fault of the configuration.
+    /// The quote's output cannot be built.
     #[error(transparent)]
     CannotPay(CannotPay),
 }
@@ -92,7 +91,7 @@ pub enum DraftError {
 /// Drafts a payment.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// The reason, worded for the client.
 pub fn draft(
     options: &[PaymentOption<'_>],
     order: &DraftOrder<'_>,
@@ -130,7 +129,7 @@ pub fn draft(
     Ok(PaymentDraft { tx, offered, nonce, summary, words })
 }
 
-/// What will be signed, in sentences.
+/// Describes the payment for its signer.
 fn words(
     summary: &PaymentSummary,
     deadlines: Option<&Deadlines>,
@@ -175,18 +174,18 @@ struct Drafting<'a> {
     parameters: &'a ProtocolParameters,
 }
 
-/// Who pays, with which outputs.
+/// A possible set of payers and their outputs.
 struct Payers<'a> {
-    /// Who will own the purchase: an owner of one of the inputs.
+    /// Owner of the purchase, and of at least one input.
     buyer: Address,
-    /// An output of the buyer's that must be spent, where others pay as well.
+    /// An output of the buyer that must be spent if others pay as well.
     first: Option<&'a Utxo>,
     utxos: Vec<&'a Utxo>,
 }
 
 impl<'a> Drafting<'a> {
-    /// The transaction with one signature if that can be: by the key of the change address, or by the key that holds
-    /// most. Otherwise all keys of the wallet pay together.
+    /// Builds a transaction with a single signature if possible, by the key of the change address or the key with the
+    /// largest amount. Otherwise all keys of the wallet pay together.
     fn cheapest(&self) -> Result<(UnsignedTx, PaymentOutput, Address), DraftError> {
         let mut candidates = self.candidates().into_iter();
         let mut payers = Payers { buyer: self.wallet.change, first: None, utxos: vec![] };
@@ -248,7 +247,7 @@ impl<'a> Drafting<'a> {
         Err(DraftError::Scattered { needed })
     }
 
-    /// The input that names the payer, and who that is: the owner of it, or of the escrow that is made.
+    /// Returns the input that identifies the payer, and the payer: its owner, or the buyer of the escrow.
     fn payer(&self, tx: &UnsignedTx, buyer: &Address) -> Result<(TxRef, Address), DraftError> {
         let inputs = &tx.facts().inputs;
         let owned = self.wallet.utxos.iter().filter(|utxo| key_of(utxo).as_ref() == Some(buyer.payment_key()));
@@ -266,7 +265,7 @@ impl<'a> Drafting<'a> {
 }
 
 impl<'a> Payers<'a> {
-    /// The owner of the first of them buys, or of the largest.
+    /// The buyer is the owner of `first`, or of the largest output.
     fn of(utxos: Vec<&'a Utxo>, first: Option<&'a Utxo>) -> Option<Self> {
         let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
         Some(Self { buyer: named.address.parse().ok()?, first, utxos })

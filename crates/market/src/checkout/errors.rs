@@ -1,4 +1,4 @@
-//! Why nothing is bought, delivered or read now. The texts say what to do.
+//! Errors of checkout, worded for the API's client.
 
 use cardano::{Address, Lovelace, TxHash, chain::ChainError, tx::build::BuildError};
 use outbox::OutboxError;
@@ -15,10 +15,10 @@ use crate::{
     proof::ProofError,
 };
 
-/// What cannot be asked now. The same request may succeed later.
+/// A temporary failure. The same request may succeed later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
-    /// A port does not answer.
+    /// The database or the provider failed.
     #[error(transparent)]
     Port(#[from] PortError),
     #[error(
@@ -45,20 +45,20 @@ pub enum Unavailable {
 
 from_by_way_of!(Unavailable, PortError: DatabaseError, ChainError, ContentsError, OutboxError);
 
-/// Why nothing is delivered now. The text says what to do.
+/// Reason why a payment does not deliver content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayError {
     #[error("payment required: choose one of the offers")]
     Unpaid,
-    /// The proof proves nothing.
+    /// Invalid proof.
     #[error(transparent)]
     Proof(#[from] ProofError),
     #[error("this address has not bought this listing: pay for it")]
     NotOwned,
-    /// It is refused: nothing was paid by it.
+    /// Rejected payment; nothing was paid.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It was settled, or not yet: what is told about it.
+    /// The payment's settlement status, settled or pending.
     #[error("{0}")]
     NotSettled(Refusal, Box<SettlementResponse>),
     #[error("this payment was refunded: pay with a new transaction")]
@@ -84,13 +84,13 @@ pub enum PayError {
         "this payment identifier came with another payload before; nothing was paid: use a new one for a new payment"
     )]
     IdentifierTaken,
-    /// Something cannot be asked.
+    /// The database or the provider failed.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
 impl PayError {
-    /// The stable code: this is the table of all that are not x402's own.
+    /// Returns the stable error code. This table has all codes that x402 does not define.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -109,7 +109,7 @@ impl PayError {
         }
     }
 
-    /// What is told about a payment that was settled, or not yet.
+    /// Returns the settlement status of a payment that exists.
     #[must_use]
     pub const fn settlement(&self) -> Option<&SettlementResponse> {
         if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
@@ -121,7 +121,7 @@ impl PayError {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
     }
 
-    /// Whether it tells how a payment stands that was made before: its payer is told of a hidden listing's, too.
+    /// Whether the error reports the status of an earlier payment, which payers may see for a hidden listing too.
     #[must_use]
     pub const fn reports_earlier_payment(&self) -> bool {
         matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
@@ -145,16 +145,16 @@ impl From<VerifyError> for PayError {
     }
 }
 
-/// Why nothing was bought. The text says what to do.
+/// Reason why nothing was bought.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuyError {
-    /// No listing is for sale under this id: an operator hid it, and the account does not own it.
+    /// The listing does not exist, or is hidden and not owned by the account.
     #[error("listingId: no such listing")]
     UnknownListing,
-    /// The listing does not offer this way to pay, or it is not configured.
+    /// The listing does not allow this mode, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
-    /// A limit is in the way.
+    /// A spending limit.
     #[error(transparent)]
     SpendRefused(#[from] SpendRefused),
     #[error("this purchase is being made by another request: try again in a few seconds; nothing is paid twice")]
@@ -167,7 +167,7 @@ pub enum BuyError {
     OwnListing,
     #[error("the payment failed; nothing was paid: {0}")]
     Build(BuildError),
-    /// No quote can be made, or our own payment does not keep our own terms: a fault of the service.
+    /// An internal fault: no quote could be made, or our own payment failed verification.
     #[error("the payment failed; nothing was paid: {0}")]
     Terms(String),
     #[error("the ledger refused the payment; nothing was paid: {0}")]
@@ -182,12 +182,12 @@ pub enum BuyError {
         "the payment {0} is locked, and its result is not in a block yet: call again to get the content; nothing is paid twice"
     )]
     NoResult(TxHash),
-    /// An earlier payment for the same may be in a block, and nothing keeps it out for now.
+    /// An earlier payment for the same listing may still be included, and a new one cannot conflict with it yet.
     #[error(
         "an earlier payment for this listing, {0}, failed but may still get into a block: try again in a minute; nothing was paid now, and nothing is paid twice"
     )]
     EarlierUnresolved(TxHash),
-    /// Something cannot be asked.
+    /// The database or the provider failed.
     #[error(transparent)]
     Unavailable(Unavailable),
 }
@@ -226,7 +226,7 @@ impl From<Refusal> for BuyError {
     }
 }
 
-/// Why a purchase is not read.
+/// Reason why a purchase cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRead {
     #[error("this account has no such purchase")]
@@ -235,7 +235,7 @@ pub enum NotRead {
     Failed,
     #[error("this purchase was refunded: its content is no longer yours")]
     Refunded,
-    /// Something cannot be asked, or is waited for.
+    /// The database or the provider failed, or a block is still missing.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! A payment from outside: verified, claimed, settled and delivered, or taken up where it is.
+//! External payments: verifies, claims, settles and delivers a payment, or resumes one that was claimed before.
 
 use cardano::{Address, ContentHash, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis};
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus};
@@ -24,55 +24,57 @@ use crate::{
     payment::{self, Known, PaymentRecord},
 };
 
-/// How often a claim is tried again because the payment that blocked it failed.
+/// Maximum number of attempts to claim a payment when the payment that blocks it fails meanwhile.
 const MAX_ROUNDS: u32 = 3;
 
-/// How much longer a new payment must be valid, in slots: three blocks in four come within as many.
+/// Minimum remaining validity of a new payment in slots. Three of four blocks come within this time.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// How long a transaction that is not submitted, for its payer owns what it is for, must stay unseen.
+/// Time in ms for which a payment that is not submitted must stay unseen on the network.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
-/// How long after its block a header without a secret counts as its payer's, from the payer's network. Anyone there can
-/// rebuild it from the chain. Later the payer signs. Longer than a client that is told to come back has to wait: for
-/// more confirmations, for a lock's result, for a provider that is down.
+/// Time in ms after its block during which a header without a secret counts as its payer's, if sent from the same
+/// network.
+///
+/// Anyone there could rebuild the header from the chain. It is longer than clients have to wait for confirmations, for
+/// a result, or for a provider that is down. Afterwards the payer has to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// A payment that delivers.
+/// A successful payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paid {
     pub content: String,
-    /// What is told about the payment. Its transaction is the one by which the payer owns the listing: where that is an
-    /// earlier one, this one was not broadcast and expires unused.
+    /// Settlement response. It names the transaction by which the payer owns the listing. If that is an earlier one,
+    /// this payment was not submitted.
     pub settlement: SettlementResponse,
 }
 
-/// A payment and what it is held against.
+/// A payment in the context of its request.
 struct PayRequest<'a> {
     terms: &'a ListingTerms,
     presented: &'a Presented<'a>,
-    /// The address whose owner signed the request itself.
+    /// Address whose key signed the request.
     proven: Option<Address>,
     now: Millis,
 }
 
 impl PayRequest<'_> {
-    /// That this request may take up a payment that was claimed before: it pays for the same listing, and came by the
-    /// same header, or under the same identifier, which is never public (`is_identified`), or its payer signs.
+    /// Checks whether this request may resume a claimed payment: it pays for the same listing, and has the same header,
+    /// or the same identifier (`is_identified`), which is never public, or a signature of the payer.
     fn ensure_resumable(&self, record: &PaymentRecord, is_identified: bool) -> Result<(), PayError> {
         self.ensure_same_listing(record)?;
         if !(is_identified || self.has_same_header(record) || self.is_proven(&record.payer)) {
             return Err(NotSettled::Duplicate.into());
         }
-        // One whose answer is not known yet goes on: how it was submitted is checked before it delivers.
+        // A submission without a known answer is resumed; its provenance is checked before delivery.
         if record.entry.provenance == Provenance::Foreign {
             self.ensure_entitled(&record.entry, &record.payer)?;
         }
         Ok(())
     }
 
-    /// Whether the payment came by this request's header, and that still shows its payer: before the content was handed
-    /// out, or with an identifier in it. What only the payer and we know is public once the transaction is.
+    /// Whether the request has the payment's original header, and the header still identifies the payer: before
+    /// delivery, or with a `payment-identifier`.
     fn has_same_header(&self, record: &PaymentRecord) -> bool {
         let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
         let is_same = record.header == *header || *is_committed;
@@ -85,30 +87,32 @@ impl PayRequest<'_> {
         if record.listing_id == self.terms.id {
             return Ok(());
         }
-        // The payer must not pay anew meanwhile.
+        // The payer must not pay again meanwhile.
         if record.is_unanswered() {
             answer(Settlement::Pending(None), &record.entry.tx, &record.payer)?;
         }
         Err(NotSettled::OtherResource.into())
     }
 
-    /// Whether this payment's content is for the client that brought it. Where a node had it before we submitted it,
-    /// only the payer's signature distinguishes them from a copier.
+    /// Checks whether this client may get the payment's content.
+    ///
+    /// If a node knew the transaction before we submitted it, anyone may have copied it, and the payer must have signed
+    /// the request.
     fn ensure_entitled(&self, entry: &Entry, payer: &Address) -> Result<(), PayError> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
 
-    /// Whether this payer asks: by a signature over the request, or by the salt of a commitment in the transaction.
+    /// Whether the payer sent this request: by a signature, or by the salt of the transaction's request commitment.
     fn is_payer(&self, payer: &Address) -> bool {
         self.presented.is_committed || self.is_proven(payer)
     }
 
-    /// Whether the payment key of this payer signed the request, under whatever address.
+    /// Whether the payer's payment key signed the request, under any of its addresses.
     fn is_proven(&self, payer: &Address) -> bool {
         self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }
 
-    /// Who handed the payment to the network first, as far as is known before it is submitted.
+    /// Returns the provenance of a payment that is not submitted yet.
     fn provenance(&self, payer: &Address) -> Provenance {
         match (self.presented.is_committed, self.is_payer(payer)) {
             (true, _) => Provenance::Ours,
@@ -123,11 +127,11 @@ impl PayRequest<'_> {
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// Takes a payment for a listing: verifies, claims and settles it, as far as the request's time allows, or takes it
-    /// up where it is. `proven` is the address whose owner signed the request as a returning buyer does, if one did.
+    /// Verifies, claims and settles a payment for a listing within the request's time, or resumes it. `proven` is the
+    /// address whose owner signed the request, if it is signed.
     ///
     /// # Errors
-    /// Why nothing is delivered now.
+    /// The reason why no content is delivered.
     pub async fn pay(
         &self,
         terms: &ListingTerms,
@@ -148,7 +152,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 pay.ensure_resumable(&record, payload.is_some())?;
                 return self.resume(&pay, record).await;
             }
-            // What a node refused once is for another listing by its payer's word alone.
+            // A payment that failed for one listing pays for another one only at its payer's request.
             if record.listing_id != terms.id {
                 pay.ensure_entitled(&record.entry, &record.payer)?;
             }
@@ -156,8 +160,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Whether a payment that was claimed before still stands. One that the ledger refused is verified anew, unless a block
-    /// has it after all, and its payer asks.
+    /// Whether a claimed payment is still valid. A rejected one is verified again at its payer's request, unless it is
+    /// in a block after all.
     async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
         let is_same_listing = record.listing_id == pay.terms.id;
         let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
@@ -172,8 +176,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(record.entry.state != EntryState::Refused)
     }
 
-    /// That the stored payment is still the one that this request went on with: one that was refused meanwhile may have
-    /// been claimed anew.
+    /// Checks that the stored payment has not been replaced. A rejected one may have been claimed again meanwhile.
     fn ensure_unchanged(
         &self,
         pay: &PayRequest<'_>,
@@ -192,7 +195,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(ensure_releasable(record, self.clock)?)
     }
 
-    /// Goes on with a payment that was claimed before.
+    /// Resumes a payment that was claimed before.
     async fn resume(&self, pay: &PayRequest<'_>, mut record: PaymentRecord) -> Result<Paid, PayError> {
         pay.ensure_same_listing(&record)?;
         if record.is_refunded() {
@@ -201,7 +204,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.deliver(pay, &mut record.entry, (&record.payer, &record.header), Start::Resume).await
     }
 
-    /// Settles a payment of this payer, claimed by this header, and delivers.
+    /// Settles a claimed payment of this payer and delivers its content.
     async fn deliver(
         &self,
         pay: &PayRequest<'_>,
@@ -215,10 +218,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             pay.ensure_entitled(entry, payer)?;
         }
         let settlement = answer(x402_settlement(outcome.status), &entry.tx, payer)?;
-        // An instant payment is marked with its inclusion.
+        // An instant payment is marked as delivered with its inclusion.
         let is_marked = outcome.settled.record.is_some_and(|record| record.delivered);
         let content = self.bought(&pay.terms.content_hash, &entry.tx, outcome.content).await?;
-        // Last: a client that is told to come back must find the payment as it was.
+        // Last, so that a client that has to retry finds the payment unchanged.
         if !is_marked && !(self.hung_up)() {
             self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
         }
@@ -246,7 +249,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// The payment by this transaction, where an equal request claimed it first: it is taken up.
+    /// Resumes this transaction's payment if an identical request claimed it first.
     async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<Paid>, PayError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
@@ -273,7 +276,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         for _ in 0..MAX_ROUNDS {
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => {
-                    // A node refuses what it has: what its payer submitted before only waits for a block.
+                    // A node rejects a transaction that it knows, so a public one is not submitted again.
                     let start = if verified.public { Start::Resume } else { Start::Submit(None) };
                     return self.deliver(pay, &mut entry, (&payer, header), start).await;
                 }
@@ -288,7 +291,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(NotSettled::Duplicate.into())
     }
 
-    /// What a claim leads to that this condition blocks. `None` where another try may do.
+    /// Handles a blocked claim. `None` if the claim should be retried.
     async fn blocked(
         &self,
         pay: &PayRequest<'_>,
@@ -298,7 +301,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match blocked {
             Blocked::Known => self.resume_equal(pay, &new.tx).await,
             Blocked::Owned { purchase } => self.already_owned(pay, new, &purchase).await,
-            // The payer signed this transaction, which no one else has seen: the unconfirmed payment is theirs.
+            // This transaction has not been public, so its sender is the payer of the unconfirmed payment too.
             Blocked::Paying { tx } => self.already_paying(pay, new, &tx).await,
             Blocked::Unresolved => {
                 match self.check_earlier_payments(new.listing_id, &[*new.payer.payment_key()], None).await? {
@@ -319,8 +322,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// The content of a purchase that the payer owns; `None` where it was refunded meanwhile. What is told is the original
-    /// transaction, in its block.
+    /// Delivers a purchase that the payer owns already; `None` if it was refunded meanwhile. The response names the
+    /// original transaction.
     async fn already_owned(
         &self,
         pay: &PayRequest<'_>,
@@ -345,7 +348,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Some(Paid { content, settlement }))
     }
 
-    /// The content of the payer's unconfirmed payment; `None` where that failed meanwhile.
+    /// Delivers the payer's unconfirmed payment once it is included; `None` if it failed meanwhile.
     async fn already_paying(
         &self,
         pay: &PayRequest<'_>,
@@ -364,8 +367,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// That neither mempool nor block shows this transaction a moment later either. It is not submitted, so no node says that it
-    /// had it before, and a provider's index may lag.
+    /// Checks that this transaction stays unseen in mempool and blocks for a moment.
+    ///
+    /// It is not going to be submitted, so no node would reject it as known, and the provider's index may lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What an outside payer shows: the value of a `PAYMENT-SIGNATURE` header, or the same object by another way.
+//! Payments as clients present them, in a `PAYMENT-SIGNATURE` header or as the same JSON in a tool call.
 
 use cardano::{ContentHash, TxHash};
 use x402_cardano::{
@@ -10,37 +10,39 @@ use x402_cardano::{
 
 use crate::claim::Identifier;
 
-/// What an outside payer shows, each as the HTTP header of its name carries it.
+/// Payment and proof of a request, each in the form of its HTTP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presentation {
-    /// x402's PaymentPayload (`PAYMENT-SIGNATURE`).
+    /// x402's `PaymentPayload` (`PAYMENT-SIGNATURE`).
     pub payment: Option<String>,
-    /// A recent signature of the payer's wallet over the listing (`X-Service-Proof`).
+    /// Recent signature over the listing by the buyer's wallet (`X-Service-Proof`).
     pub proof: Option<String>,
 }
 
-/// A payment as it came. Read again where it is verified: as values it may take eighty times its bytes, and a request that
-/// waits for a block would hold them.
+/// An unparsed payment with its summary. The text is parsed again for verification: parsed, it can take eighty times
+/// its size, and a request that waits for a block would hold that memory.
 #[derive(Clone, Debug)]
 pub struct Presented<'a> {
     pub(super) text: &'a str,
     tx: TxHash,
     pub(super) header: ContentHash,
-    /// Whether something in it is known to its maker and this service alone.
+    /// Whether it has something that only its sender and this service know.
     pub(super) is_secret: bool,
-    /// Whether its transaction commits to the request that brings it, with a salt that the chain does not show. Then
-    /// its sender made it, even if it is public.
+    /// Whether its transaction commits to this request with a salt that the chain does not show, which only its sender
+    /// knows.
     pub(super) is_committed: bool,
     pub(super) identifier: Option<Identifier>,
 }
 
 impl<'a> Presented<'a> {
-    /// Reads the value of a `PAYMENT-SIGNATURE` header that came from this network of a client's. Without a secret of its own
-    /// (`request-binding`, `payment-identifier`) all in it can be known to others: then it is the same header only from
-    /// the same network. One that commits to a request (`cardano-request-commitment`) is taken with no other.
+    /// Parses the value of a `PAYMENT-SIGNATURE` header.
+    ///
+    /// Without a secret (`request-binding`, `payment-identifier`), all of a header may be public, and it counts as the
+    /// same header only from the same network. A payment with a `cardano-request-commitment` is accepted for that
+    /// request only.
     ///
     /// # Errors
-    /// Whatever keeps it from being a payment, or of this request: nothing was looked up.
+    /// It is malformed, or commits to another request. Nothing was looked up.
     pub fn read(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
@@ -54,16 +56,16 @@ impl<'a> Presented<'a> {
         Ok(Self { text: header, tx: tx.id, header: known_as, is_secret, is_committed, identifier })
     }
 
-    /// The transaction.
+    /// Returns the transaction's id.
     #[must_use]
     pub const fn tx(&self) -> &TxHash {
         &self.tx
     }
 
-    /// The entry that was accepted.
+    /// Returns the accepted requirements.
     ///
     /// # Errors
-    /// It is none of this scheme's.
+    /// They do not belong to this scheme.
     pub fn accepted(&self) -> Result<PaymentRequirements, Refusal> {
         let accepted = serde_json::to_value(PaymentPayload::from_header(self.text)?.accepted);
         let requirements = accepted.and_then(serde_json::from_value);
@@ -72,6 +74,6 @@ impl<'a> Presented<'a> {
 }
 
 fn of_network(header: &str, network: &str) -> ContentHash {
-    // Headers have no line breaks.
+    // Headers contain no line breaks.
     ContentHash::of(format!("{header}\n{network}").as_bytes())
 }

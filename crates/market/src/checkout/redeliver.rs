@@ -1,4 +1,4 @@
-//! Content again, for a buyer who proves to be one: by a signature over the listing, or in a session by a purchase's id.
+//! Redelivery of content to its buyer, who proves ownership by a signature over the listing or by a session.
 
 use cardano::{
     ContentHash, KeyHash, TxHash,
@@ -18,30 +18,30 @@ use crate::{
     release::Release,
 };
 
-/// What was bought before.
+/// A redelivered purchase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redelivered {
     pub purchase: TxHash,
     pub content: String,
 }
 
-/// A purchase of the account's as it is now.
+/// Current state of a purchase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPurchase {
-    /// Its public JSON; `None` while no block has its transaction.
+    /// Public JSON; `None` until the transaction is in a block.
     pub shown: Option<String>,
-    /// What the listing promised.
+    /// Content hash of the listing.
     pub content_hash: ContentHash,
-    /// What was bought, where it was asked for and a block has the transaction; never after a refund.
+    /// Content, if requested and if the transaction is in a block. Never after a refund.
     pub content: Option<String>,
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
-    /// The content again, for a buyer who proved to be one, by any of these payment keys. It is that of the purchase on
-    /// record, or of a payment that is in a block by now and is recorded so. `None` where there is none.
+    /// Returns the content that any of these payment keys bought, if any. Records payments that were included
+    /// meanwhile.
     ///
     /// # Errors
-    /// Something cannot be asked.
+    /// The database or the provider failed.
     pub async fn redeliver(
         &self,
         terms: &ListingTerms,
@@ -55,7 +55,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         {
             found = self.database.run(payment::by_tx(&included)).await?.first_json()?;
         }
-        // A payment that was refused once may have been claimed for another listing meanwhile.
+        // A rejected payment may have been claimed for another listing meanwhile.
         let is_same_listing = |record: &PaymentRecord| record.listing_id == terms.id;
         let Some(mut record) = found.filter(is_same_listing) else { return Ok(None) };
         if record.release(self.clock) != Release::Now {
@@ -69,7 +69,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(Some(Redelivered { purchase: record.entry.tx, content }))
     }
 
-    /// One purchase of an account's, with its content where that is asked for.
+    /// Returns a purchase of the account, with its content if requested.
     ///
     /// # Errors
     /// See [`NotRead`].
@@ -94,8 +94,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
-    /// Content that was bought before. It needs as many confirmations as the first time: a buyer who proves a payment
-    /// of a moment ago has no more to show than that payment.
+    /// Returns the content of a purchase once it has enough confirmations. A signature by the payer of a fresh payment
+    /// proves no more than the payment itself.
     async fn content_again(&self, record: &PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         ensure_releasable(record, self.clock)?;
         if self.confirmations > 0 && self.confirmations_of(record).await?.1 < self.confirmations {
@@ -104,7 +104,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         self.bought(hash, &record.entry.tx, None).await
     }
 
-    /// The block of a purchase, and how many newer ones there are; none is counted where none is asked for.
+    /// Returns the block of a purchase and its number of confirmations, which is counted only if any are required.
     pub(super) async fn confirmations_of(&self, record: &PaymentRecord) -> Result<(Inclusion, u64), Unavailable> {
         let purchase = record.entry.tx;
         let missing = || DatabaseError(format!("the payment of {purchase} is in no block"));
@@ -113,7 +113,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             return Ok((block, 0));
         }
         let tip = self.chain.tip().await?;
-        // Newer blocks count only above a block that still has it: a rollback may have removed the one on record.
+        // The stored block may have been rolled back, so confirmations are counted only if the transaction is still in
+        // a block.
         let shown = self.chain.inclusion_of(&purchase).await?;
         Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
     }

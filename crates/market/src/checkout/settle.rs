@@ -1,8 +1,8 @@
-//! Driving a payment into a block, and a lock together with its result.
+//! Drives a payment into a block, and a lock together with its result.
 //!
 //! ```text
 //! payment   submit ──> wait for its block ──> purchase, content
-//! lock      submit ──> post the result ──> wait for the result's block: the lock is in it, or below ──> purchase, content
+//! lock      submit ──> post the result ──> wait for the result's block, which has the lock too or follows it ──> purchase, content
 //! ```
 
 use cardano::{
@@ -30,35 +30,35 @@ use crate::{
     transitions,
 };
 
-/// After as many looks for a result alone the lock is looked for, too: the buyer may have taken another step first.
+/// Number of polls for the result alone before the lock is polled too, because the buyer may have acted on it first.
 const RESULT_POLLS: usize = 3;
 
-/// What is done with a payment first.
+/// Entry point into settlement.
 #[derive(Clone, Copy)]
 pub(super) enum Start<'a> {
-    /// It was claimed just now and is submitted; with what is known of the service wallet that pays, if one does.
+    /// Submit a payment that was just claimed. A service wallet passes its snapshot.
     Submit(Option<&'a WalletSnapshot>),
-    /// Its payer, or an earlier request, submitted it: the chain is asked at once.
+    /// Poll the chain first, because the payment was submitted before.
     Resume,
 }
 
-/// How a payment stands after this request drove it.
+/// State of a payment after this request.
 pub(super) struct PaymentOutcome {
     pub status: TxStatus,
-    /// The payment and its purchase as stored, where a block has it.
+    /// The payment and purchase as stored, if included.
     pub settled: Settled,
-    /// The content, where it was read on the way.
+    /// The content, if it was read on the way.
     pub content: Option<String>,
 }
 
 impl PaymentOutcome {
-    /// One that no block has.
+    /// Outcome without a block.
     fn not_in_block(status: TxStatus) -> Self {
         Self { status, settled: Settled::default(), content: None }
     }
 }
 
-/// A lock, its result, and the time as it passes.
+/// A lock and its result during settlement.
 struct LockRun<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
@@ -93,8 +93,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Waits for an instant payment's block. In one batch with the inclusion it is marked as delivered, and the payment,
-    /// the purchase and the content are read to answer with.
+    /// Waits for an instant payment's block. The batch that records it also marks the payment as delivered and reads
+    /// the purchase and the content for the answer.
     async fn settle_payment(
         &self,
         entry: &mut Entry,
@@ -130,14 +130,14 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|settled| settled.record.is_some());
         let found = hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?)));
         let Some((at, settled)) = found else {
-            // A block had it before, or another request wrote it down.
+            // It was recorded before, by another request or after a rollback.
             return self.stored_outcome(&entry.tx, status).await;
         };
         let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);
         Ok(PaymentOutcome { status, settled, content })
     }
 
-    /// What is stored of a payment that a block has.
+    /// Reads the outcome of an included payment.
     async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
         let settled = self.database.run(payment::settled(tx)).await?.first_json()?.unwrap_or_default();
         Ok(PaymentOutcome { status, settled, content: None })
@@ -179,8 +179,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(PaymentOutcome { content, ..outcome })
     }
 
-    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is over.
-    /// How the lock ended, where it did.
+    /// Posts the result and polls for its block, until it is included or the time is over. Returns how the lock ended,
+    /// if it did.
     async fn drive_lock(&self, run: &mut LockRun<'_>, at_once: bool) -> Result<Option<TxStatus>, Unavailable> {
         let waits: Vec<Millis> = at_once.then_some(0).into_iter().chain(self.schedule.iter().copied()).collect();
         for (index, wait) in waits.iter().enumerate() {
@@ -203,8 +203,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(None)
     }
 
-    /// Posts the result where none is pending and the lock may be spent. What fails is tried again at the next look, and
-    /// by the watcher.
+    /// Posts the result unless one is pending or the lock cannot be spent yet. Failures are retried at the next poll
+    /// and by the watcher.
     async fn post_result(&self, run: &mut LockRun<'_>) {
         let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);
         let (None, true, Some(seller)) = (&run.result, may_be_spent, self.seller) else { return };
@@ -216,7 +216,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Whether a block has the result, with as many newer ones as are asked for: the lock and the result are recorded.
+    /// Whether the result is in a block with enough confirmations. Records lock and result then.
     async fn result_is_confirmed(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
         let Some(result) = &mut run.result else { return Ok(false) };
         let tip = if self.confirmations > 0 { self.chain.tip().await.ok() } else { None };
@@ -241,7 +241,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(run.lock.state == EntryState::Included && run.confirmations >= self.confirmations)
     }
 
-    /// Records that a block has the result, together with the step that it is.
+    /// Records the inclusion of the result, with its escrow step.
     async fn include_result(&self, result: &mut Entry, block: Inclusion) -> Result<(), Unavailable> {
         let utxos = TransactionUtxos::read(&result.cbor)
             .map_err(|error| DatabaseError(format!("the result {} cannot be read: {error}", result.tx)))?;
@@ -257,9 +257,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Looks for the lock alone. How it ended, where it did.
+    /// Polls for the lock alone. Returns how it ended, if it did.
     async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<TxStatus>, Unavailable> {
-        // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
+        // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes inclusions.
         if run.lock.state == EntryState::Included {
             return Ok(None);
         }

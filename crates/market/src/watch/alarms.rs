@@ -30,7 +30,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     /// The alarms of the escrows as they are stored.
     ///
     /// # Errors
-    /// The database cannot be asked.
+    /// The database query failed.
     pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<String>, DatabaseError> {
         let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
         let mut alarms: Vec<String> = late
