@@ -1,8 +1,8 @@
-//! Claiming a payment: one row ties a transaction to a listing, if every condition of `claim.sql` allows it.
+//! Claims a payment: ties a transaction to a listing, unless a condition of `claim.sql` blocks it.
 //!
 //! ```text
-//! facts ──claim.sql──> blocked by nothing ──> entry, payment, reservations: one batch, or nothing
-//!                      blocked by the first condition that applies
+//! parameters ──claim.sql──> NULL: entry, reserved outputs and payment are inserted in one batch
+//!                           the first condition that applies: nothing is inserted
 //! ```
 
 use std::sync::LazyLock;
@@ -22,16 +22,16 @@ use crate::{
     purchase_request::{self, UNUSED},
 };
 
-/// What blocks a claim, as JSON; NULL where nothing does. `?1` is [`NewPayment::facts`], `{spent}` is [`spent_on`], `{buyer}`
-/// [`buyer::keys`], `{unused}` [`UNUSED`].
+/// SQL for the condition that blocks a claim, as JSON, or NULL. `?1` is [`NewPayment::facts`]; `{spent}`, `{buyer}` and
+/// `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
 static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
     sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
 });
-/// Client names that are kept for one transaction at most.
+/// Maximum number of payment identifiers per transaction.
 const MAX_IDENTIFIERS: u32 = 8;
 
-/// A client's own name for a payment (x402's extension `payment-identifier`), with the digest of its payload.
+/// A client's `payment-identifier` (an extension of x402), bound to the payload that it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identifier {
     pub id: String,
@@ -39,46 +39,47 @@ pub struct Identifier {
     pub payload: ContentHash,
 }
 
-/// A verified payment to be claimed.
+/// A verified payment that is to be claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPayment<'a> {
     pub tx: TxHash,
     pub cbor: &'a [u8],
-    /// The first slot in which it is no longer valid.
+    /// End of the validity interval: the first slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Who handed it to the network first, as far as is known.
+    /// Provenance as known before submission.
     pub provenance: Provenance,
     pub listing_id: &'a ListingId,
     pub mode: DeliveryMode,
     pub payer: Address,
-    /// The price, in lovelace.
+    /// The price.
     pub amount: Lovelace,
-    /// SHA-256 of what carried it here.
+    /// SHA-256 of the header that brought the payment.
     pub header: ContentHash,
-    /// The digest of the signed terms, where there are any.
+    /// Digest of the terms that the seller signed, for protected payments.
     pub terms_digest: Option<ContentHash>,
-    /// The client's name for it.
+    /// The client's payment identifier.
     pub identifier: Option<Identifier>,
-    /// What the transaction spends.
+    /// Inputs of the transaction.
     pub inputs: &'a [TxRef],
     /// The account whose service wallet pays.
     pub account: Option<&'a Account>,
-    /// The hash of what is sold, where the database keeps it: it must be there.
+    /// Hash of the content, if contents are stored in the database and the claim must check it.
     pub content: Option<ContentHash>,
-    /// How many of the buyer's failed payments for the listing the chain was asked about.
+    /// Number of the buyer's failed payments for the listing that were looked up on the chain.
     pub checked: usize,
-    /// How many recent failed payments of the same service wallet this one excludes, by spending what they spend.
+    /// Number of the wallet's recent failed payments for the listing that this one conflicts with, by spending their
+    /// inputs.
     pub excluded: usize,
 }
 
-/// The answer to a claim.
+/// Result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Written down: the caller submits it.
+    /// Inserted. The caller submits the entry.
     New(Entry),
-    /// A condition of `claim.sql` applies. Nothing was written.
+    /// A condition applies. Nothing was written.
     Blocked(Blocked),
-    /// Another transaction has reserved an input. Nothing was written.
+    /// Another entry has reserved an input. Nothing was written.
     InputsTaken,
 }
 
@@ -86,39 +87,41 @@ pub enum Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "condition", rename_all = "camelCase")]
 pub enum Blocked {
-    /// It was claimed before.
+    /// The transaction was claimed before.
     Known,
-    /// The client's name for it belongs to another payload.
+    /// The payment identifier belongs to another payload.
     IdentifierTaken,
-    /// The buyer owns the listing by this purchase.
+    /// The buyer owns the listing.
     Owned { purchase: TxHash },
-    /// The buyer is paying for the listing by this transaction.
+    /// The buyer has an unconfirmed payment for the listing.
     Paying { tx: TxHash },
-    /// The database was restored, and the service wallet's purchases since the backup are not read from the chain yet.
+    /// The database was restored from a backup, and the service wallet's later purchases have not been read from the
+    /// chain yet.
     Restoring,
-    /// A payment of the buyer's for the listing failed, and may still be in a block: the chain must be asked first.
+    /// A failed payment of the buyer for the listing may still be included, so the chain must be asked first.
     Unresolved,
-    /// Another recent payment of the service wallet for the listing failed since this one was built.
+    /// Since this payment was built, another one of the wallet for the listing has failed, with which it does not
+    /// conflict.
     Superseded,
-    /// The terms belong to another transaction.
+    /// The signed terms are bound to another transaction.
     TermsTaken,
-    /// The account does not pay.
+    /// The account may not spend the amount.
     SpendRefused { why: SpendRefused },
-    /// What is sold is not in the database.
+    /// The content is not in the database.
     ContentMissing,
 }
 
 impl Blocked {
-    /// The answer to [`conditions`].
+    /// Parses the row of [`conditions`].
     ///
     /// # Errors
-    /// What is stored is not what we store.
+    /// The row is malformed.
     pub fn read(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
         rows.first_json()
     }
 }
 
-/// The statement that answers which condition would block this order of an account now, before anything is built.
+/// Statement that returns the condition that would block an account's order now. Run before a payment is built.
 pub fn conditions(
     account: &Account,
     listing_id: &ListingId,
@@ -137,7 +140,7 @@ fn conditions_of(facts: &serde_json::Value) -> Statement {
     )
 }
 
-/// The facts of an account that pays.
+/// Adds the parameters of an account.
 fn with_account(mut facts: serde_json::Value, account: &Account, now: Millis) -> serde_json::Value {
     let authorization = account.authorization.as_ref();
     let own = json!({
@@ -161,7 +164,7 @@ impl NewPayment<'_> {
         format!("payment:{}:{}", self.listing_id, self.tx)
     }
 
-    /// What the creator gets of it: of an instant sale nothing is passed on.
+    /// Returns the creator's share; zero for instant sales, where the payment goes to the creator directly.
     fn creator_part(&self) -> Lovelace {
         match self.mode {
             DeliveryMode::Instant => Lovelace::ZERO,
@@ -169,7 +172,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// The facts that the conditions are about.
+    /// Returns the parameters of the conditions.
     fn facts(&self, now: Millis) -> serde_json::Value {
         let facts = json!({
             "tx": self.tx,
@@ -191,7 +194,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Claims it, in one batch: with its listing, its reservations and its share of the limits, or not at all.
+    /// Claims the payment in one batch: entry, reserved outputs, payment and share of the budget, or nothing.
     ///
     /// # Errors
     /// The database query failed.
@@ -199,7 +202,7 @@ impl NewPayment<'_> {
         let facts = self.facts(now);
         let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
         let entry = write_down(&Draft { guard, ..self.draft() }, now);
-        // Each of these writes only if the statement before it wrote (`changes()`): their order matters.
+        // Each statement writes only if the one before did (`changes()`), so their order matters.
         let mut statements = vec![entry, self.insert(now)];
         if let Some(grant) = self.account.and_then(|account| account.authorization.as_ref()?.grant()) {
             statements.push(self.attribute(grant));
@@ -217,7 +220,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Its transaction for the outbox, without the conditions.
+    /// Returns the transaction as an outbox entry.
     pub(crate) fn draft(&self) -> Draft {
         Draft {
             tx: self.tx,
@@ -237,7 +240,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// What the entry pays for, if the statement before wrote the entry.
+    /// Statement that inserts the payment if the statement before it inserted the entry.
     pub(crate) fn insert(&self, now: Millis) -> Statement {
         statement!(
             include_str!("insert_payment.sql"),
@@ -256,7 +259,7 @@ impl NewPayment<'_> {
         )
     }
 
-    /// The agent's grant that pays, if the statement before wrote the payment.
+    /// Statement that records the agent's grant if the statement before it inserted the payment.
     fn attribute(&self, grant: &str) -> Statement {
         statement!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
@@ -266,8 +269,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Keeps the client's payment identifier for another payment, by which its payer owns the listing or is paying for
-    /// it. The same payload is answered by that payment from now on.
+    /// Binds the client's payment identifier to another payment, by which its payer owns the listing or is paying for
+    /// it.
     ///
     /// # Errors
     /// The database query failed.
@@ -278,8 +281,10 @@ impl NewPayment<'_> {
         Ok(())
     }
 
-    /// The client's name with the transaction that answers it, unless another payload has the name. A name opens what was
-    /// paid for: it is kept for the header that claimed the payment, and [`MAX_IDENTIFIERS`] of them for each transaction.
+    /// Statement that binds a payment identifier to a transaction, unless it belongs to another payload.
+    ///
+    /// An identifier gives access to the content, so it is stored only for the header that claimed the payment, and at
+    /// most [`MAX_IDENTIFIERS`] per transaction.
     fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Statement {
         statement!(
             format!(include_str!("insert_identifier.sql"), most = MAX_IDENTIFIERS),

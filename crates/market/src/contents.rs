@@ -1,9 +1,9 @@
-//! What is sold, under the SHA-256 of its bytes: equal contents of different sellers are kept once.
+//! Stored contents, by the SHA-256 of their bytes. Equal contents of different sellers are stored once.
 
 use cardano::{ContentHash, TxHash};
 use sql::{Database, DatabaseError, Statement, statement};
 
-/// Contents cannot be had, or cannot be kept, now.
+/// The content store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     #[error(transparent)]
@@ -14,30 +14,32 @@ pub enum ContentsError {
     TooMuch,
 }
 
-/// A store of contents. What was put there stays, byte for byte.
+/// A store of immutable contents.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Contents {
-    /// Keeps a text under its hash. Keeping it again changes nothing.
+    /// Stores a text under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// The statement that reads the text of a hash in a batch, where it is kept in the database and has no more than
-    /// [`MOST_HELD`] bytes; `None` where it is kept elsewhere.
+    /// Statement that reads a text within a batch, if contents are stored in the database; `None` for texts above
+    /// [`MOST_HELD`] bytes and other stores.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
-    /// The text of a hash; `None` where there is none.
+    /// Returns the text with this hash.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 
-    /// The content for the buyer of this payment: some of it whatever their network read.
+    /// Returns the content that a payment bought. Implementations may limit the memory used per buyer.
     async fn bought(&self, hash: &ContentHash, _: &TxHash) -> Result<Option<String>, ContentsError> {
         self.get(hash).await
     }
 }
 
-/// Bytes of a content that a payment's request holds while it waits for a block. With longer ones, many requests of one
-/// network would take more memory than an isolate has; a seller who buys from themselves pays only a fee for each.
+/// Maximum size of a content that a request holds while it waits for a block.
+///
+/// With larger ones, many requests from one network would exceed an isolate's memory; a seller who buys from themselves
+/// pays only a fee for each.
 pub const MOST_HELD: usize = 64 << 10;
 
-/// Contents in a table beside the catalogue: nothing else to configure, up to D1's 2 MB a row.
+/// Contents in a table, limited by D1's maximum of 2 MB per row.
 pub struct InDatabase<'a, D>(pub &'a D);
 
 impl<D: Database> Contents for InDatabase<'_, D> {

@@ -1,4 +1,4 @@
-//! What transactions did to our escrows: read from their bytes, recorded as steps, with the escrow's state after them.
+//! Decodes transactions that spend our escrows, and records them as steps with the state that follows.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ use crate::{
     transitions,
 };
 
-/// A transaction in a block, whose scripts succeeded.
+/// A transaction in a block, with successful scripts.
 pub(crate) struct Found {
     pub utxos: TransactionUtxos,
     pub height: u64,
-    /// Its block's time, POSIX ms.
+    /// Time of its block, POSIX ms.
     pub time_ms: Millis,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spending {
     Unspent,
-    /// This transaction spent it, and that is recorded.
+    /// Spent by this transaction, which was recorded.
     SpentBy(TxHash),
-    /// The provider does not say, or not yet.
+    /// Not known to the provider, or not yet.
     Unknown,
 }
 
-/// What a recording found, for the log and the operator.
+/// Result of recording, for the log and the operator.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    /// Steps that were found.
+    /// Number of recorded steps.
     pub steps: u32,
-    /// Transactions that cannot be read.
+    /// Number of transactions that could not be decoded.
     pub unreadable: u32,
     pub alarms: Vec<String>,
     pub notes: Vec<String>,
@@ -61,37 +61,37 @@ impl Recorded {
     }
 }
 
-/// Records steps, as of one tip.
+/// Records steps as of a given newest block.
 #[derive(Clone, Copy)]
 pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     pub tip: Tip,
-    /// Rollbacks that were undone before: what was read on another fork is not written. `None` for steps of own entries that
-    /// are included in the same batch: these go when the entry does.
+    /// Number of rollbacks when the transactions were read; steps are not written if it has changed. `None` for steps
+    /// of own entries, which are written in the batch of the entry's inclusion.
     pub rollbacks: Option<u64>,
-    /// The seller of record, where we act as such: a refund for want of a result raises an alarm.
+    /// The platform, if it is the seller. A refund because of a missing result then raises an alarm.
     pub seller: Option<Address>,
 }
 
-/// The statement that reads how many rollbacks were undone.
+/// Statement that reads the number of rollbacks.
 pub(crate) fn rollbacks() -> Statement {
     statement!("SELECT CAST(rollbacks AS TEXT) FROM chain_reading")
 }
 
-/// An open escrow.
+/// An unspent escrow.
 #[derive(Clone, Debug)]
 struct OpenEscrow {
     purchase: TxHash,
     escrow: Escrow,
-    /// Who is to be paid how much when it is collected.
+    /// Address to be paid when the escrow is collected.
     creator: String,
     share: Lovelace,
     /// Outbox entries that spend it.
     spenders: Vec<TxHash>,
 }
 
-/// An [`OpenEscrow`] as it is stored.
+/// Row of an [`OpenEscrow`].
 #[derive(Deserialize)]
 struct OpenEscrowRow {
     purchase: TxHash,
@@ -107,20 +107,20 @@ struct OpenEscrowRow {
 /// Steps to be written.
 #[derive(Default)]
 pub(crate) struct Steps {
-    /// The statements of each transaction.
+    /// Statements per transaction.
     pub statements: Vec<Vec<Statement>>,
-    /// Outbox entries that no block will have, and the transaction that spent their inputs first.
+    /// Outbox entries that can no longer be included, each with the transaction that spent its input.
     superseded: Vec<(TxHash, TxHash)>,
     recorded: Recorded,
 }
 
-/// Whether the chain of this tip can have a block: it is older than the tip, or the tip itself. A node on another fork may
-/// show another block of the tip's height.
+/// Whether a block belongs to the chain with this newest block: it is older, or the newest itself. A node on another
+/// fork may show a different block of the same height.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
 
-/// The escrow that a transaction made: at this output, or else the first.
+/// Returns the escrow that a transaction created, at this output or the first one.
 pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
     let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
     let mut named = made.filter(|made| output.is_none_or(|output| made.reference == *output));
@@ -128,15 +128,15 @@ pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deploy
 }
 
 impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
-    /// Follows an escrow from the output that it was last known to be, by one step, which is recorded.
+    /// Follows an escrow from its last known output by one step, and records the step.
     ///
     /// # Errors
-    /// The database or the chain cannot be asked.
+    /// The database or the provider failed.
     pub async fn follow(&self, from: &TxRef, recorded: &mut Recorded) -> Result<Spending, OutboxError> {
         let Some(output) = self.chain.output(from).await? else { return Ok(Spending::Unknown) };
         let Some(by) = output.spent_by else { return Ok(Spending::Unspent) };
         let Some(found) = self.found(&by, recorded).await? else { return Ok(Spending::Unknown) };
-        // A later ledger era may let a transaction spend in a field that is not read here.
+        // A later era may add a field with inputs that this code does not decode.
         if !found.utxos.spent.contains(from) {
             recorded.alarms.push(unreadable(&by, &"it does not name the output that it spent"));
             return Ok(Spending::Unknown);
@@ -145,7 +145,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(Spending::SpentBy(by))
     }
 
-    /// A transaction in a block that spent an escrow; `None` where the provider does not know it, or it cannot be read.
+    /// Reads a transaction that spent an escrow. `None` if the provider does not know it or it cannot be decoded.
     async fn found(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<Found>, OutboxError> {
         let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
         let cbor = match own {
@@ -167,7 +167,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(block.map(|block| Found { utxos, height: block.height, time_ms: block.time_ms }))
     }
 
-    /// Records what these transactions did to our escrows, in the order of their blocks.
+    /// Records the effects of these transactions on our escrows, in block order.
     ///
     /// # Errors
     /// The database query failed.
@@ -183,7 +183,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(recorded)
     }
 
-    /// What is to be written about these transactions.
+    /// Returns the statements that record these transactions.
     ///
     /// # Errors
     /// The database query failed.
@@ -212,7 +212,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 steps.superseded.extend(superseded.map(|tx| (*tx, found.utxos.id)));
                 let (statement, next) = self.step_from(watched, found, &mut payouts, &mut steps.recorded);
                 statements.push(statement);
-                // One that continues replaces itself.
+                // The escrow's new output replaces the old one.
                 open.extend(next.map(|next| (next.escrow.utxo.reference, next)));
             }
             if !statements.is_empty() {
@@ -222,7 +222,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(steps)
     }
 
-    /// What a transaction made of an escrow that it spent: the statement, and the escrow where it continues.
+    /// Returns the statement that records a step, and the escrow if it continues.
     fn step_from(
         &self,
         watched: OpenEscrow,
@@ -254,8 +254,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// The statement that adds a step from this output, where the escrow is still that, and no rollback was undone meanwhile.
-    /// With the status after it, and whether it paid the creator. An own entry says in which block it is.
+    /// Statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. It has the
+    /// status after the step, and whether the creator was paid; own entries say in which block they are.
     fn step(
         &self,
         after: &OpenEscrow,
@@ -287,7 +287,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 }
 
-/// The plain outputs of a transaction, each of which pays one creator for one sale.
+/// The payment outputs of a transaction. Each counts as a creator's payout for one sale only.
 struct Payouts<'a>(Vec<&'a Utxo>);
 
 impl<'a> Payouts<'a> {
@@ -295,7 +295,7 @@ impl<'a> Payouts<'a> {
         Self(made.iter().filter(|output| output.inline_datum.is_none() && output.datum_hash.is_none()).collect())
     }
 
-    /// Takes the smallest output that pays at least this much to an address; whether there is one.
+    /// Takes the smallest output that pays at least `least` to an address. Returns whether there is one.
     fn take_output(&mut self, to: &str, least: Lovelace) -> bool {
         let pays = |(_, output): &(usize, &&Utxo)| output.address == to && output.value.lovelace >= least;
         let found = self.0.iter().enumerate().filter(pays).min_by_key(|(_, output)| output.value.lovelace);
@@ -305,8 +305,8 @@ impl<'a> Payouts<'a> {
     }
 }
 
-/// Writes changes that do not depend on one another, together where that works: one that the database refuses keeps none
-/// of the others from being written. What was refused, for the log.
+/// Writes independent changes in one batch if possible, or else one by one, so that a failing one does not affect the
+/// others. Returns the failures for the log.
 pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Statement>>) -> Vec<String> {
     if changes.is_empty() || database.batch(changes.concat()).await.is_ok() {
         return vec![];
@@ -324,13 +324,13 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
     format!("{by} spent an escrow and cannot be read: {why}")
 }
 
-/// The statement that reads the escrows that these outputs are.
+/// Statement that reads the escrows at these outputs.
 fn open_escrows(outputs: &[String]) -> Statement {
     statement!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }
 
 impl OpenEscrowRow {
-    /// The escrow, if its datum can be read.
+    /// Converts the row, `None` if its datum cannot be decoded.
     fn escrow(self) -> Option<OpenEscrow> {
         let Self { purchase, utxo: reference, address, datum, locked: lovelace, creator, share, spenders } = self;
         let cbor = hex::decode(datum).ok()?;

@@ -1,18 +1,18 @@
-//! How the price of a protected sale is shared between its creator and the platform.
+//! How the creator and the platform share the price of a protected sale.
 
 use cardano::Lovelace;
 
-/// The least that the platform keeps of a protected sale (1.5 tADA).
+/// Minimum fee of a protected sale (1.5 tADA).
 pub const MIN_FEE: Lovelace = match Lovelace::new(1_500_000) {
     Some(fee) => fee,
     None => Lovelace::ZERO,
 };
 
-/// The platform keeps a tenth of the price where that is more.
+/// The fee is a tenth of the price if that is more.
 const FEE_DIVISOR: u64 = 10;
 
-/// The creator's part of a protected sale: price - max(1.5 tADA, 10 %), in lovelace. A tenth that is not whole is
-/// rounded down, in the creator's favour. Nothing is left of a price under the least fee.
+/// Returns the creator's share of a protected sale: price - max(1.5 tADA, 10 %), zero for a price below the minimum
+/// fee. The tenth is rounded down, in the creator's favour.
 #[must_use]
 pub fn creator_share(price: Lovelace) -> Lovelace {
     let tenth = price.get().checked_div(FEE_DIVISOR).and_then(Lovelace::new).unwrap_or(Lovelace::ZERO);

@@ -1,24 +1,24 @@
-//! Whether the database has room for what is written free of charge.
+//! Reserves part of the database for paid work.
 //!
-//! A database that is full takes nothing any more, and what was paid for would be lost with what was not. So the last part of
-//! it is kept for purchases and for what the watcher notes; strangers' listings, accounts and agents have to wait.
+//! A full database would lose purchases too. So listings, accounts and agents of strangers, which are free, are
+//! rejected before it is full; purchases and the watcher's rows are not.
 
-/// Of a hundred parts, those that may be taken up before free writes are refused.
+/// Percentage of the database up to which free rows are accepted.
 const FOR_ALL: u64 = 80;
-/// Of a hundred parts, those from which on an operator must know.
+/// Percentage of the database from which an alarm is raised.
 const WORTH_AN_ALARM: u64 = 60;
 
-/// How much is left.
+/// Free space in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageHeadroom {
     /// Enough for everything.
     Ample,
-    /// Enough for what is paid for, and for who has an account.
+    /// Reserved for paid work and for owners of accounts.
     Short,
 }
 
 impl StorageHeadroom {
-    /// Of a database that takes up so many bytes of those that it can.
+    /// Computes it from the used and the available bytes.
     #[must_use]
     pub const fn of(bytes: u64, most: u64) -> Self {
         if reaches(bytes, most, FOR_ALL) { Self::Short } else { Self::Ample }
@@ -29,7 +29,7 @@ const fn reaches(bytes: u64, most: u64, parts: u64) -> bool {
     bytes >= (most / 100).saturating_mul(parts)
 }
 
-/// What an operator must know of a database that takes up so many bytes of those that it can.
+/// Returns an alarm's text if the database is nearly full.
 #[must_use]
 pub fn alarm(bytes: u64, most: u64) -> Option<String> {
     let then = match StorageHeadroom::of(bytes, most) {

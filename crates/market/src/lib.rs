@@ -1,7 +1,6 @@
-//! The market: listings, purchases and what is owed to whom. All of the service's rules about them, and all of its SQL.
+//! The rules of the marketplace and their SQL: listings, accounts, purchases, escrows and payouts.
 //!
-//! Nothing here talks to the network or reads a clock: the database is the [`sql::Database`] port, time and
-//! randomness are parameters.
+//! Nothing here does I/O or reads a clock: the database and the chain are traits, time and randomness are parameters.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -1,19 +1,19 @@
-//! What an account may spend: per purchase, per UTC day, and by whose authorization.
+//! Spending limits of an account: per purchase, per UTC day, and per authorization.
 
 use cardano::Lovelace;
 use serde::Deserialize;
 use sql::{Statement, statement};
 
-/// A UTC day, in ms: daily budgets begin anew at midnight UTC.
+/// A UTC day in ms. Daily budgets reset at midnight UTC.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The UTC day of a time in POSIX ms: days since 1970-01-01.
+/// Returns the UTC day of a time in POSIX ms, in days since 1970-01-01.
 #[must_use]
 pub const fn day(now_ms: u64) -> u64 {
     now_ms / DAY_MS
 }
 
-/// What lets a request use an account. After its end the account pays no more.
+/// Authorization by which a request uses an account. After its end, the account pays no more.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Authorization {
@@ -33,7 +33,7 @@ impl Authorization {
     }
 }
 
-/// Why an account does not pay. Nothing was written.
+/// Reason why an account does not pay. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum SpendRefused {
@@ -46,13 +46,13 @@ pub enum SpendRefused {
         spent.display_tada(), limit.display_tada()
     )]
     Daily { limit: Lovelace, spent: Lovelace },
-    /// The agent's owner has to approve it first ([`crate::purchase_request`]).
+    /// The agent's owner has to approve the purchase first ([`crate::purchase_request`]).
     #[error("the owner approves purchases at this price one by one, and did not approve this one: nothing was paid")]
     Unapproved,
 }
 
-/// SQL for what an account has spent on a day, in lovelace, over SQL for its owner and for the day. Payments that were
-/// refused or expired do not count.
+/// SQL for the amount that an account has spent on a day, in lovelace, given SQL for its owner and the day. Rejected
+/// and expired payments do not count.
 pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     format!(
         "coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
@@ -60,7 +60,7 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// The statement that reads what an account has spent today, in lovelace, as a JSON string.
+/// Statement that reads the amount that an account has spent today, in lovelace, as a JSON string.
 pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
     statement!(format!("SELECT json_quote(CAST({} AS TEXT))", spent_on("?1", "?2")), owner, day(now_ms))
 }

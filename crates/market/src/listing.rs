@@ -1,4 +1,4 @@
-//! A listing: what a seller offers, and the rules an offer must keep.
+//! Listings, and the validation of offers.
 //!
 //! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
 
@@ -15,30 +15,30 @@ use url::Url;
 
 use draft::{ListingDraft, optional, required};
 
-/// The least price of any listing.
+/// Minimum price of a listing.
 pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
-/// The least price where buyer protection is offered: it pays for the escrow's transactions.
+/// Minimum price with buyer protection, which has to cover the escrow's transactions.
 pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
 
-/// A listing's id: `lst_` and a ULID (26 characters of Crockford's base 32).
+/// Id of a listing: `lst_` and a ULID (26 characters of Crockford's base 32).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ListingId(String);
 
-/// Not a listing's id.
+/// Invalid listing id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a listing id")]
 pub struct ListingIdError;
 
 impl ListingId {
-    /// A new id from the time (POSIX ms, 48 bits) and 80 random bits, as the ULID specification lays them out.
+    /// Creates an id from the time (POSIX ms, 48 bits) and 80 random bits, as specified for ULIDs.
     #[must_use]
     pub fn new(now_ms: u64, random: [u8; 10]) -> Self {
         let random = random.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
         Self(format!("lst_{}", Ulid::from_parts(now_ms, random)))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -71,7 +71,7 @@ impl FromStr for ListingId {
     fn from_str(text: &str) -> Result<Self, ListingIdError> {
         let digits = text.strip_prefix("lst_").ok_or(ListingIdError)?;
         let ulid = Ulid::from_string(digits).map_err(|_| ListingIdError)?;
-        // Each id has one spelling: the library reads lower case, too.
+        // The library accepts lower case; ids have one spelling.
         if ulid.to_string() != digits {
             return Err(ListingIdError);
         }
@@ -79,42 +79,42 @@ impl FromStr for ListingId {
     }
 }
 
-/// Most bytes of a character in UTF-8.
+/// Maximum bytes per character in UTF-8.
 const UTF8: usize = 4;
-/// Bytes of the fields that are short by their rules: numbers, addresses, names.
+/// Maximum bytes of short fields: numbers, addresses, names.
 const SHORT: usize = 256;
-/// File endings of a preview.
+/// File extensions of previews.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 
-/// An offer that keeps every rule.
+/// A valid offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewListing {
     /// 1..=120 characters.
     pub title: String,
     /// 1..=2000 characters.
     pub description: String,
-    /// At least what the modes demand.
+    /// At least the minimum of the modes.
     pub price: Lovelace,
-    /// The price as it was sent, perhaps with zeros before it: what a seller without a session signs.
+    /// The price as it was sent, possibly with leading zeros, as a seller without a session signs it.
     pub signed_price: String,
-    /// Who sells: from the body, or the session's owner.
+    /// From the body, or the session's owner.
     pub seller: Address,
-    /// At least one, each once, instant first.
+    /// At least one, without duplicates, instant first.
     pub modes: Vec<DeliveryMode>,
     pub content: String,
-    /// An https URL of a recording, as the URL standard writes it: without spaces, quotes, or angle brackets.
+    /// The https URL of a recording, normalized by the URL standard: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,
     /// One of [`CATEGORIES`].
     pub category: Option<&'static str>,
 }
 
-/// Which field of an offer breaks which rule.
+/// Invalid field of an offer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct InvalidField {
     /// The field's name in the API.
     pub field: &'static str,
-    /// The rule, in words that say what to send.
+    /// The violated rule, worded for the seller.
     pub rule: String,
 }
 
@@ -122,18 +122,18 @@ fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, Invalid
     Err(InvalidField { field, rule: rule.into() })
 }
 
-/// The refusal of a content that is too long: known of a body that is too long for any, before it is read.
+/// Error for a content that is too long. Also used when the body is too long for any content.
 #[must_use]
 pub fn content_too_long() -> InvalidField {
     InvalidField { field: "content", rule: format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8") }
 }
 
 impl NewListing {
-    /// Reads an offer from a request's body. `seller` is the session's owner, if there is a session: the body's
-    /// `sellerAddress` is ignored then.
+    /// Parses an offer. `seller` is the session's owner, if there is a session; the body's `sellerAddress` is then
+    /// ignored.
     ///
     /// # Errors
-    /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
+    /// The first invalid field, in the API's order. Unknown fields are ignored.
     pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, InvalidField> {
         let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
@@ -169,24 +169,24 @@ impl NewListing {
         })
     }
 
-    /// The SHA-256 that the listing commits to.
+    /// Returns the SHA-256 of the content.
     #[must_use]
     pub fn content_hash(&self) -> ContentHash {
         ContentHash::of(self.content.as_bytes())
     }
 
-    /// A digest of what its seller chose: the same offer again has the same.
+    /// Returns a digest of the seller's choices, which is equal for a repeated offer.
     #[must_use]
     pub fn offer_digest(&self) -> ContentHash {
-        // Of no id, at no time.
+        // Without id and time.
         let no_id = ListingId(String::new());
         ContentHash::of(self.card(&no_id, 0).as_bytes())
     }
 
-    /// The public JSON of all that never changes: a Listing without `sales` and `sellerReputation`.
+    /// Returns the public JSON of everything that never changes: a Listing without `sales` and `sellerReputation`.
     #[must_use]
     pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {
-        // Every field by its name: one more cannot be forgotten here.
+        // Destructured, so that a new field is not forgotten.
         let Self { title, description, price, signed_price: _, seller, modes, content: _, preview_media, category } =
             self;
         let card = api_types::Listing {
@@ -207,12 +207,12 @@ impl NewListing {
     }
 }
 
-/// Characters that turn the direction of what follows: a title could show as another than it is.
+/// Bidirectional control characters, which could make a title look different.
 const fn overrides_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text that is shown to others: of 1 to `most` characters, none of which is invisible.
+/// Validates a displayed text: 1 to `most` characters, all of them visible.
 fn text(
     sent: Option<&RawValue>,
     field: &'static str,
@@ -251,21 +251,21 @@ fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, InvalidField> {
     Ok(modes)
 }
 
-/// The URL as its standard writes it, so that a page that shows it meets no character that ends an attribute or a line.
+/// Normalizes a preview URL, so that it contains no character that ends an attribute or a line.
 fn preview(sent: Option<&RawValue>) -> Result<Option<String>, InvalidField> {
     const FIELD: &str = "previewMedia";
     const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";
     let Some(text) = optional(sent, FIELD, MAX_PREVIEW_URL, RULE)? else { return Ok(None) };
-    // Parsers pass on a percent sign that encodes nothing, and strict readers refuse the URL for it (RFC 3986, 2.1).
+    // The URL parser accepts a percent sign that encodes nothing, which RFC 3986 (2.1) forbids.
     let encodes = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     let (Ok(url), true) = (Url::parse(&text), text.split('%').skip(1).all(encodes)) else {
         return invalid(FIELD, RULE);
     };
-    // The ending is of the path, not of a query, a fragment or a host; a password in a public URL is an accident.
+    // The extension of the path counts. URLs with a password are rejected, because a listing is public.
     let ends = PREVIEW_ENDINGS.iter().any(|ending| url.path().ends_with(ending));
     let plain =
         url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
-    // The standard leaves the single quote as it is.
+    // The URL standard leaves single quotes unescaped.
     let written = url.as_str().replace('\'', "%27");
     if url.scheme() == "https" && url.host().is_some() && plain && ends && written.len() <= MAX_PREVIEW_URL {
         Ok(Some(written))
@@ -469,7 +469,7 @@ mod tests {
         let second = ListingId::new(1_001, [0; 10]);
         assert!(first.as_str() < second.as_str());
         assert_eq!(first.as_str().parse(), Ok(first.clone()));
-        // The example of the ULID specification's time part: 1469918176385 is 01ARYZ6S41.
+        // From the ULID specification: 1469918176385 is 01ARYZ6S41.
         assert!(ListingId::new(1_469_918_176_385, [0; 10]).as_str().starts_with("lst_01ARYZ6S41"));
         for bad in ["", "lst_", "lst_01ARYZ6S41TSV4RRFFQ69G5FAu", "LST_01ARYZ6S41TSV4RRFFQ69G5FAV", "lst_' OR 1=1 --"] {
             assert_eq!(bad.parse::<ListingId>(), Err(ListingIdError), "{bad}");

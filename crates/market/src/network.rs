@@ -1,4 +1,4 @@
-//! Networks that clients ask from, as far as they are kept.
+//! Client networks, as far as they are stored.
 
 use std::{borrow::Cow, net::Ipv6Addr};
 
@@ -6,11 +6,10 @@ use cardano::{ContentHash, slots::Millis};
 
 use crate::limits::day;
 
-/// The network of a request without a client's address: on a local stack, of all.
+/// Network of a request without a client address, as on a local stack.
 pub const UNKNOWN: &str = "unknown";
 
-/// The network whose quota share a client uses. For an IPv6 /64 it is the site's /48, which one customer may have as a
-/// whole (RFC 6177) and tunnels give away.
+/// Returns the network that shares a quota: for an IPv6 /64 the /48, which is what one customer may have (RFC 6177).
 #[must_use]
 pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     let address = network.strip_suffix("/64").and_then(|address| address.parse::<Ipv6Addr>().ok());
@@ -19,7 +18,7 @@ pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     })
 }
 
-/// A client's site as it is kept: the same for a day, and not traceable afterwards.
+/// Digest of a client network for one day, so that stored rows cannot be traced to it later.
 #[must_use]
 pub fn daily_digest(network: &str, now: Millis) -> ContentHash {
     ContentHash::of(format!("{}\n{}", day(now), quota_prefix(network)).as_bytes())

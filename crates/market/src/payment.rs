@@ -1,4 +1,4 @@
-//! Payments that were claimed, and the statements that read them.
+//! Claimed payments.
 
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY_JSON, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
@@ -13,15 +13,16 @@ use crate::{
     release::{FACTS_JSON, Release, ReleaseFacts, release},
 };
 
-/// Failed payments of a buyer that one request checks on the chain.
+/// Maximum number of a buyer's failed payments that one request looks up on the chain.
 pub(crate) const MAX_CHECKED: usize = 8;
-/// SQL for their order: the oldest and the newest first. A retry spends what the first try spent, so the oldest is the
-/// one that a provider may have forwarded although it refused it. The newest is the one that a lagging provider does
-/// not show.
+/// SQL order for these: alternating between oldest and newest.
+///
+/// Retries spend the inputs of the first attempt, so the oldest is the one that a provider may have relayed despite
+/// rejecting it. The newest is the one that a lagging provider does not show yet.
 const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
 
-/// A payment that was claimed before.
+/// A claimed payment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRecord {
@@ -29,40 +30,40 @@ pub struct PaymentRecord {
     /// What is paid for.
     pub listing_id: ListingId,
     pub payer: Address,
-    /// SHA-256 of what carried it here.
+    /// SHA-256 of the header that brought it.
     pub header: ContentHash,
     pub delivered: bool,
-    /// What its release waits for.
+    /// Facts that decide its release.
     pub facts: ReleaseFacts,
 }
 
 impl PaymentRecord {
-    /// Whether a block has it: there is a purchase.
+    /// Whether it is in a block, so that there is a purchase.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()
     }
 
-    /// Whether the purchase that it made was refunded: the buyer no longer owns it.
+    /// Whether its purchase was refunded, so that the buyer no longer owns it.
     #[must_use]
     pub const fn is_refunded(&self) -> bool {
         matches!(self.facts.status, Some(Status::Refunded))
     }
 
-    /// Whether its submission has no answer yet: it binds its payer to no listing.
+    /// Whether the answer to its submission is unknown. Such a payment binds its payer to no listing.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
-    /// Whether its content may be released at this time of the escrow clock, POSIX ms.
+    /// Whether its content may be released at this time.
     #[must_use]
     pub fn release(&self, clock: Millis) -> Release {
         release(&self.facts, clock, &api_types::SLOTS)
     }
 }
 
-/// SQL that reads [`PaymentRecord`]s; conditions and order follow, over `p` (payments) and `outbox`.
+/// SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. Conditions and order are appended.
 fn select_records() -> String {
     format!(
         "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
@@ -71,12 +72,12 @@ fn select_records() -> String {
     )
 }
 
-/// The statement that reads the payment by a transaction, as [`PaymentRecord`].
+/// Statement that reads a transaction's [`PaymentRecord`].
 pub fn by_tx(tx: &TxHash) -> Statement {
     statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
-/// The statement that reads what is known of a payment that is presented, as [`Known`].
+/// Statement that reads what is stored about a presented payment, as [`Known`].
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
     let records = select_records();
     statement!(
@@ -88,16 +89,16 @@ pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Stat
     )
 }
 
-/// An answer to [`known`].
+/// Stored data about a presented payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Known {
-    /// The payment that answers its client's name for it, or else the payment by its transaction.
+    /// The payment to which the client's payment identifier is bound, or else the transaction's own.
     pub record: Option<PaymentRecord>,
-    /// The digest of the payload that came under this name, where the name is known.
+    /// Digest of the payload that first came with this identifier.
     pub payload: Option<ContentHash>,
 }
 
-/// The statement that reads a payment that a block has, as [`Settled`].
+/// Statement that reads an included payment, as [`Settled`].
 pub(crate) fn settled(tx: &TxHash) -> Statement {
     let records = select_records();
     statement!(
@@ -107,20 +108,20 @@ pub(crate) fn settled(tx: &TxHash) -> Statement {
     )
 }
 
-/// An answer to [`settled`].
+/// A payment that is in a block, with its purchase.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Settled {
     pub record: Option<PaymentRecord>,
-    /// The purchase that it made, as the text of a JSON object: who does not need it is not kept by it.
+    /// The purchase as unparsed JSON.
     pub purchase: Option<String>,
 }
 
-/// The statement that reads the payment by a transaction, where one of these buyers made it, as [`PaymentRecord`].
+/// Statement that reads a transaction's [`PaymentRecord`] if one of these keys paid.
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
     statement!(select_records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
 }
 
-/// The statement that reads the oldest payment by which one of these buyers owns a listing, as [`PaymentRecord`].
+/// Statement that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
@@ -131,8 +132,9 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// The statement that reads the buyer's payments for a listing that may be in a block by now, open ones first, as
-/// [`PaymentRecord`]s. A ledger's refusal proves little: others may have handed the payment in.
+/// Statement that reads the buyer's payments for a listing that may have been included by now, open ones first.
+///
+/// Rejected ones count too, because others may have submitted them.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
@@ -143,10 +145,11 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// The statement that reads the buyer's failed payments for a listing that may still be in a block, oldest and
-/// newest first, as [`PaymentRecord`]s. Others may have submitted them, or the provider lagged. Not those that this
-/// wallet made within the last hour, which the next payment excludes by spending what they spend
-/// ([`given_up_recently`]). One more than [`MAX_CHECKED`] tells that there are too many.
+/// Statement that reads the buyer's failed payments for a listing that may still be included, oldest and newest first.
+///
+/// Others may have submitted them, or the provider lags. Payments of `wallet` within the last hour are left out,
+/// because the next payment will conflict with them ([`given_up_recently`]). A row above [`MAX_CHECKED`] tells that
+/// there are too many.
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
@@ -161,8 +164,8 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
     )
 }
 
-/// The statement that reads the payments of a service wallet for a listing that failed within the last hour
-/// ([`outbox::Earlier`]), oldest first.
+/// Statement that reads the payments of a service wallet for a listing that failed within the last hour, oldest first
+/// ([`outbox::Earlier`]).
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
@@ -174,13 +177,13 @@ pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> 
     )
 }
 
-/// The first slot after which a transaction that expired may still be missing from a provider's view ([`MAX_LAG_MS`]).
+/// Returns the slot after which an expired transaction may still be missing from a provider's view ([`MAX_LAG_MS`]).
 pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 
-/// The statement that marks a payment's content as delivered, if the database has it and it is short enough to be read
-/// in the same batch ([`crate::contents::MOST_HELD`]).
+/// Statement that marks a payment as delivered if its content is short enough to be read in the same batch
+/// ([`crate::contents::MOST_HELD`]).
 pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
     statement!(
         "UPDATE payments SET delivered_at_ms = ?3 WHERE tx_id = ?1 AND delivered_at_ms IS NULL AND EXISTS \
@@ -191,7 +194,7 @@ pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Milli
     )
 }
 
-/// The statement that notes that content was delivered for a payment: from now on its header alone opens nothing.
+/// Statement that marks a payment as delivered. From then on, its header alone does not open the content.
 pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
 }

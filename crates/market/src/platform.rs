@@ -1,6 +1,6 @@
 //! The platform's wallet, which pays the fees of results and of the watcher's actions.
 //!
-//! It keeps [`OUTPUTS`] separate outputs, so that results of different sales need not spend each other's change.
+//! It is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's change.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,33 +14,33 @@ use cardano::{
 use outbox::{OutboxError, WalletSnapshot};
 use sql::Database;
 
-/// The least that pays for an action alone: fee, collateral, and change that is an output again.
+/// Minimum amount of an output that pays for an action alone: fee, collateral and change.
 pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
-/// What an output holds that is split off: fees of a dozen results before it is too small.
+/// Amount of a new output, which pays for about a dozen results.
 const SPLIT: Lovelace = Lovelace::from_ada(8);
-/// Separate outputs that the wallet keeps: as many results wait for one block.
+/// Number of separate outputs, and so of results that can wait for one block.
 pub(crate) const OUTPUTS: usize = 60;
-/// Outputs that one transaction splits off: it stays small enough to be accepted by every node.
+/// Maximum number of new outputs per transaction, which keeps the transaction below the size limit.
 const MAX_SPLIT: usize = 50;
-/// What stays whole: a payout to a creator, and the fees of a tick, need not be gathered.
+/// Amount that is not split, for payouts and for fees of a tick.
 const UNSPLIT_RESERVE: Lovelace = Lovelace::from_ada(50);
-/// After as many blocks, about an hour, a tick looks at the wallet though it has nothing to pay.
+/// Number of blocks, about an hour, after which a tick checks the wallet without having to pay.
 const WALLET_CHECK_BLOCKS: u64 = 180;
 
-/// Whether a tick that sees this newest block looks at the wallet though it has nothing to pay: the first, and one about
-/// every hour. `before` is the newest block that an earlier tick saw.
+/// Whether a tick checks the wallet even if it has nothing to pay: the first one, and one about every hour. `before` is
+/// the newest block of the previous tick.
 pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
     let period = |height: u64| height.checked_div(WALLET_CHECK_BLOCKS);
     before.is_none_or(|before| period(before) != period(now))
 }
 
-/// Whether an output pays for an action alone. Tokens, and scripts, stay where they are.
+/// Whether an output pays for an action alone. Outputs with tokens or scripts do not.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
 
-/// The outputs to split off the largest of these, where fewer than half of [`OUTPUTS`] pay alone and it holds enough.
-/// Returns the output to spend, and what to make of it.
+/// Plans a split of the largest output if fewer than half of [`OUTPUTS`] remain. Returns the output to spend and the
+/// new ones.
 pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOutput>)> {
     let separate = utxos.iter().filter(|utxo| pays_alone(utxo)).count();
     if separate.saturating_mul(2) >= OUTPUTS {
@@ -52,33 +52,34 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
 
-/// So many outputs are not gathered, however small: results go at once with one of each.
+/// Number of outputs up to which small ones are not merged.
 const FEW: usize = 30;
-/// How many of them one action gathers.
+/// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
 
-/// The platform's wallet as one result, or one tick, knows it.
+/// The platform's wallet as read for a result or a tick.
 pub(crate) struct PlatformWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
     pub snapshot: WalletSnapshot,
-    /// Free outputs that a block has: results of different sales do not depend on each other.
+    /// Free outputs that are in a block.
     pub utxos: Vec<Utxo>,
-    /// Its change that no block has: spent only where nothing else is enough. What overtakes the transaction that makes it
-    /// takes along what spends it.
+    /// Unconfirmed change, spent only if nothing else suffices. If its transaction is superseded, so is the one that
+    /// spends it.
     pub unconfirmed: Vec<Utxo>,
     pub shown: HashSet<TxRef>,
-    /// Whether change of what was sent in this tick may be spent: not where the node that runs scripts does not know it.
+    /// Whether change of this tick's transactions may be spent. Unset if the node that evaluates scripts does not know
+    /// it.
     pub chains: bool,
 }
 
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
 
 impl PlatformWallet {
-    /// Reads it, page after page, until free outputs that pay alone hold this much, or all of it.
+    /// Reads the wallet page by page until free outputs that pay alone hold this amount, or to the end.
     ///
     /// # Errors
-    /// The database or the chain cannot be asked.
+    /// The database or the provider failed.
     pub async fn read(
         database: &impl Database,
         chain: &impl Chain,
@@ -106,8 +107,8 @@ impl PlatformWallet {
         Wallet { address: self.address, utxos: self.utxos.as_slice(), reserved: &NONE }
     }
 
-    /// The smallest of the wallet's outputs, where there are more than [`FEW`]. One more input costs little, and
-    /// gathered outputs need not be read page after page in every tick that acts.
+    /// Returns the smallest outputs if there are more than [`FEW`]. Merging them is cheap, and shortens later reads of
+    /// the wallet.
     pub fn dust(&self) -> Vec<Utxo> {
         let dust = self.utxos.iter().filter(|utxo| self.utxos.len() > FEW && is_dust(utxo));
         let mut dust: Vec<&Utxo> = dust.collect();
@@ -115,15 +116,15 @@ impl PlatformWallet {
         dust.into_iter().take(MAX_DUST).cloned().collect()
     }
 
-    /// Takes its unconfirmed change for as good as the rest. Whether there is any.
+    /// Makes unconfirmed change spendable. Returns whether there is any.
     pub fn spend_change(&mut self) -> bool {
         let any = !self.unconfirmed.is_empty();
         self.utxos.append(&mut self.unconfirmed);
         any
     }
 
-    /// Leaves out what the provider does not show: unconfirmed change, or what the same key has spent elsewhere. Whether there
-    /// was any.
+    /// Drops outputs that the provider does not show: unconfirmed change, or outputs spent elsewhere by the same key.
+    /// Returns whether there were any.
     pub fn drop_unshown(&mut self) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| self.shown.contains(&utxo.reference));
@@ -131,8 +132,8 @@ impl PlatformWallet {
         self.utxos.len() < before
     }
 
-    /// Leaves out, besides, what the provider's reason names: the node that runs scripts may not know what is in no block, or
-    /// what another node has. Whether there was any.
+    /// Also drops the outputs named in a provider's error. The node that evaluates scripts may not know unconfirmed
+    /// outputs. Returns whether there were any.
     pub fn drop_named(&mut self, reason: &str) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| !is_named(reason, utxo));
@@ -141,12 +142,13 @@ impl PlatformWallet {
     }
 }
 
-/// Whether a refusal is about what made this output.
+/// Whether an error names the transaction of this output.
 pub(crate) fn is_named(reason: &str, utxo: &Utxo) -> bool {
     reason.contains(&utxo.reference.tx.to_string())
 }
 
-/// A datum costs nothing to spend, a script less than what the output must hold for it.
+/// Whether an output is worth merging. A datum costs nothing to spend, and a script less than the output must hold for
+/// it.
 fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }

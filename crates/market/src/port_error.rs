@@ -1,4 +1,4 @@
-//! A port that cannot be asked now.
+//! Failures of the database, the chain's provider and the content store.
 
 use cardano::chain::ChainError;
 use outbox::OutboxError;
@@ -6,8 +6,7 @@ use sql::DatabaseError;
 
 use crate::contents::ContentsError;
 
-/// The database, the chain or the store of contents cannot be asked. Never the user's fault: the same call may succeed
-/// later.
+/// The database, the provider or the content store failed. The same call may succeed later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PortError {
     #[error(transparent)]
@@ -19,7 +18,7 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Whether the provider served nothing. An answer that someone made too long says nothing about the provider.
+    /// Whether the provider served nothing at all. An answer that is too long is not the provider's fault.
     pub(crate) const fn is_unserved(&self) -> bool {
         matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
     }
@@ -34,7 +33,7 @@ impl From<OutboxError> for PortError {
     }
 }
 
-/// Lets `?` turn each of these causes into an error that is made of another one.
+/// Implements `From` through an intermediate error type, for `?`.
 macro_rules! from_by_way_of {
     ($error:ty, $way:ty: $($cause:ty),+) => {$(
         impl From<$cause> for $error {

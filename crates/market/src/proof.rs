@@ -1,7 +1,7 @@
-//! `X-Service-Proof`: a wallet's signature over what a request without a session asks for.
+//! `X-Service-Proof`: a wallet's signature that authorizes a request without a session.
 //!
-//! The header is base64 of `{address, timestamp, key, signature}`; the wallet signs (CIP-8) the SHA-256 of lines joined
-//! by a line feed, of which the first names the purpose. So a signature for one purpose is of no use for another.
+//! The header is base64 of `{address, timestamp, key, signature}`. The wallet signs (CIP-8) the SHA-256 of several
+//! lines, joined by line feeds. The first line names the purpose, so that a signature is valid for that purpose only.
 
 use base64::{
     Engine,
@@ -15,31 +15,31 @@ use cardano::{
 };
 use serde::Deserialize;
 
-/// Characters of the header that are read: a proof of any wallet takes less than a kilobyte.
+/// Maximum length of the header in characters. Proofs of common wallets take less than a kilobyte.
 pub const MAX_HEADER: usize = 4_096;
-/// How old a proof may be, in ms.
+/// Maximum age of a proof in ms.
 pub const MAX_AGE_MS: u64 = 5 * 60 * 1_000;
-/// How far a signer's clock may be ahead of the service's, in ms.
+/// Maximum lead of the signer's clock in ms.
 pub const MAX_AHEAD_MS: u64 = 60 * 1_000;
 
-/// Base64 of either alphabet, with or without padding: browsers and libraries differ.
+/// Base64 in either alphabet, with or without padding, because browsers and libraries differ.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// A proof as it was sent: nothing of it is checked but its shape.
+/// An unverified proof.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Proof {
-    /// Whose wallet signed.
+    /// Address of the signer.
     pub address: Address,
-    /// When, POSIX ms by the signer's clock.
+    /// Time of signing, POSIX ms.
     pub timestamp: u64,
     key: String,
     signature: String,
 }
 
-/// Why a proof proves nothing. The text says what to do.
+/// Reason why a proof is invalid, worded for the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     #[error("X-Service-Proof must be base64 of JSON with address, timestamp, key and signature")]
@@ -55,7 +55,7 @@ pub enum ProofError {
 }
 
 impl Proof {
-    /// Reads the header.
+    /// Parses the header.
     ///
     /// # Errors
     /// [`ProofError::Malformed`].
@@ -68,10 +68,10 @@ impl Proof {
         serde_json::from_slice(&json).map_err(|_| ProofError::Malformed)
     }
 
-    /// Reads a header whose proof is recent: what can be known before anything else is read.
+    /// Parses a header and checks its age, before anything else is read.
     ///
     /// # Errors
-    /// Malformed, too old, or ahead.
+    /// It is malformed, too old, or from the future.
     pub fn recent(header: &str, now_ms: u64) -> Result<Self, ProofError> {
         let proof = Self::from_header(header)?;
         proof.check_age(now_ms)?;
@@ -88,7 +88,7 @@ impl Proof {
         Ok(())
     }
 
-    /// That the proof is recent and its address signed this digest.
+    /// Checks that the proof is recent and that its address signed this digest.
     ///
     /// # Errors
     /// The first check that fails.
@@ -98,26 +98,26 @@ impl Proof {
         Ok(cip8::verify(port, &key, &signature, &self.address, digest.as_bytes()).await?)
     }
 
-    /// What a seller signs to list content. `price` is the offer's text for it.
+    /// Returns the digest that a seller signs to list content. `price` is the offer's text.
     #[must_use]
     pub fn listing_digest(&self, content: &ContentHash, price: &str) -> ContentHash {
         let timestamp = self.timestamp;
         digest(&["service:listing:v1", &text(&self.address), &text(content), price, &text(&timestamp)])
     }
 
-    /// What a buyer signs to be given again what they bought.
+    /// Returns the digest that a buyer signs to get a purchased content again.
     #[must_use]
     pub fn unlock_digest(&self, listing: &str) -> ContentHash {
         digest(&["service:unlock:v1", listing, &text(&self.address), &text(&self.timestamp)])
     }
 
-    /// What a seller signs to take a listing off sale.
+    /// Returns the digest that a seller signs to take a listing off sale.
     #[must_use]
     pub fn take_off_digest(&self, listing: &str) -> ContentHash {
         digest(&["service:take-off:v1", listing, &text(&self.address), &text(&self.timestamp)])
     }
 
-    /// What a seller signs to put a listing back on sale.
+    /// Returns the digest that a seller signs to put a listing back on sale.
     #[must_use]
     pub fn relist_digest(&self, listing: &str) -> ContentHash {
         digest(&["service:relist:v1", listing, &text(&self.address), &text(&self.timestamp)])
@@ -128,7 +128,7 @@ fn text(value: &impl ToString) -> String {
     value.to_string()
 }
 
-/// SHA-256 of lines joined by a line feed: what wallets sign for this service.
+/// SHA-256 of lines joined by line feeds.
 #[must_use]
 pub fn digest(lines: &[&str]) -> ContentHash {
     ContentHash::of(lines.join("\n").as_bytes())

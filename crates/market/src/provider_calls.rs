@@ -1,20 +1,19 @@
-//! The calls of the chain's provider on one UTC day that were made before anything was paid, against the plan that the
-//! operator has there.
+//! Daily quota for provider calls before a payment is claimed.
 //!
 //! ```text
-//! half of the plan      as fast as clients ask
-//! three tenths of it    spread evenly over the rest of the day
-//! a fifth of it         kept for what is claimed and paid
+//! half of the quota     at any rate
+//! three tenths          spread evenly over the rest of the day
+//! a fifth               reserved for claimed and paid work
 //! ```
 //!
-//! So one client that asks without end uses no day up: others are slower, and are served until midnight.
+//! A client that asks without end slows others down, but cannot use up the day.
 
 use cardano::slots::Millis;
 use sql::{Statement, statement};
 
 use crate::limits::{DAY_MS, day};
 
-/// The statement that adds calls to those of this time's day, and reads them all, as text.
+/// Statement that adds calls to this day's, and returns the sum as text.
 pub fn add(calls: u64, now: Millis) -> Statement {
     statement!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \
@@ -25,7 +24,7 @@ pub fn add(calls: u64, now: Millis) -> Statement {
     )
 }
 
-/// How many calls may be made in a window of this length (ms), after so many on this day: at most `most`.
+/// Returns how many calls a window of `window` ms may make after `calls` on this day, at most `most`.
 #[must_use]
 pub fn allowed(calls: u64, plan: u64, now: Millis, window: Millis, most: u64) -> u64 {
     if calls < plan / 2 {

@@ -1,4 +1,4 @@
-//! Purchases: what was bought, by whom, and how it stands. They exist once a block has their transaction.
+//! Purchases: included payments, with their buyers and their status.
 
 use std::str::FromStr;
 
@@ -9,20 +9,19 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
 
-/// Purchases that one answer lists at most.
+/// Maximum number of purchases in an answer.
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
-/// A purchase as the public JSON, with its timeline in the chain's order; a creator is paid for what ended.
+/// A purchase as public JSON, with its timeline in chain order and the creator's payout.
 pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
-/// The statement that records a payment that is in a block, with (by trigger) the figures of the listing and its seller.
-/// Recording it again changes nothing.
+/// Statement that inserts the purchase of an included payment. Triggers update the figures of listing and seller.
+/// Idempotent.
 pub(crate) fn insert(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
     statement!(include_str!("insert_purchase.sql"), tx, status.name(), block.time_ms,)
 }
 
-/// The statement that records the escrow of a lock that is in a block, to be watched: it is due at once. Its first step follows
-/// by trigger.
+/// Statement that inserts the escrow of an included lock, due at once. A trigger inserts its first step.
 pub(crate) fn record_escrow(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> Statement {
     let deadlines = &datum.deadlines;
     statement!(
@@ -43,12 +42,12 @@ pub(crate) fn record_escrow(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> Sta
     )
 }
 
-/// SQL for a column of a purchase's newest step, over SQL for the purchase's id.
+/// SQL for columns of a purchase's newest step, given SQL for the purchase's id.
 pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
 
-/// One purchase as JSON.
+/// Returns a purchase as JSON.
 ///
 /// # Errors
 /// The database query failed.
@@ -56,12 +55,12 @@ pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, Data
     Ok(db.run(read(id)).await?.rows.into_iter().next())
 }
 
-/// The statement that reads a purchase as JSON.
+/// Statement that reads a purchase as JSON.
 pub fn read(id: &TxHash) -> Statement {
     statement!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
 }
 
-/// SQL that reads the newest of the purchases of a clause (`WHERE ...`) as JSON, so many at most.
+/// SQL that reads the newest purchases of a clause (`WHERE ...`) as JSON, at most `most`.
 pub(crate) fn newest_of(clause: &str, most: u32) -> String {
     format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases {clause} \
@@ -70,7 +69,7 @@ pub(crate) fn newest_of(clause: &str, most: u32) -> String {
     )
 }
 
-/// What a seller sold, newest first, as a JSON array; where buyers are named, to them alone.
+/// Returns a seller's sales as a JSON array, newest first; only those to `buyers` if any are given.
 ///
 /// # Errors
 /// The database query failed.
@@ -86,16 +85,16 @@ pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash])
     Ok(format!("[{}]", rows.join(",")))
 }
 
-/// The statement that reads what an address sold, newest first: `{id, title, status, soldAt, amountLovelace, payout?}` each,
-/// with what the seller gets and the transaction that paid it, `{txHash, at}`; times in POSIX ms.
+/// Statement that reads an address's sales, newest first: `{id, title, status, soldAt, amountLovelace, payout?}`, where
+/// `payout` is the transaction that paid the seller, `{txHash, at}`. Times are POSIX ms.
 pub fn sales(address: &str) -> Statement {
     statement!(format!(include_str!("sales.sql"), most = MAX_LISTED), address)
 }
 
-/// Purchases of one page of a buyer's.
+/// Page size of a buyer's purchases.
 const BUYERS_PAGE: usize = 20;
 
-/// Where the next page of a buyer's purchases begins: behind the purchase of this time (POSIX ms) and id, as `time.id`.
+/// Position in a buyer's purchases, after the purchase of this time (POSIX ms) and id; as text `time.id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     at: u64,
@@ -111,8 +110,7 @@ impl FromStr for Cursor {
     }
 }
 
-/// What these buyers bought, newest first, a page at a time, each with its listing's `title` and `priceLovelace`; `after` is
-/// the cursor of the page before.
+/// Returns a page of these buyers' purchases, newest first, each with its listing's `title` and `priceLovelace`.
 ///
 /// # Errors
 /// The database query failed.
@@ -135,7 +133,7 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
     Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
 }
 
-/// The statement that reads the newest purchase by which one of these buyers owns a listing, as a JSON string.
+/// Statement that reads the newest purchase by which one of these keys owns a listing, as a JSON string.
 pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let keys = buyer::keys("?2");
     statement!(
@@ -146,8 +144,8 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Records a buyer's verdict and answers the purchase as JSON. A purchase from a service wallet with a mismatch verdict
-/// becomes due at once. The same verdict again changes nothing.
+/// Stores a buyer's verdict and returns the purchase as JSON. A mismatch makes a service wallet's purchase due for a
+/// dispute. Repeating a verdict changes nothing.
 ///
 /// # Errors
 /// The database query failed.

@@ -1,8 +1,8 @@
-//! Purchases that wait for an owner's approval: what an agent may not buy before its owner says so.
+//! Purchases by agents that need their owner's approval.
 //!
 //! ```text
-//! buy ──> unapproved (claim.sql) ──> ask: a request, good for a day ──> the owner's answer: an approval, good for an hour
-//! buy ──> claim ──> the approval is used up, in the claim's own batch. A payment that fails gives it back.
+//! buy ──> unapproved (claim.sql) ──> request, valid for a day ──> the owner's answer: an approval, valid for an hour
+//! buy ──> claim ──> the batch of the claim uses up the approval; if the payment fails, it is valid again
 //! ```
 
 use std::fmt;
@@ -17,25 +17,25 @@ use crate::{
     listing::{DeliveryMode, ListingId},
 };
 
-/// How long an owner can answer, in ms.
+/// Lifetime of a request in ms.
 pub const REQUEST_MS: Millis = DAY_MS;
-/// How long an approval is good, in ms.
+/// Lifetime of an approval in ms.
 pub const APPROVAL_MS: Millis = 60 * 60 * 1_000;
-/// Requests of an account that wait for an answer at one time.
+/// Maximum number of pending requests per account.
 pub const MAX_WAITING: u32 = 20;
 
-/// The name of a request: 128 random bits, in hexadecimal.
+/// Id of a request: 128 random bits, hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId([u8; 16]);
 
 impl RequestId {
-    /// A new one of random bits.
+    /// Creates an id from random bits.
     #[must_use]
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
 
-    /// One as a path has it, if it has the shape of one.
+    /// Parses an id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut id = [0; 16];
@@ -49,15 +49,15 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// SQL: no payment used the approval of the request `r` up; one that failed gave it back.
+/// SQL condition that no payment, other than failed ones, has used the approval of the request `r`.
 pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.state IN ('refused', 'expired')))";
 
-/// SQL for requests as [`PurchaseRequest`], of agents that were not removed.
+/// SQL for [`PurchaseRequest`]s of agents that have not been removed.
 fn requests(which: &str) -> String {
     format!(include_str!("purchase_requests.sql"), unused = UNUSED, which = which)
 }
 
-/// What an agent asks its owner.
+/// A purchase for which an agent needs approval.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub owner: &'a str,
@@ -68,8 +68,8 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks the owner under a new name, unless the same was asked before and is not over: then that request. `None` where too
-    /// many wait for an answer already, or the agent was removed.
+    /// Creates a request, or returns the open one for the same purchase. `None` if too many are pending or the agent
+    /// was removed.
     ///
     /// # Errors
     /// The database query failed.
@@ -111,8 +111,7 @@ impl Asked<'_> {
     }
 }
 
-/// The statement by which the payment that the statement before wrote uses its approval up, if it has one. One that an
-/// earlier payment used up stays that one's.
+/// Statement that binds an approval to the payment that the statement before it inserted.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
     statement!(
         "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
@@ -124,7 +123,7 @@ pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: Delive
     )
 }
 
-/// The statement that reads what waits for an owner's answer, [`PurchaseRequest`] each, the oldest first.
+/// Statement that reads the pending [`PurchaseRequest`]s of an owner, oldest first.
 pub fn waiting(owner: &str, now: Millis) -> Statement {
     let which = "r.owner = ?1 AND r.expires_at_ms > ?2 AND r.approved IS NULL ORDER BY r.expires_at_ms";
     statement!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)
@@ -135,7 +134,7 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Statement {
     statement!(requests(&which), session.hash(), now, id.to_string())
 }
 
-/// A request to a live session's owner; `None` where there is none, or it is over.
+/// Returns a request to the session's owner, `None` if there is none or it has expired.
 ///
 /// # Errors
 /// The database query failed.
@@ -148,8 +147,8 @@ pub async fn read(
     db.run(own(session, id, now)).await?.first_json()
 }
 
-/// Answers a request to a live session's owner, unless a payment used its approval up; how it stands then. `None` where
-/// there is none, or it is over.
+/// Answers a request to the session's owner, unless a payment has used its approval. Returns its state, `None` if there
+/// is no such request or it has expired.
 ///
 /// # Errors
 /// The database query failed.

@@ -1,39 +1,39 @@
-//! What a purchase cost its buyer, as the chain has it: the price, what was locked with it, the network's fee, and what the
-//! contract paid back.
+//! Cost of a purchase for its buyer: the price, the amount locked with it, the network fee, and the refund.
 
 use api_types::PurchaseStatus;
 use cardano::{Lovelace, TxHash, tx::SignedTx};
 use serde::{Deserialize, Deserializer, de::Error};
 use sql::{Statement, statement};
 
-/// A receipt.
+/// Amounts of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
-    /// What the seller asked.
+    /// The listing's price.
     pub price: Lovelace,
-    /// The network's fee for the payment or the lock. `None` where that transaction's bytes are not kept.
+    /// Network fee of the payment or lock. `None` if the transaction's bytes are not stored.
     #[serde(default, rename = "transaction", deserialize_with = "fee_of")]
     pub fee: Option<Lovelace>,
-    /// What the lock put into the contract; `None` for what was paid at once.
+    /// Amount locked in the contract; `None` for instant purchases.
     #[serde(default)]
     pub locked: Option<Lovelace>,
 }
 
 impl Receipt {
-    /// Locked beyond the price, so that the escrow can be carried forward: it comes back however the sale ends.
+    /// Returns the amount locked in addition to the price, which the buyer gets back in any case.
     #[must_use]
     pub fn collateral(&self) -> Lovelace {
         self.locked.map_or(Lovelace::ZERO, |locked| locked.saturating_sub(self.price))
     }
 
-    /// What left the buyer's wallet; `None` where the fee is not known.
+    /// Returns the amount that left the buyer's wallet; `None` if the fee is not known.
     #[must_use]
     pub fn paid(&self) -> Option<Lovelace> {
         self.locked.unwrap_or(self.price).checked_add(self.fee?)
     }
 
-    /// What the contract paid back to the buyer; `None` while it holds the money, and for what was paid at once.
+    /// Returns the amount that the contract paid back to the buyer; `None` while it holds the money, and for instant
+    /// purchases.
     #[must_use]
     pub fn returned(&self, status: PurchaseStatus) -> Option<Lovelace> {
         match status {
@@ -44,14 +44,14 @@ impl Receipt {
     }
 }
 
-/// The fee that a transaction, hexadecimal of its CBOR, pays.
+/// Decodes the fee from a transaction in hexadecimal.
 fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>, D::Error> {
     let Some(text) = Option::<String>::deserialize(transaction)? else { return Ok(None) };
     let cbor = hex::decode(text).map_err(D::Error::custom)?;
     SignedTx::parse(&cbor).map(|tx| Some(tx.fee)).map_err(D::Error::custom)
 }
 
-/// The statement that reads a purchase's receipt as JSON.
+/// Statement that reads a purchase's [`Receipt`].
 pub fn read(purchase: &TxHash) -> Statement {
     statement!(include_str!("receipt.sql"), purchase)
 }

@@ -1,13 +1,12 @@
-//! When content may be released: one pure function of what is stored about a purchase, and of the time.
+//! Decides when content may be released, from what is stored about a payment and the time.
 //!
 //! ```text
 //! instant     payment in a block ──────────────────────────────> now
 //! protected   lock accepted ──> result posted ──> result in a block ──> now
-//!                        └── not yet          └── not yet
 //! ```
 //!
-//! Before the result is in a block the buyer of a protected sale could take the money back. So no content is released
-//! before the seller is safe.
+//! Until the result is in a block, the buyer of a protected sale can take the money back, so nothing is released
+//! before.
 
 use api_types::PurchaseStatus as Status;
 use cardano::slots::{Millis, SlotConfig};
@@ -15,18 +14,18 @@ use serde::Deserialize;
 
 use crate::listing::DeliveryMode;
 
-/// What is stored about a payment that its release depends on.
+/// Stored facts about a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseFacts {
     pub mode: DeliveryMode,
-    /// The purchase's status, once a block has the payment.
+    /// Status of the purchase, once the payment is in a block.
     pub status: Option<Status>,
-    /// The height of the block that has its result, if one does.
+    /// Height of the block with the result.
     pub result_height: Option<u64>,
-    /// The first slot in which a posted result that no block has is no longer valid.
+    /// End of the validity interval of an unconfirmed result: the first slot in which it is no longer valid.
     pub posted_until: Option<u64>,
-    /// The last time for a first result, POSIX ms; known once a block has the lock.
+    /// Deadline for the first result, POSIX ms; known once the lock is in a block.
     pub submit_result: Option<Millis>,
 }
 
@@ -36,15 +35,15 @@ pub(crate) const FACTS_JSON: &str = include_str!("release_facts.sql");
 /// Whether content may be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// The content may be handed out.
+    /// Yes.
     Now,
-    /// Not yet: no block has the payment, or the result of a protected one.
+    /// Not before the payment, or the result of a protected one, is in a block.
     NotYet,
-    /// Never: the money went back, or can.
+    /// No: the money was returned to the buyer, or can be.
     Never,
 }
 
-/// Decides. `clock` is the escrow clock, POSIX ms.
+/// Decides whether content may be released. `clock` is the clock for escrow deadlines, POSIX ms.
 #[must_use]
 pub fn release(facts: &ReleaseFacts, clock: Millis, slots: &SlotConfig) -> Release {
     match (facts.mode, facts.status) {
@@ -52,7 +51,7 @@ pub fn release(facts: &ReleaseFacts, clock: Millis, slots: &SlotConfig) -> Relea
         (DeliveryMode::Instant, None) => return Release::NotYet,
         (DeliveryMode::Protected, None) if facts.result_height.is_some() => return Release::NotYet,
         (DeliveryMode::Instant, Some(_)) => return Release::Now,
-        // A block has the result, and rolls back with the lock.
+        // A rollback that removes the lock removes the result too.
         (DeliveryMode::Protected, Some(_)) if facts.result_height.is_some() => return Release::Now,
         (DeliveryMode::Protected, Some(Status::Withdrawn | Status::Closed)) => return Release::Now,
         (DeliveryMode::Protected, Some(Status::RefundAuthorized)) => return Release::Never,
@@ -87,7 +86,7 @@ mod tests {
             (Protected, None,                   None,    None,            None,        NotYet),
             (Protected, None,                   None,    slot(LATER),     None,        NotYet),
             (Protected, None,                   None,    slot(NOW),       None,        NotYet),
-            // The lock's inclusion is not written down yet.
+            // The lock's inclusion is not stored yet.
             (Protected, None,                   Some(7), None,            None,        NotYet),
             (Protected, Some(FundsLocked),      None,    None,            Some(LATER), NotYet),
             (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(LATER), NotYet),

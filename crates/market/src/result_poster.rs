@@ -1,12 +1,12 @@
-//! Posting the result of a lock, as soon as a node accepted the lock.
+//! Posts the result of a lock as soon as a node has accepted the lock.
 //!
 //! ```text
-//! lock accepted ──> result built on its output ──> evaluated with that output ──> written down ──> submitted
+//! lock accepted ──> result built on its output ──> evaluated with that output ──> stored ──> submitted
 //! ```
 //!
-//! Both wait in the mempool and mostly share a block, so protection costs no extra block. Where the buyer's own step came
-//! first, the result is built on what that step made, once a block has it. What fails here is tried again by the request,
-//! within seconds, and by the watcher's tick.
+//! Both transactions wait in the mempool and usually share a block, so protection costs no further block. If an action
+//! of the buyer is included first, the result is built on the output of that action. Failures are retried by the
+//! request within seconds, and by the watcher.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -33,21 +33,21 @@ use crate::{
     transitions,
 };
 
-/// How often a result is built anew because another took its inputs first.
+/// Maximum number of attempts when other results take the wallet's outputs.
 const MAX_TRIES: usize = 4;
 
-/// The platform as the seller of record.
+/// The platform as the seller of protected sales.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
     pub deployment: &'a Deployment,
-    /// The seller's key: it signs results, and its wallet pays for them.
+    /// Key that signs results and owns the wallet that pays for them.
     pub key: &'a SigningKey,
 }
 
-/// Why no result was posted now. Another try, or the watcher's next tick, may succeed.
+/// Reason why no result was posted. It can be retried, and the watcher will.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
-    /// It cannot be built, or the ledger refuses it.
+    /// It cannot be built, or the ledger rejects it.
     #[error(transparent)]
     Draft(#[from] DraftError),
     #[error("the lock makes no escrow at this contract")]
@@ -66,24 +66,24 @@ pub struct ResultPoster<'a, D, C> {
     pub seller: Seller<'a>,
     /// The wall clock, POSIX ms.
     pub now: Millis,
-    /// The escrow clock, POSIX ms.
+    /// Clock for escrow deadlines, POSIX ms.
     pub clock: Millis,
 }
 
-/// What is stored of a lock's escrow.
+/// Stored state of a lock's escrow.
 #[derive(Default, Deserialize)]
 struct Posting {
-    /// The output that it is now, as far as is recorded.
+    /// Current output of the escrow.
     output: Option<TxRef>,
-    /// The result that is pending, or in a block.
+    /// Pending or included result.
     result: Option<Entry>,
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
-    /// Posts this result of an accepted lock, unless one is pending. The entry that carries it.
+    /// Posts the result of an accepted lock unless one is pending. Returns the entry of the result.
     ///
     /// # Errors
-    /// Why not now.
+    /// The reason why nothing could be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let mut follows = true;
         for attempt in 0..MAX_TRIES {
@@ -95,9 +95,9 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             let wallet =
                 PlatformWallet::read(self.database, self.chain, address, tip_slot, self.now, MIN_FUNDS).await?;
             let built = match self.build(lock, &escrow, result, (&wallet, tip_slot), attempt).await {
-                // Another result took the wallet's output since it was read: the next attempt chooses another.
+                // Another result has taken the output of the wallet; the next attempt selects another one.
                 Err(error) if wallet.utxos.iter().any(|utxo| error.names(&utxo.reference)) => continue,
-                // A step of the buyer's may have come first: then the result is built on what it made.
+                // The buyer may have acted first; the result is then built on that output.
                 Err(DraftError::Refused(_)) if follows && lock.state == EntryState::Included => {
                     follows = false;
                     self.follow(&escrow.utxo.reference).await?;
@@ -120,7 +120,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Err(PostError::Busy)
     }
 
-    /// The escrow as it is now, as far as is recorded, and the pending result for it.
+    /// Returns the current escrow, and its pending result.
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
         let read = statement!(
             format!(
@@ -138,8 +138,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Ok((escrow.ok_or(PostError::NoEscrow)?, result))
     }
 
-    /// The signed result, paid for by one output if one is large enough. The lock's hash and the attempt choose it, so
-    /// concurrent requests seldom take the same.
+    /// Builds the signed result, paid by a single output if one is large enough. The lock's hash and the attempt select
+    /// it, so that concurrent requests rarely collide.
     async fn build(
         &self,
         lock: &Entry,
@@ -153,7 +153,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let time = ChainTime { tip_slot, now: self.clock };
         let mut plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
         if lock.state != EntryState::Included {
-            // A lock that no block takes in time must not hold the wallet's outputs any longer.
+            // If the lock expires, the result must not reserve outputs any longer.
             plan.validity.until = plan.validity.until.min(lock.valid_until);
         }
         let alone: Vec<&Utxo> = wallet.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
@@ -174,7 +174,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Ok(draft.sign(&[self.seller.key])?)
     }
 
-    /// Writes it down; `None` where another request took its escrow or its wallet's output first.
+    /// Stores the result; `None` if another request took its escrow or the wallet's output first.
     async fn write(&self, lock: &Entry, escrow: &Escrow, built: &BuiltTx) -> Result<Option<Entry>, DatabaseError> {
         let purpose = purpose(&escrow.utxo.reference);
         let draft = Draft::built(Kind::Result, purpose, self.seller.key.enterprise_address(), built);
@@ -191,7 +191,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     }
 }
 
-/// What an action on an escrow is for, in the outbox.
+/// Outbox purpose of actions on an escrow.
 pub(crate) fn purpose(escrow: &TxRef) -> String {
     format!("escrow:{escrow}")
 }
@@ -205,7 +205,7 @@ static LIVE_RESULT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The statement that reads the open or confirmed result of a lock.
+/// Statement that reads the open or confirmed result of a lock.
 pub(crate) fn live_result(lock: &TxHash) -> Statement {
     statement!(LIVE_RESULT.as_str(), lock)
 }

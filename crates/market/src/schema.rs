@@ -1,6 +1,6 @@
-//! The migrations in order, as D1 applies them: what tests on SQLite run on.
+//! The migrations in order, for tests that run on SQLite.
 
-/// The service's database.
+/// Migrations of the service's database.
 pub const MIGRATIONS: &[&str] = &[
     outbox::SCHEMA,
     include_str!("../../../d1-migrations/0002_listings.sql"),

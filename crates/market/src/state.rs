@@ -1,26 +1,26 @@
-//! The state of the shop in one row: what a reader may know for a moment without asking.
+//! Version of the shop's data, which caches are keyed by.
 
 use cardano::slots::Millis;
 use sql::{DatabaseError, Rows, Statement, statement};
 
-/// Which state of the catalogue is shown, and the chain's clock.
+/// The catalogue's version and the chain's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShopState {
-    /// The catalogue's version: it grows with every change that the catalogue shows, hidden listings among them.
+    /// Version of the catalogue, which grows with every visible change, including hidden listings.
     pub version: i64,
-    /// The newest known block's time, POSIX ms; 0 where none is known.
+    /// Time of the newest known block, POSIX ms; 0 if none is known.
     pub block_ms: Millis,
 }
 
-/// The statement that reads it.
+/// Statement that reads the [`ShopState`].
 pub fn read() -> Statement {
     statement!("SELECT json_array(version, coalesce((SELECT tip_time_ms FROM chain_state), 0)) FROM catalogue_version")
 }
 
-/// What that statement read.
+/// Parses the row of [`read`].
 ///
 /// # Errors
-/// The row is not there, or not what it should be.
+/// The row is missing or malformed.
 pub fn of(rows: &Rows) -> Result<ShopState, DatabaseError> {
     let row: Option<(i64, Millis)> = rows.first_json()?;
     let (version, block_ms) = row.ok_or_else(|| DatabaseError("no catalogue version".into()))?;

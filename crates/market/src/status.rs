@@ -1,4 +1,4 @@
-//! What an operator asks first: how the watcher, the chain and the open escrows stand, and what is wrong.
+//! Operator's status: the watcher's last tick, the chain, open escrows, and alarms.
 
 use api_types::{KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
 use cardano::{Lovelace, slots::Millis};
@@ -7,26 +7,26 @@ use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{chain_state::Lead, limits::day};
 
-/// Notes and alarms of a tick that are kept.
+/// Maximum number of stored notes, and of stored alarms, per tick.
 const MOST_KEPT: usize = 10;
-/// How long no tick may have begun, in ms: five were due.
+/// Time in ms without a tick after which the watcher counts as stopped. Five ticks were due.
 const SILENT_MS: Millis = 5 * 60_000;
-/// The least that pays fees and collateral for some time.
+/// Minimum balance of the platform's wallet for its fees and collateral.
 const PLATFORM: Lovelace = Lovelace::from_ada(10);
 const ARBITER: Lovelace = Lovelace::from_ada(5);
 const MINUTE_MS: Millis = 60_000;
 
-/// What a tick says of itself.
+/// Result of a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickOutcome {
-    /// Why it ended early.
+    /// Error that ended the tick early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
     pub alarms: Vec<String>,
     pub notes: Vec<String>,
 }
 
-/// The statement that notes a tick that began at this time (POSIX ms) and made so many outside calls.
+/// Statement that stores the result of a tick, its start (POSIX ms), and its number of provider calls.
 pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement {
     outcome.alarms.truncate(MOST_KEPT);
     outcome.notes.truncate(MOST_KEPT);
@@ -41,16 +41,16 @@ pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement 
     )
 }
 
-/// The stored part of the status.
+/// Status that is stored in the database.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredStatus {
     tick: Option<Tick>,
     pub newest_block: Option<KnownBlock>,
     pub open_escrows: u64,
-    /// The deadline that comes first among them.
+    /// The earliest deadline of an open escrow.
     pub oldest_deadline: Option<OpenDeadline>,
-    /// What is still read after a restore.
+    /// Progress of reading the chain after a restore.
     pub restore: Option<Restoring>,
 }
 
@@ -61,33 +61,33 @@ struct Tick {
     outcome: TickOutcome,
 }
 
-/// The statement that reads it at this time, POSIX ms.
+/// Statement that reads the [`StoredStatus`].
 pub fn read(now: Millis) -> Statement {
     statement!(include_str!("status.sql"), day(now))
 }
 
 impl StoredStatus {
-    /// What [`read`] read.
+    /// Parses the row of [`read`].
     ///
     /// # Errors
-    /// What is stored is not what we store.
+    /// The row is malformed.
     pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
         rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
     }
 
-    /// The watcher's last tick.
+    /// Returns the watcher's last tick.
     #[must_use]
     pub fn last_tick(&self) -> Option<LastTick> {
         self.tick.as_ref().map(|tick| LastTick { at: tick.at, notes: tick.outcome.notes.clone() })
     }
 
-    /// Outside calls of today's ticks.
+    /// Returns the number of provider calls of today's ticks.
     #[must_use]
     pub fn watcher_calls(&self) -> u64 {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
     }
 
-    /// What is wrong: as the last tick said, and what no tick can say.
+    /// Returns the alarms of the last tick, and those that a tick cannot raise.
     #[must_use]
     pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<String> {
         let minutes = |since: Millis| now.saturating_sub(since).div_euclid(MINUTE_MS);

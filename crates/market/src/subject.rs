@@ -1,27 +1,28 @@
-//! What a transaction of our wallets pays for, in its metadata: the id of a listing, or of the purchase whose creator is
-//! paid. The chain then tells what a database restored from an older backup does not.
+//! Metadata of our own wallets' transactions: the id of the listing that is bought, or of the purchase whose creator is
+//! paid.
 //!
-//! The form is CIP-20's, which explorers show: label 674, `{"msg": [id]}`.
+//! After a restore from an older backup, purchases are recovered from it. The format is CIP-20, which explorers
+//! display: label 674, `{"msg": [id]}`.
 
 use cardano::{Address, tx::SignedTx};
 
-/// CIP-20's label of transaction messages.
+/// Label of CIP-20 messages.
 const LABEL: u64 = 674;
-/// The tag and the maps around label 674 (Conway): `259({0: {674: ...}})`.
+/// The encoding up to the value of label 674 (Conway): `259({0: {674: ...}})`.
 const AUXILIARY: [u8; 9] = *b"\xd9\x01\x03\xa1\x00\xa1\x19\x02\xa2";
-/// `{"msg": [text]}`, up to the text's length in one byte.
+/// `{"msg": [text]}` up to the text's length in one byte.
 const MESSAGE: [u8; 7] = *b"\xa1\x63msg\x81\x78";
-/// Bytes of a text in metadata at most.
+/// Maximum bytes of a text in metadata.
 const MAX_TEXT: usize = 64;
 
-/// The auxiliary data of a transaction that is for this. Ids are ASCII of 24 to 64 characters; `None` for another text.
+/// Encodes an id of 24 to 64 ASCII characters as auxiliary data, `None` for other texts.
 #[must_use]
 pub(crate) fn auxiliary_data(subject: &str) -> Option<Vec<u8>> {
     let length = u8::try_from(subject.len()).ok().filter(|_| (24..=MAX_TEXT).contains(&subject.len()))?;
     Some([&AUXILIARY[..], &MESSAGE, &[length], subject.as_bytes()].concat())
 }
 
-/// What this transaction is for, where the owner of an address signed it and it says so.
+/// Returns the id in a transaction's metadata, if the owner of `signer` signed it.
 #[must_use]
 pub(crate) fn read(tx: &SignedTx, signer: &Address) -> Option<String> {
     let signed = tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == *signer.payment_key());

@@ -1,6 +1,7 @@
-//! What follows from the inclusion of a payment: its purchase, and of a lock the escrow. These are written in one batch with the
-//! inclusion, and only where that is written. All else that follows from an entry of the outbox follows by trigger
-//! (`d1-migrations/0005_purchases.sql`).
+//! Effects of an included payment: its purchase, and the escrow of a lock.
+//!
+//! They are written in the batch that records the inclusion, and only if that is written. Triggers handle the other
+//! effects of outbox entries (`d1-migrations/0005_purchases.sql`).
 
 use cardano::{chain::Inclusion, tx::TransactionUtxos};
 use escrow::{Datum, PlutusAddress, plan::Escrow};
@@ -9,10 +10,10 @@ use sql::{DatabaseError, Statement};
 
 use crate::purchase::{Status, insert, record_escrow};
 
-/// The statements of what follows from a decision about an entry: the market's [`outbox::Hook`].
+/// Returns the statements for the effects of a decision: the market's [`outbox::Hook`].
 ///
 /// # Errors
-/// The payment's bytes cannot be read.
+/// The payment's bytes cannot be decoded.
 pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
     match (entry.kind, decision) {
         (Kind::Payment | Kind::Lock, Decision::Include(block)) => included(entry, block),
@@ -20,8 +21,8 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, 
     }
 }
 
-/// The purchase that a payment made; of a lock, with the escrow to watch. The bytes may be the block's, in which the
-/// first to submit it has chosen how the signatures are written.
+/// Returns the statements that insert a purchase, and the escrow of a lock. The bytes may be the block's, where the
+/// signatures can be encoded differently.
 fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
     let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid).ok_or_else(broken)?;
@@ -31,7 +32,7 @@ fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, Database
     Ok(vec![insert(&entry.tx, block, Status::from(escrow.datum.state)), record_escrow(&entry.tx, &escrow)])
 }
 
-/// The escrow that a lock makes: a payment that was verified has one output at a script, and only if it locks.
+/// Returns the escrow that a lock creates. A verified payment has one script output, and only if it is a lock.
 fn escrow_in(utxos: TransactionUtxos) -> Option<Escrow> {
     utxos.made.into_iter().find_map(|utxo| {
         utxo.address.parse::<PlutusAddress>().ok()?.payment_script()?;

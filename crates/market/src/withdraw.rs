@@ -1,4 +1,4 @@
-//! Withdrawing: a service wallet's money back to its owner, less what is kept for fees.
+//! Withdraws a service wallet's money to its owner.
 
 use std::collections::BTreeSet;
 
@@ -24,17 +24,17 @@ use crate::{
     transitions,
 };
 
-/// What stays in the wallet for the fees of later purchases.
+/// Amount that stays in the wallet for fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
-/// How long a withdrawal stays valid, in seconds.
+/// Validity of a withdrawal in seconds.
 const VALID_SECONDS: u64 = 240;
-/// How often a withdrawal is built anew because another payment of the wallet took an input first.
+/// Maximum number of attempts when other payments of the wallet take the inputs first.
 const MAX_TRIES: u32 = 4;
 
-/// Why nothing was sent, or why it is not known.
+/// Reason why nothing was withdrawn, or why the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WithdrawError {
-    /// The account has no owner's address (the shared demo wallet).
+    /// The shared demo account has no owner's address.
     #[error("this account has no wallet of its own to withdraw to")]
     NoOwner,
     #[error("nothing to withdraw: the Surety balance is {}, and about 2 tADA stay for fees", balance.display_tada())]
@@ -45,7 +45,7 @@ pub enum WithdrawError {
     Build(BuildError),
     #[error("the ledger refused the withdrawal; nothing was sent: {0}")]
     Ledger(String),
-    /// A port does not answer; if the transaction was written down, the same call sends it again.
+    /// The database or the provider failed. If the transaction was stored, the same call submits it again.
     #[error(transparent)]
     Port(#[from] PortError),
 }
@@ -61,11 +61,12 @@ struct WithdrawalRun<'a, D, C> {
     now: Millis,
 }
 
-/// Sends all that the wallet holds, native assets too, less [`RESERVE`] and the fee, to the owner. A withdrawal that is
-/// in no block yet is sent again, and answered if there is nothing else to send.
+/// Sends everything that the wallet holds, tokens included, less [`RESERVE`] and the fee, to the owner.
+///
+/// A withdrawal that is not in a block yet is submitted again, and returned if nothing else can be sent.
 ///
 /// # Errors
-/// See [`WithdrawError`]: nothing was sent, but where the chain did not answer.
+/// See [`WithdrawError`]. Nothing was sent, unless the provider did not answer.
 pub async fn withdraw(
     database: &impl Database,
     chain: &impl Chain,
@@ -98,13 +99,13 @@ pub async fn withdraw(
 }
 
 impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
-    /// Looks for withdrawals that were begun. The oldest that is still open, and how far it is.
+    /// Looks up earlier withdrawals. Returns the oldest open one and its state.
     async fn unfinished(&self, entries: Vec<Entry>) -> Result<Option<(EntryState, Withdrawal)>, WithdrawError> {
         let mut oldest = None;
         for mut entry in entries {
             let decision = self.outbox.refresh(&mut entry, Some(&self.tip), Trust::Payer, self.now).await?;
             if entry.state.is_open() {
-                // Its owner waits for it: it is sent again at once.
+                // Submitted again at once, because its owner is waiting.
                 if decision == Decision::Wait {
                     self.outbox.submit_again(&mut entry, Trust::Payer, self.now).await?;
                 }
@@ -114,7 +115,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         Ok(oldest)
     }
 
-    /// What an entry sends to the owner.
+    /// Returns the amounts that an entry sends to the owner.
     fn withdrawn(&self, entry: &Entry) -> Result<Withdrawal, DatabaseError> {
         let broken = || DatabaseError(format!("the withdrawal {} cannot be read", entry.tx));
         let tx = SignedTx::parse(&entry.cbor).map_err(|_| broken())?;
@@ -123,7 +124,7 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         Ok(Withdrawal { tx: entry.tx, lovelace })
     }
 
-    /// Builds, writes down and submits one.
+    /// Builds, stores and submits a withdrawal.
     async fn attempt(&self) -> Result<Withdrawal, WithdrawError> {
         let database = self.outbox.database;
         let snapshot = WalletSnapshot::load(database, &self.wallet, self.tip.slot, self.now).await?;

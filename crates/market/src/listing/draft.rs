@@ -1,8 +1,8 @@
-//! An offer as it was sent: each field is left in the body until it is read within its bound.
+//! An unvalidated offer, whose fields stay JSON until each is decoded within its bound.
 //!
-//! A body may be six times as long as the content in it, because JSON can spell one byte with six. Reading it into a
-//! tree of values would take many times that again. This takes the body, within its bound. Reading takes at most twice
-//! the body besides, where a text is decoded or lists are nested (tests/process_memory.rs).
+//! A body can be six times as long as its content, because JSON can spell a byte with six. Decoding it into a tree of
+//! values would take a multiple of that. Here, parsing takes at most twice the body in addition
+//! (tests/process_memory.rs).
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 
 use super::InvalidField;
 
-/// Bytes of JSON that spell one byte of a text at most: `\u0000`.
+/// Maximum bytes of JSON per byte of text, as in `\u0000`.
 const SPELLING: usize = 6;
 
-/// The JSON of an offer's fields; none where a field is not there, or null. Unknown fields are ignored.
+/// The JSON of an offer's fields, `None` if missing or null. Unknown fields are ignored.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListingDraft<'a> {
@@ -36,17 +36,17 @@ pub(super) struct ListingDraft<'a> {
     pub category: Option<&'a RawValue>,
 }
 
-/// A text: a copy only where JSON spells some of it with escapes.
+/// A string, copied only if JSON escapes a part of it.
 #[derive(Deserialize)]
 struct Decoded<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> ListingDraft<'a> {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
-    /// It is not one JSON object, or names a field twice.
+    /// It is not a JSON object, or has a field twice.
     pub fn read(body: &'a [u8]) -> Result<Self, InvalidField> {
-        // A list would be read as the fields in their order.
+        // Serde would accept an array of the fields in order.
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(InvalidField { field: "body", rule: "must be a JSON object".into() });
         }
@@ -55,7 +55,7 @@ impl<'a> ListingDraft<'a> {
     }
 }
 
-/// The text of a field, if it is there. `too_long` is the rule that a text of more than `most` bytes breaks.
+/// Decodes an optional string. `too_long` is the violated rule if it has more than `most` bytes.
 pub(super) fn optional(
     sent: Option<&RawValue>,
     field: &'static str,
@@ -67,17 +67,17 @@ pub(super) fn optional(
     if !json.starts_with('"') {
         return Err(broken("must be a string".into()));
     }
-    // With its quotes.
+    // Including the quotes.
     if json.len() > most.saturating_mul(SPELLING).saturating_add(2) {
         return Err(broken(too_long.into()));
     }
-    // Half a surrogate pair is found only here.
+    // Unpaired surrogates are detected only here.
     let malformed = |error| InvalidField { field: "body", rule: format!("must be a JSON object ({error} of {field})") };
     let Decoded(text) = serde_json::from_str(json).map_err(malformed)?;
     if text.len() > most { Err(broken(too_long.into())) } else { Ok(Some(text.into_owned())) }
 }
 
-/// The text of a field that must be there.
+/// Decodes a required string.
 pub(super) fn required(
     sent: Option<&RawValue>,
     field: &'static str,

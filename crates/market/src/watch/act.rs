@@ -1,7 +1,7 @@
-//! The fourth part of a tick: a transaction for each task, written down with its inputs before it is sent.
+//! Fourth part of a tick: performs the due tasks, one transaction each, stored before it is submitted.
 //!
-//! The platform's wallet, which is the seller's, pays the fees and the collateral of buyers' actions, too. A buyer
-//! whose service wallet is empty still gets the whole escrow back. An action that fails is put off and delays no other.
+//! The platform's wallet pays fees and collateral of buyers' actions too, so that buyers with an empty service wallet
+//! get the whole escrow back. An action that fails is postponed and does not delay others.
 
 mod ask;
 mod job;
@@ -32,24 +32,24 @@ use crate::{
     subject,
 };
 
-/// Outside calls for asking the arbiter: how the escrow stands, and the question.
+/// Provider and arbiter calls for a question to the arbiter.
 const CALLS_TO_ASK: u32 = 4;
-/// Outside calls for one action, a second try, and the wallet.
+/// Calls for an action and a second attempt, including the wallet.
 const CALLS_PER_JOB: u32 = 8;
-/// Outside calls for one action and a second try, where the wallet is known.
+/// Calls for an action and a second attempt with a known wallet.
 const CALLS_WITH_WALLET: u32 = 4;
-/// How long a payout to a creator stays valid, in slots.
+/// Validity of a payout to a creator in slots.
 const PAYOUT_SLOTS: u64 = 240;
-/// When a payout may be stored. Another tick may have rolled back the award since the payout was due, and collect the
-/// share from the escrow.
+/// Condition for storing a payout. Another tick may have rolled back the award meanwhile and collect the share from the
+/// escrow.
 const NOT_OWED: &str =
     "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
-/// How long a transaction that splits the wallet's outputs stays valid, in slots.
+/// Validity in slots of a transaction that splits the wallet's outputs.
 const SPLIT_SLOTS: u64 = 240;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Does one task after another, as far as the calls reach. What the provider does not serve is put off by itself; a
-    /// provider that serves nothing ends the acting.
+    /// Performs tasks as long as calls are left. A task that the provider fails is postponed; if the provider fails
+    /// several, the rest is left to the next tick.
     pub(super) async fn act(
         &mut self,
         deployment: &Deployment,
@@ -79,7 +79,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     for purchase in purchases {
                         self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
-                    // Not the fault of this task, and the next would not be served either.
+                    // Rate limiting is not the task's fault and would affect the next one too.
                     if matches!(error, PortError::Chain(ChainError::RateLimited)) {
                         return Ok(());
                     }
@@ -96,7 +96,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Whether a task stays due as it is: there is no time to ask the arbiter, or no reason to look at the wallet.
+    /// Whether a task is left due: there are too few calls to ask the arbiter, or no reason to check the wallet.
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),
@@ -114,7 +114,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    /// Does one task. What to try instead, where escrows cannot be done together.
+    /// Performs a task. Returns tasks to try instead if its escrows could not share a transaction.
     async fn perform(
         &mut self,
         deployment: &Deployment,
@@ -136,8 +136,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         done
     }
 
-    /// Splits the largest output of the platform's wallet, where too few are left for results that do not depend on each
-    /// other.
+    /// Splits the largest output of the platform's wallet if too few outputs are left for independent results.
     async fn split_outputs(&mut self, key: &SigningKey, platform: &mut PlatformWallet) -> Result<(), PortError> {
         let Some((from, outputs)) = platform::split(&platform.utxos, platform.address) else { return Ok(()) };
         let purpose = format!("split:{}", from.reference);
@@ -157,14 +156,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// The creator's share of a sale that was won in a dispute, as a payment of its own.
+    /// Pays the creator's share of a sale that was won in a dispute.
     async fn pay_creator(
         &mut self,
         owed: &Owed,
         key: &SigningKey,
         platform: &mut PlatformWallet,
     ) -> Result<(), PortError> {
-        // A plain payment is not evaluated before it is sent: only outputs that the provider shows pay for it.
+        // A payment is not evaluated before submission, so it may spend only outputs that the provider shows.
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
         let ended = Entry::all(&self.ports.database.run(given_up_for(&purpose, self.ports.now)).await?)?;
@@ -210,7 +209,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.unposted.entry(*purchase).and_modify(|known| *known = why.to_string());
     }
 
-    /// The platform's wallet with as much as is needed, or all that it may spend now: read once in a tick.
+    /// Returns the platform's wallet with at least this amount if available. It is read once per tick.
     async fn take_wallet(&mut self, key: &SigningKey, needs: Lovelace) -> Result<PlatformWallet, PortError> {
         if let Some(known) = self.wallet.take() {
             return Ok(known);
@@ -220,7 +219,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
     }
 
-    /// Writes down, then sends. Where another tick was first, nothing is sent. Why the ledger refused it, if it did.
+    /// Stores and submits a transaction, unless another tick was first. Returns the ledger's reason if it rejects it.
     pub(super) async fn send(
         &mut self,
         draft: &Draft,
@@ -247,7 +246,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         if let Some(reason) = &refused {
             self.report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
-            // What was refused for another's step is free again: the next action may spend it.
+            // Inputs of a rejected transaction can be spent by the next action, except the one that the rejection
+            // names.
             let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));
             platform.utxos.extend(free);
         }
@@ -256,7 +256,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 impl Task {
-    /// The escrows that it acts on.
+    /// Returns the task's escrows.
     fn cases(&self) -> &[Judged] {
         match self {
             Self::Pay(_) | Self::Split => &[],

@@ -1,8 +1,8 @@
-//! Alarms that are repeated at every tick while their cause lasts: escrows that this watcher cannot finish, and
-//! disputes that are not decided in time.
+//! Alarms that every tick raises while their cause lasts: escrows that this watcher cannot act on, and undecided
+//! disputes.
 //!
-//! The API sells with its own key and contract, which stand in each escrow. So a watcher that was given others, or none, is
-//! known by the escrows that are open.
+//! The API sells with its own key and contract, which each escrow contains. So a watcher with other ones, or none, is
+//! detected by the open escrows.
 
 use cardano::{keys::SigningKey, slots::Millis};
 use escrow::Datum;
@@ -11,14 +11,14 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, Watch};
 
-/// How long after its window opened a dispute may be open: as long as the arbiter waits for evidence.
+/// Maximum duration of an open dispute in ms: the arbiter's time for evidence.
 const RESOLVED_WITHIN_MS: Millis = 10 * 60_000;
-/// How far ahead a dispute may be put off that failed: it still counts as undecided.
+/// Time in ms by which a failing dispute may be postponed and still count as undecided.
 const PUT_OFF_MS: Millis = 5 * 60_000;
-/// Escrows that are looked at in a tick, those that are due first.
+/// Maximum number of escrows to check per tick, due ones first.
 const MAX_ESCROWS: u32 = 20;
 
-/// An escrow that is open.
+/// An open escrow.
 #[derive(Deserialize)]
 struct Open {
     purchase: String,
@@ -27,7 +27,7 @@ struct Open {
 }
 
 impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
-    /// The alarms of the escrows as they are stored.
+    /// Returns the alarms about stored escrows.
     ///
     /// # Errors
     /// The database query failed.
@@ -46,7 +46,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         Ok(alarms)
     }
 
-    /// Why this watcher, with its key and its contract, can act on none of these, or not on one of them.
+    /// Returns why this watcher cannot act on an escrow, by its key and contract.
     fn cannot_act(&self, open: &[Open]) -> Option<String> {
         let count = open.len();
         if count == 0 {
@@ -62,7 +62,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
             if *address != contract {
                 return Some(format!("the escrow of {purchase} is in another contract than ESCROW_DEPLOYMENT here"));
             }
-            // One that cannot be read is told where it is due.
+            // An undecodable datum raises an alarm when the escrow is due.
             let datum = hex::decode(datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok())?;
             let is_other = datum.seller.key_address() != Some(seller);
             is_other.then(|| format!("the escrow of {purchase} is sold by another key than SELLER_SECRET here"))
@@ -77,7 +77,7 @@ fn open() -> Statement {
     )
 }
 
-/// The statement that reads disputes that are not settled in time.
+/// Statement that reads disputes that are not settled in time.
 fn late(clock: Millis) -> Statement {
     statement!(
         "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \

@@ -1,5 +1,7 @@
-//! The history of the escrow's address: what others did to own escrows before it was time to look. Strangers can put
-//! there what they like, so it comes last, takes a bounded number of calls, and goes on after whatever cannot be read.
+//! Reads the transaction history of the escrow's address for steps by others that were not found otherwise.
+//!
+//! Strangers can add to this history, so it is read last, within a bounded number of calls, and skips what cannot be
+//! decoded.
 
 use std::collections::BTreeMap;
 
@@ -28,33 +30,33 @@ use crate::{
     port_error::PortError,
 };
 
-/// Transactions that are listed at once.
+/// Transactions per page of the history.
 const PAGE: usize = 50;
-/// Transactions of others that one tick asks for.
+/// Maximum number of other parties' transactions read per tick.
 const MAX_FOREIGN: u32 = 16;
-/// Outside calls that one transaction takes: its bytes, and whether its scripts succeeded.
+/// Provider calls per transaction: its bytes, and whether its scripts succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
-/// What a tick may still read: transactions of others, and failures in a row.
+/// Remaining reads of a tick: transactions, and consecutive failures.
 struct Allowance {
     foreign: u32,
     unserved: u32,
 }
 
-/// What is known of a transaction that was listed.
+/// Result of reading a listed transaction.
 enum Read {
-    /// It is of no concern, or never will be readable.
+    /// Irrelevant, or permanently undecodable.
     Passed,
-    /// What it did.
+    /// It concerns an escrow of ours.
     Found(Box<Found>),
-    /// The provider does not hand it out now.
+    /// Not available from the provider now.
     NotNow,
-    /// There are too few calls left to ask.
+    /// Too few calls are left.
     NoCalls,
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads on, page after page, as far as this tick's share reaches. Whether it found steps of our escrows.
+    /// Reads pages within this tick's share of calls. Returns whether steps of our escrows were found.
     pub(super) async fn backfill(
         &mut self,
         deployment: &Deployment,
@@ -74,8 +76,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
             };
             let full = page.len() == PAGE;
-            // What came in since the newest block was asked for is above every block that is known: a rollback
-            // of it would not be noticed.
+            // Transactions above the tick's newest block are left out, because a rollback of them would go unnoticed.
             let page: Vec<_> = page.into_iter().filter(|listed| listed.place.height <= self.view.tip.height).collect();
             let last = self.read_page(&page, std::mem::take(&mut again), &mut allowance).await?;
             let Some(last) = last else { break };
@@ -88,7 +89,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.steps > known)
     }
 
-    /// Reads the transactions of a page; the place of the last one that is done with.
+    /// Reads the transactions of a page. Returns the position of the last one that is finished.
     async fn read_page(
         &mut self,
         page: &[AddressTransaction],
@@ -129,7 +130,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(last)
     }
 
-    /// The own entries among these; `None` for those whose steps are recorded.
+    /// Returns our own entries among these; `None` for those with recorded steps.
     async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, PortError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
@@ -153,7 +154,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         match read {
             Ok(Some(found)) => Read::Found(Box::new(found)),
-            // The history lists it: what shows no block of it is behind that, whatever the entry came to meanwhile.
+            // The history lists it, so a view that shows no block of it lags behind.
             Ok(None) if entry.state != EntryState::Included => Read::NotNow,
             Ok(None) => Read::Passed,
             Err(error) => {
@@ -190,7 +191,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         read
     }
 
-    /// What a transaction did, if its scripts succeeded and it spent an own escrow, or what was made of one before.
+    /// Returns a transaction's effects if its scripts succeeded and it spent an escrow of ours, or one created on this
+    /// page.
     async fn classify(
         &mut self,
         listed: &AddressTransaction,
@@ -220,7 +222,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that notes that a transaction is to be asked for again.
+/// Statement that marks a transaction to be read again.
 fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     statement!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
@@ -233,7 +235,7 @@ fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     )
 }
 
-/// The statement that notes that it was asked for again, where it is kept still.
+/// Statement that records another attempt to read it.
 fn note_retry(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }

@@ -1,4 +1,4 @@
-//! What one tick carries from part to part.
+//! State that is shared by the parts of a tick.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use sql::{Database, DatabaseError, Statement};
 use super::{ArbiterClient, Keys, Ledger, Report, Watch};
 use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWallet, transitions};
 
-/// Outside calls that looking after entries leaves for what is due.
+/// Calls that reconciliation leaves for due escrows.
 pub(super) const CALLS_KEPT: u32 = 16;
-/// After so many questions that the provider did not serve, the rest of a part is left for the next tick.
+/// Number of failing calls after which the rest of a part is left to the next tick.
 pub(super) const MAX_UNSERVED: u32 = 3;
 
-/// The chain and the stored progress as this tick found them.
+/// The chain and the stored progress at the start of a tick.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     pub tip: Tip,
-    /// The clock of escrow matters: the later of the wall clock and the newest block's time.
+    /// Clock for escrow deadlines: the later of the wall clock and the newest block's time.
     pub clock: Millis,
-    /// Rollbacks that were undone before: what this tick finds is written only while no other tick undoes one.
+    /// Number of rollbacks so far. This tick's writes are skipped if another tick undoes one meanwhile.
     pub rollbacks: u64,
-    /// The block up to which the address's history was read.
+    /// Height up to which the address's history has been read.
     pub read_to: u64,
-    /// The seller of record, if we act as such.
+    /// The platform, if it is the seller.
     pub seller: Option<Address>,
-    /// Whether the platform's wallet is read though nothing is to be paid: its outputs may be too few.
+    /// Whether to check the platform's wallet for too few outputs.
     pub checks_wallet: bool,
 }
 
 pub(super) struct Tick<'a, D, C, K, S, A> {
     pub ports: &'a Watch<'a, D, C, K, S, A>,
     pub view: View,
-    /// The platform's wallet, once it was read.
+    /// The platform's wallet, once read.
     pub wallet: Option<PlatformWallet>,
-    /// Results whose time is nearly over, by their purchases: why they are not posted yet.
+    /// Urgent results by purchase, with the reason why they are not posted yet.
     pub unposted: BTreeMap<TxHash, String>,
     pub report: Report,
 }
@@ -49,7 +49,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Outbox { database: self.ports.database, chain: self.ports.chain, hook: &transitions::statements }
     }
 
-    /// Writes these in one batch, if there are any.
+    /// Writes statements in one batch, if there are any.
     pub async fn write(&self, statements: Vec<Statement>) -> Result<(), DatabaseError> {
         if !statements.is_empty() {
             self.ports.database.batch(statements).await?;
@@ -57,7 +57,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(())
     }
 
-    /// Writes changes that do not depend on one another; what the database refuses is noted.
+    /// Writes independent changes and notes those that fail.
     pub async fn write_each(&mut self, changes: Vec<Vec<Statement>>) {
         let refused = write_each(self.ports.database, changes).await;
         self.report.notes.extend(refused);

@@ -1,10 +1,11 @@
-//! What to do with an escrow: a pure function of what the chain shows, what was sold, whose keys we hold, and the time.
-//! When the contract permits something is the contract's table's to say ([`Datum::window`]).
+//! Decides what to do with an escrow, from its state on chain, the delivered content, our keys and the time.
+//!
+//! [`Datum::window`] says when the contract allows an action.
 //!
 //! ```text
-//!            no result                 a result that is ours          another result, or a mismatch found
-//!  seller    post it                   collect after unlock           put it right after unlock, if undisputed
-//!  buyer     refund after its time     -                              dispute before unlock; then the arbiter
+//!            no result                 our result                 another result, or a reported mismatch
+//!  seller    post it                   collect after unlock       correct it after unlock, if undisputed
+//!  buyer     refund after the deadline -                          dispute before unlock; then ask the arbiter
 //! ```
 //!
 //! The watcher never authorizes a refund for the seller, nor a withdrawal for the buyer.
@@ -12,44 +13,44 @@
 use cardano::slots::Millis;
 use escrow::{Action, Datum, State, rules::Timing};
 
-/// The least time that must be left before a deadline: with less, a transaction would mostly be too late.
+/// Minimum time in ms before a deadline. With less, a transaction would usually be too late.
 pub(super) const LEAST_TIME_MS: Millis = 25_000;
 
-/// What an escrow is judged by.
+/// Facts about an escrow.
 #[derive(Clone, Copy, Debug)]
 pub struct EscrowFacts<'a> {
-    /// The escrow, as the chain has it.
+    /// The escrow's current datum.
     pub datum: &'a Datum,
-    /// Whether its result is of what was delivered, if it has one.
+    /// Whether its result is the hash of the delivered content.
     pub result_matches: bool,
-    /// Whether the buyer found something else than what was listed.
+    /// Whether the buyer has reported a mismatch.
     pub mismatch: bool,
-    /// Whether we are its seller, and act as such.
+    /// Whether we are the seller and act for it.
     pub sells: bool,
-    /// Whether we hold its buyer's key.
+    /// Whether we hold the buyer's key.
     pub buys: bool,
-    /// The clock of escrow matters, POSIX ms.
+    /// Clock for escrow deadlines, POSIX ms.
     pub now: Millis,
 }
 
-/// What to do.
+/// The next action on an escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NextStep {
-    /// The seller posts the hash of what was delivered.
+    /// As the seller, post the result.
     PostResult,
-    /// The seller collects, and pays the creator.
+    /// As the seller, collect the money and pay the creator.
     Collect,
-    /// The buyer takes the money back.
+    /// As the buyer, take the money back.
     Refund,
-    /// The buyer disputes.
+    /// As the buyer, dispute the result.
     Dispute,
-    /// The arbiter is asked.
+    /// Ask the arbiter.
     AskArbiter,
-    /// Nothing before this time, POSIX ms, unless the chain shows something new.
+    /// None before this time, POSIX ms, unless the escrow changes.
     Wait(Millis),
 }
 
-/// There is nothing to do unless the chain shows something new.
+/// Nothing to do unless the escrow changes.
 const IDLE: NextStep = NextStep::Wait(Millis::MAX);
 
 #[must_use]
@@ -87,7 +88,8 @@ fn with_result(facts: &EscrowFacts<'_>) -> NextStep {
 }
 
 impl EscrowFacts<'_> {
-    /// This once the contract permits it, nothing before; `None` where it is too late or the contract never does.
+    /// Returns `step` if the contract allows the action now, `Wait` if it will, and `None` if it never will or it is
+    /// too late.
     fn when(&self, action: Action, step: NextStep) -> Option<NextStep> {
         match self.datum.window(action)?.timing(self.now, LEAST_TIME_MS) {
             Timing::Open => Some(step),
@@ -108,7 +110,7 @@ mod tests {
     const SUBMIT: Millis = 1_000_000;
     const UNLOCK: Millis = 2_000_000;
     const WINDOW: Millis = 3_000_000;
-    /// Just too late for what must happen before a deadline.
+    /// Too late for an action that has a deadline.
     const LATE: Millis = LEAST_TIME_MS;
 
     fn datum(state: State) -> Datum {
@@ -139,7 +141,8 @@ mod tests {
         }
     }
 
-    /// State, whether the result is right, a mismatch was found, the time; what the seller, the buyer and both do.
+    /// State, whether the result matches, whether a mismatch was reported, time; actions of the seller, the buyer, and
+    /// both.
     type DecisionRow = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]

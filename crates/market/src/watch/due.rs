@@ -1,4 +1,4 @@
-//! Which escrows need an action now, and what is known of them.
+//! Escrows that need an action now.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::{Datum, Deadlines};
@@ -8,30 +8,29 @@ use sql::{DatabaseError, Statement, statement};
 
 use crate::purchase::newest;
 
-/// Escrows that are read at once: their contents are not.
+/// Escrows read per page, without their contents.
 pub(super) const PAGE: u32 = 128;
-/// Where waiting loses nothing (collecting, refunding, asking the arbiter), an escrow counts as due this long after the
-/// last of its deadlines. It comes before escrows with a later deadline.
+/// Time in ms after an escrow's last deadline that stands in as deadline for actions that can wait: collecting,
+/// refunding, asking the arbiter.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
-/// How much later such an escrow counts for each action on it that failed.
+/// Time in ms by which each failed action moves such an escrow back in the order.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// How much earlier than its deadline a result counts, from issuance to that deadline: as if it were due now. A buyer waits
-/// for the content that comes with it.
+/// Time in ms by which a result is moved forward in the order: from issuance to its deadline, so that it counts as due
+/// now. Its buyer is waiting for the content.
 const RESULT_WINDOW_MS: Millis = 16 * 60 * 1_000;
-/// How much later a result counts for each time that it failed: what was not tried yet comes first, and all are
-/// tried about equally often.
+/// Time in ms by which each failure moves a result back, so that new ones come first and all are retried about equally
+/// often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
-/// How long after an action that failed it is tried again; twice as long after each further failure. A result is tried in every
-/// tick: its time is short.
+/// Time in ms until a failed action is retried, doubled by each further failure. Results are retried in every tick.
 const RETRY_MS: Millis = 30_000;
-/// How often that is doubled.
+/// Maximum number of doublings.
 const MAX_DOUBLINGS: u32 = 3;
-/// How long before `unlock` an escrow is checked on which there was nothing to do: the buyer may still dispute.
+/// Time in ms before `unlock` at which an idle escrow is checked again, because its buyer may still dispute.
 const LAST_CHECK_MS: Millis = 4 * 60_000;
-/// How often an escrow is checked whose deadlines have passed.
+/// Interval in ms for checking escrows whose deadlines have passed.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 
-/// An escrow that is due, and what was sold.
+/// A due escrow and its sale.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Due {
@@ -42,29 +41,30 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
-    /// What the creator gets when it is collected: nothing where a payout was made before a rollback undid its award.
-    /// Payouts are kept apart from each other, and one that failed is due again.
+    /// The creator's share if it is collected; zero if the creator was paid before a rollback undid the award.
+    ///
+    /// Payouts are separate transactions, and a failed one is due again.
     pub share: Lovelace,
     pub verification: Option<String>,
-    /// When it was to be looked at, as it was read; 0 where something about it is new.
+    /// The time at which it was due, as read; 0 if something about it has changed.
     next_at: Millis,
-    /// The height of the block that made it what it is.
+    /// Height of the block with its current output.
     height: u64,
-    /// How often an action on what it is now was refused, or came into no block.
+    /// Number of failed actions on its current output.
     pub failures: u32,
-    /// The service wallet that bought, if one did.
+    /// The service wallet that bought, if any.
     pub service_wallet: Option<ServiceWallet>,
-    /// The hash of what was delivered, as a result of this lock, where it was read before, or posted by this service.
+    /// The delivered content's result for this lock, if it was computed before.
     pub delivered: Option<ContentHash>,
 }
 
-/// A service wallet that bought, and whose it is.
+/// A service wallet and its owner.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceWallet {
     pub owner: String,
     pub address: Address,
-    /// The version of its derivation.
+    /// Version of the master secret from which its key is derived.
     pub key_version: u32,
 }
 
@@ -82,22 +82,22 @@ impl Due {
         self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Whether a transaction that the address's history no longer shows may have spent it. It was read before, or
-    /// became what it is behind the position up to which that history was read.
+    /// Whether a transaction that was listed before the reading position may have spent it: it was read before, or its
+    /// current output is below the position up to which the address's history has been read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
 }
 
-/// One that cannot be read makes no other unreadable.
+/// Decodes a datum; an invalid one does not affect other rows.
 fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D::Error> {
     let cbor = hex::decode(String::deserialize(stored)?).ok();
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
-/// The statement that reads due escrows without a pending transaction of the platform, except the first so many. They are
-/// ordered by the time until which the action must happen: results by the seller's deadline, then disputes by the
-/// buyer's. What can wait comes after, within a bound.
+/// Statement that reads due escrows without a pending transaction of the platform, after the first `except`.
+///
+/// They are ordered by deadline: results by the seller's, then disputes by the buyer's, then everything that can wait.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(
@@ -113,20 +113,21 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
     )
 }
 
-/// The statement that reads which creators are owed and have no pending payout; those never paid or tried come first. A
-/// creator whose earlier payout may be in a block waits, and delays no other. None while payouts since a backup may not
-/// be read yet.
+/// Statement that reads the creators who are owed a payout and have none pending, new ones first.
+///
+/// A creator whose earlier payout may be in a block waits without delaying others. None are returned while payouts
+/// since a restored backup may be unknown.
 pub(super) fn owed() -> Statement {
     statement!(include_str!("owed.sql"))
 }
 
-/// The statement that keeps the hash of what was delivered, as a result of this lock: it is never another.
+/// Statement that stores the delivered content's result for a lock, which never changes.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
     statement!("UPDATE escrows SET delivered_hash = ?2 WHERE purchase_id = ?1", purchase, result)
 }
 
-/// The statement that sets when to read escrows again, unless something about them has changed since they were read. It
-/// is one for all, as a database bounds the statements of a tick.
+/// Statement that sets the next check of escrows, unless they have changed since they were read. A single one, because
+/// D1 limits the statements of an invocation.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
@@ -135,8 +136,7 @@ pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     statement!(include_str!("check_later.sql"), later.collect::<Value>().to_string())
 }
 
-/// When to read an escrow again that needs no action before this time. It is then, or, where that is never, at its next
-/// deadline, to see the other parties' steps.
+/// Returns when to check an idle escrow again: at `until`, or at its next deadline if there is nothing to wait for.
 pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) -> Millis {
     let last = deadlines.unlock.saturating_sub(LAST_CHECK_MS);
     let stops = [deadlines.submit_result, last, deadlines.unlock, deadlines.external_dispute_unlock];
@@ -144,8 +144,7 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
     if until == Millis::MAX { next } else { until }
 }
 
-/// The statement that sets when to retry a failed action, unless the escrow has moved on or another run failed at it. A
-/// failure that several runs meet at once counts once.
+/// Statement that postpones a failed action, unless the escrow has moved on or another tick has postponed it.
 pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
@@ -160,12 +159,12 @@ pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     )
 }
 
-/// The statements that look at every open escrow again when the watcher signs with other keys than before: it may have one
-/// now that it lacked.
+/// Statements that make all open escrows due when the watcher's keys have changed, because actions may have become
+/// possible.
 pub(super) fn signers_changed(fingerprint: &str) -> [Statement; 2] {
     [
         statement!(
-            // Joined in this order, so that no escrow is read as long as nothing changes.
+            // Joined in this order so that no escrow is read if nothing has changed.
             "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
              (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
               WHERE signer_fingerprint IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",

@@ -1,5 +1,5 @@
-//! Our escrows are followed by their own outputs: what spent this one, and into what. What others put at the escrow's address
-//! cannot come between.
+//! Follows escrows through their own outputs: which transaction spent an output, and what it created. Strangers'
+//! outputs at the contract's address cannot interfere.
 
 use cardano::{TxRef, slots::Millis};
 use sql::Database;
@@ -15,13 +15,13 @@ use crate::{
     port_error::PortError,
 };
 
-/// Outside calls that following one step takes.
+/// Provider calls to follow one step.
 const CALLS_PER_STEP: u32 = 3;
-/// When an escrow is looked at that this tick did not come to.
+/// Time in ms after which an escrow that this tick did not reach is checked.
 const SOON_MS: Millis = 60_000;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
-    /// Looks whether escrows were spent on which nothing is to be done before the time that stands with each.
+    /// Checks whether idle escrows were spent, each of which is due again at its time.
     pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), PortError> {
         let mut unserved = 0_u32;
         let (mut later, mut statements) = (vec![], vec![]);
@@ -49,8 +49,8 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(self.write(statements).await?)
     }
 
-    /// Follows an escrow from the output that it was last known to be, by one step. Later steps are due at once, and are not
-    /// read here: a buyer makes as long a step as they like.
+    /// Follows an escrow from its last known output by one step. Further steps are due at once and left to the next
+    /// tick, because a buyer can make many.
     pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, PortError> {
         let mut recorded = Recorded::default();
         let spending = self.recorder().follow(from, &mut recorded).await;
@@ -58,7 +58,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(spending?)
     }
 
-    /// Records what these transactions did to our escrows.
+    /// Records the effects of these transactions on our escrows.
     pub(super) async fn record(&mut self, found: Vec<Found>) -> Result<(), PortError> {
         let recorded = self.recorder().record(found).await?;
         self.report.absorb(recorded);

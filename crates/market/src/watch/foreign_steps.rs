@@ -1,6 +1,8 @@
-//! Checks steps of others a second time. A node on another fork may have shown a step that is not on the chain that stays.
-//! Each is checked when its block is so deep that all nodes agree. A step that no block has is removed, with those after
-//! it, and its escrow is followed from where it was before. ([`super::reconcile`] checks own entries.)
+//! Verifies steps by others once their block is deep.
+//!
+//! A node on another fork may have shown a step that is not on the final chain. A step that no block has is removed,
+//! with those after it, and its escrow is followed from the output before. ([`super::reconcile`] verifies our own
+//! entries.)
 
 use std::collections::BTreeMap;
 
@@ -14,14 +16,14 @@ use super::{
 };
 use crate::contents::Contents;
 
-/// Confirmations at which the steps in a block are checked again: some two minutes.
+/// Confirmations at which a step is verified, after about two minutes.
 const DEEP: u64 = 6;
-/// Transactions that one tick checks: each may be the step of several escrows.
+/// Maximum number of transactions verified per tick. Each may have steps of several escrows.
 const MAX_ASKED: usize = 8;
-/// Steps that one tick reads.
+/// Maximum number of steps read per tick.
 const MAX_READ: u32 = 64;
 
-/// A step of others that is to be checked again.
+/// A step to verify.
 #[derive(Debug, Deserialize)]
 pub(super) struct RecheckedStep {
     purchase: TxHash,
@@ -29,7 +31,7 @@ pub(super) struct RecheckedStep {
     height: u64,
 }
 
-/// The statement that reads steps to be checked again, the lowest first.
+/// Statement that reads the steps to verify, lowest block first.
 pub(super) fn to_recheck(tip: u64) -> Statement {
     statement!(
         "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
@@ -80,7 +82,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that removes a step and what came after it.
+/// Statement that deletes a step and those after it.
 fn remove_from_step(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Statement {
     statement!(
         "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT rollbacks FROM chain_reading) = ?3 \

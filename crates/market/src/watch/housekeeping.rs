@@ -1,4 +1,4 @@
-//! What is no longer needed goes, some of it in each tick.
+//! Deletes rows that are no longer needed, a bounded number per tick.
 
 use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
@@ -6,35 +6,36 @@ use sql::{Statement, statement};
 
 use crate::limits::DAY_MS;
 
-/// Blocks that a rollback can undo at most (the security parameter of the network): older ones need not be remembered.
+/// Maximum depth of a rollback in blocks (the network's security parameter).
 const SECURITY_BLOCKS: u64 = 2_160;
-/// Rows that one statement removes at most: more than clients' rates let eight of them write between two ticks.
+/// Maximum number of rows deleted per statement: more than eight clients can write between two ticks.
 const MAX_ROWS: u32 = 5_000;
-/// Claims that one statement removes at most; they leave after an hour. As many as a hundred networks make in a minute, as
-/// each sign-in of an account makes one.
+/// Maximum number of challenge claims deleted per statement: as many sign-ins as a hundred networks make in a minute.
+/// They are deleted after an hour.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
-/// How long a client's name for a payment is remembered.
+/// Lifetime of a payment identifier in ms.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
-/// How long a failed payment is kept after its end: a payer who comes back meanwhile is found, should a block have it.
+/// Slots for which a failed payment is stored after its end, so that it is found if a block has it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Payments without a purchase. One that a block has without our submission stays: its payer may still sign for it.
+/// Payments without a purchase. Payments that were included without our submission are kept, because their payer may
+/// still sign for them.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
-/// Instant payments from outside whose time ended so long ago that a provider would show them. More came in than ticks could ask
-/// for. A payer who comes back still finds one that a block has. Locks are few, and each is watched.
+/// Instant payments by others that expired long ago without being looked up, because more came than ticks could look
+/// up. If one is in a block, a request of its payer finds it.
 const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
-/// Actions on escrows: the chain shows how the escrow stands. A step that is held back leaves one with each try.
+/// Actions on escrows. The chain shows their effects, so they are not needed.
 const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute')";
 
-/// How long an agent's grant is kept that can be used no more; its tokens end long before.
+/// Lifetime of an expired grant in ms, far beyond that of its tokens.
 const GRANT_MS: Millis = 100 * DAY_MS;
 
-/// How long a client's metadata that is not fresh any more stands in for one that cannot be fetched just now.
+/// Lifetime in ms of a client's metadata document, as a fallback if it cannot be fetched.
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
@@ -62,7 +63,7 @@ pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// The statement that removes entries of the outbox that ended before this slot, with what refers to them.
+/// Statement that deletes outbox entries that ended before a slot, with the rows that refer to them.
 fn remove_entries(which: &str, before: u64) -> Statement {
     statement!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
@@ -71,8 +72,7 @@ fn remove_entries(which: &str, before: u64) -> Statement {
     )
 }
 
-/// What agents' programs left without approval, and what their owners ended: a grant, once no one asks any more which
-/// spends were made with it.
+/// Statements that delete unapproved registrations, and ended grants whose spending no longer counts.
 fn agents(now: Millis) -> Vec<Statement> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
@@ -109,12 +109,12 @@ fn agents(now: Millis) -> Vec<Statement> {
     ]
 }
 
-/// The statement that removes the oldest rows of a table that are over.
+/// Statement that deletes the oldest expired rows of a table.
 fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
     remove_oldest(table, key, column, than, MAX_ROWS)
 }
 
-/// Removes rows older than this, so many at most.
+/// Deletes rows older than `than`, at most `most`.
 fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
         "DELETE FROM {table} WHERE {key} IN \

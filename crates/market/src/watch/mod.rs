@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! sync ──────> reconcile ────────> plan ─────> act ───────────> backfill
-//! newest       open entries:       judge what  send, ask the    the address's history;
-//! block,       in a block, sent    is due      arbiter, follow  what it shows is acted
-//! rollbacks    again, or expired               what waits       on at once
+//! newest       open entries:       select      submit, ask the  read the address's
+//! block,       included, submitted due         arbiter, follow  history, and act
+//! rollbacks    again, or expired   escrows     idle escrows     on new steps
 //! ```
 //!
-//! Every change of a purchase follows from what the chain shows; every action goes through the outbox. A tick may be killed
-//! at any point, and two may run at once: what one leaves undone the next one does. The address's history is read last and
-//! within bounds, since anyone can put transactions there. Our escrows are followed by their own outputs.
+//! Purchases change only by what the chain shows, and actions are submitted only through the outbox. A tick can be
+//! killed at any point and two can run at once; the next tick resumes. The address's history is read last and within
+//! bounds, because anyone can add to it.
 
 mod act;
 mod alarms;
@@ -35,32 +35,32 @@ use serde::Serialize;
 use crate::{chain_state::Lead, escrow_steps::Recorded};
 pub use due::ServiceWallet;
 
-/// Alarms, and notes, that a report has at most.
+/// Maximum number of alarms, and of notes, per report.
 const MAX_LINES: usize = 50;
 
-/// What one tick did.
+/// Result of a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Transactions of the escrow address that were read.
+    /// Number of transactions read from the escrow address's history.
     pub read: u32,
-    /// Transactions of others that could not be read, or not now: reading went on after them.
+    /// Number of transactions by others that were skipped because they could not be read.
     pub skipped: u32,
-    /// Steps of escrows that were found.
+    /// Number of new escrow steps.
     pub steps: u32,
     pub rolled_back: bool,
-    /// Own entries that were found in a block.
+    /// Number of own entries that were found in a block.
     pub confirmed: u32,
-    /// Actions that were sent: what, and for which purchase.
+    /// Submitted actions, with their purchases.
     pub acted: Vec<String>,
-    /// What an operator must act on: money or a seller's score is at risk, or was lost.
+    /// Conditions that an operator must act on: money or a seller's score was lost or is at risk.
     pub alarms: Vec<String>,
-    /// What else is worth knowing, in words, for the log.
+    /// Other remarks for the log.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// The first of what it says, and how much more there was: a line of the log has an end.
+    /// Truncates the lists to what fits into a log line, and adds the number of dropped ones.
     fn shorten(&mut self) {
         for texts in [&mut self.alarms, &mut self.notes] {
             let more = texts.len().saturating_sub(MAX_LINES);
@@ -83,51 +83,50 @@ impl Report {
     }
 }
 
-/// The port to the arbiter.
+/// Access to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
-    /// Whether there is time to ask: each answer may take a minute, and what comes after must be done in the same tick.
+    /// Whether there is time to ask. An answer can take a minute, and the tick has to finish afterwards.
     fn has_time(&self) -> bool {
         true
     }
 
-    /// Asks for an award. The arbiter's answer in words for the log; the chain shows the award itself.
+    /// Asks for an award. Returns the arbiter's answer for the log; the award itself is read from the chain.
     ///
     /// # Errors
-    /// In words for the log.
+    /// The failure, worded for the log.
     async fn resolve(&self, dispute: &ResolveRequest) -> Result<String, String>;
 }
 
-/// Whose keys the watcher holds.
+/// The keys of the watcher.
 pub trait Keys {
-    /// The seller of record, where we act as such.
+    /// The platform's key, if this watcher acts as seller.
     fn seller(&self) -> Option<&SigningKey>;
     /// The key of a service wallet.
     fn buyer(&self, wallet: &ServiceWallet) -> Option<SigningKey>;
-    /// Names the keys of service wallets that there are, and gives nothing of them away: when it changes, every open
-    /// escrow is looked at again.
+    /// Fingerprint of the available service wallets' keys. When it changes, all open escrows are checked again.
     fn versions(&self) -> String {
         String::new()
     }
 }
 
-/// The chain as the watcher needs it.
+/// The chain traits that the watcher needs.
 pub trait Ledger: Chain + History + Evaluate {}
 
 impl<C: Chain + History + Evaluate> Ledger for C {}
 
-/// What a tick works with.
+/// Context of a tick.
 pub struct Watch<'a, D, C, K, S, A> {
     pub database: &'a D,
     pub chain: &'a C,
     pub contents: &'a K,
     pub keys: &'a S,
     pub arbiter: &'a A,
-    /// The escrow of protected sales, where one is deployed.
+    /// The escrow contract's deployment, if there is one.
     pub deployment: Option<&'a Deployment>,
-    /// Whether to act as the seller of record: to post results and to collect.
+    /// Whether to act as seller: to post results and to collect.
     pub sells: bool,
-    /// How far the newest block's time may be ahead of the wall clock: a provider that tells more is not believed.
+    /// Allowed lead of the newest block's time over the wall clock.
     pub lead: Lead,
     /// The wall clock, POSIX ms.
     pub now: Millis,

@@ -1,5 +1,5 @@
-//! The third part of a tick: what is due, and what to do about it. Where the time alone decides, what was sold is not read;
-//! else once for each lock.
+//! Third part of a tick: selects due escrows and plans their actions. Contents are read only if the decision depends on
+//! them, and once per lock.
 
 use std::collections::VecDeque;
 
@@ -15,52 +15,51 @@ use super::{
 };
 use crate::{contents::Contents, port_error::PortError};
 
-/// Escrows that one tick acts on at most: more than its calls reach.
+/// Maximum number of escrows to act on per tick, more than its calls suffice for.
 const MAX_JUDGED: usize = 96;
-/// Pages of escrows that are looked through for them.
+/// Maximum number of pages to read for these.
 const MAX_PAGES: u32 = 8;
-/// With less time than this left, a result that is not posted raises an alarm.
+/// Remaining time in ms below which an unposted result raises an alarm.
 const PRESSING_MS: Millis = 5 * 60_000;
-/// What fees and collateral of a tick's actions come to, amply.
+/// Generous amount for the fees and collateral of a tick.
 const FEES: Lovelace = Lovelace::from_ada(200);
-/// Escrows in one transaction at most: posting is cheapest near four, collecting near six. Fee for each, in lovelace,
-/// measured on the local ledger with 1, 2, 4, 6 and 8 together. Posting: 305,137, 189,894, 153,686, 162,591, 184,353.
-/// Collecting: 284,850, 162,965, 112,900, 106,515, 111,838.
+/// Maximum number of escrows per transaction. Results are cheapest with about four, collections with about six.
 const MAX_TOGETHER: usize = 5;
 
 pub(super) struct Plan {
     pub tasks: VecDeque<Task>,
-    /// What the platform's wallet needs for them.
+    /// Amount that the tasks need from the platform's wallet.
     pub needs: Lovelace,
-    /// What only waits, and until when, where it may have been spent meanwhile.
+    /// Idle escrows that may have been spent meanwhile, and when they are due.
     pub waiting: Vec<(Due, Millis)>,
 }
 
 pub(super) enum Task {
-    /// Pays a creator what a dispute won.
+    /// Pay a creator after a dispute was won.
     Pay(Owed),
-    /// One step of all these escrows, at least one, in one transaction.
+    /// Perform the same action on one or more escrows in one transaction.
     Act(Vec<Judged>),
     Ask(Box<Judged>),
     Split,
 }
 
-/// An escrow with what is to be done, and all that it needs.
+/// An escrow with its next action.
 pub(super) struct Judged {
     pub due: Due,
     pub datum: Datum,
     pub step: NextStep,
-    /// The hash of what was delivered, as a result of this lock, where it is posted.
+    /// The result to be posted.
     pub result: Option<ContentHash>,
 }
 
-/// What is to be done with an escrow, and the hash of what was delivered, as a result of its lock, where that counted.
+/// An action, and the delivered content's result if the decision needed it.
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Whether the action may share a transaction. It must be the seller's and not have failed before. A result whose
-    /// time is nearly over may not, as the transaction is valid only as long as the shortest. Nor may a collection that
-    /// pays no creator: another sale's payment in the same transaction would count as its own.
+    /// Whether the action may share a transaction. It must be the seller's and not have failed before.
+    ///
+    /// A nearly overdue result may not, because the transaction expires with its shortest deadline. Nor may a
+    /// collection without a payout: the payout of another sale would count as its own.
     fn can_batch(&self, clock: Millis) -> bool {
         let may_share = match self.step {
             NextStep::Collect => self.due.share > Lovelace::ZERO,
@@ -70,20 +69,20 @@ impl Judged {
         may_share && self.due.failures == 0
     }
 
-    /// Whether both may share a transaction.
+    /// Whether both actions may share a transaction.
     fn batches_with(&self, other: &Self, clock: Millis) -> bool {
         let as_safe = self.step != NextStep::PostResult || self.datum.state == other.datum.state;
         self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
-    /// Whether its buyer cannot overtake it any more.
+    /// Whether its buyer can no longer act first.
     fn is_safe_result(&self) -> bool {
         self.step == NextStep::PostResult && self.datum.state == State::RefundRequested
     }
 }
 
-/// Tasks in the order of their first escrows. What no buyer can overtake comes first, so that it is not built on what one may
-/// overtake; the arbiter, who has time, is asked last.
+/// Orders actions into tasks, by their first escrows. Actions that buyers cannot supersede come first, so that they do
+/// not build on ones that can be. The arbiter is asked last.
 fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> {
     let (mut jobs, mut asked): (Vec<Vec<Judged>>, _) = (vec![], vec![]);
     for judged in judged {
@@ -105,7 +104,7 @@ fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> 
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads what is due, and plans what to do about it.
+    /// Reads due escrows and plans their actions.
     pub(super) async fn plan(&mut self) -> Result<Plan, PortError> {
         let reads = vec![due::due(self.view.clock, 0), due::owed()];
         let [due, owed] = exactly(self.ports.database.batch(reads).await?)?;
@@ -119,12 +118,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Plan { tasks: tasks(owed, judged, self.view.clock), needs, waiting })
     }
 
-    /// Judges what is due, page after page, until there is as much to do as one tick may reach. What only waits is put
-    /// aside at once; what of it may have been spent meanwhile is handed back.
+    /// Decides on due escrows page by page, until there is enough to do. Idle ones are postponed, and those that may
+    /// have been spent meanwhile are returned.
     async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), PortError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
         let most = MAX_JUDGED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));
-        // Where contents are kept elsewhere, reading one is an outside call, too: half of them are for what is to be done.
+        // Reading a content from a bucket is a call too. Half of the calls are reserved for actions.
         let kept = self.calls_left().div_ceil(2);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
@@ -167,7 +166,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok((judged, waiting))
     }
 
-    /// What to do with one escrow; `None` where that depends on what was sold, which may not be read now.
+    /// Decides on an escrow; `None` if that needs the content and it may not be read now.
     pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
@@ -200,7 +199,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some((step, Some(result))))
     }
 
-    /// The hash of what was delivered, as a result of this lock.
+    /// Returns the delivered content's result for this lock.
     async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, PortError> {
         if due.delivered.is_some() || !reads {
             return Ok(due.delivered);
@@ -211,7 +210,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Whether a first result can no longer be posted.
+/// Whether it is too late for a first result.
 fn is_over(datum: &Datum, view: &View) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
@@ -221,7 +220,7 @@ fn is_pressing(datum: &Datum, view: &View) -> bool {
     ours && !datum.has_result() && is_nearly_over(datum, view.clock)
 }
 
-/// Whether little is left of the time for a result.
+/// Whether little time is left for a result.
 pub(super) fn is_nearly_over(datum: &Datum, clock: Millis) -> bool {
     datum.deadlines.submit_result < clock.saturating_add(PRESSING_MS)
 }

@@ -1,5 +1,5 @@
-//! The second part of a tick: open entries, and those whose block a rollback may have removed. The chain is asked about each;
-//! it is submitted again, or closed.
+//! Second part of a tick: looks up open entries, and entries whose block may have been rolled back, and submits,
+//! confirms or closes them.
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
@@ -17,12 +17,13 @@ use crate::{
     port_error::PortError,
 };
 
-/// Blocks with own entries that one tick checks after a rollback, and entries in those that it removed.
+/// Maximum number of blocks with own entries to check after a rollback, and of entries per removed block.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Own actions come first: what conflicts with one is found before the payments that anyone can submit.
+    /// Reconciles own actions first, so that steps that conflict with them are found before external payments, which
+    /// anyone can submit.
     pub(super) async fn reconcile(
         &mut self,
         actions: Vec<Entry>,
@@ -37,7 +38,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.reconcile_entries(open).await
     }
 
-    /// The own entries in those of these blocks that a rollback removed. Entries in the others need no check.
+    /// Returns the own entries in those of the blocks that were removed.
     async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, PortError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
@@ -63,7 +64,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
     }
 
-    /// Reconciles entries. One that cannot be checked or changed delays no other: anyone can submit payments.
+    /// Reconciles entries. One that fails does not delay the others.
     async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), PortError> {
         let mut found = Vec::new();
         let mut unserved = 0_u32;
@@ -83,8 +84,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.record(found).await
     }
 
-    /// Reconciles one entry: what it did to escrows, if it is in a block. An unconfirmed action that conflicts with a block is
-    /// not submitted again: no node would take it.
+    /// Reconciles an entry and returns its effects on escrows if it is in a block. An unconfirmed action that conflicts
+    /// with a block is not submitted again.
     async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, PortError> {
         let (decision, found) = self.observe(entry).await?;
         if entry.state.is_open() && acts_on_escrows(entry.kind) {
@@ -92,7 +93,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Ok(true) => return Ok(None),
                 Ok(false) => {}
                 Err(error @ PortError::Database(_)) => return Err(error),
-                // The provider does not say so: a node may still take it.
+                // The provider failed, but nodes may still accept the action.
                 Err(error) => self.report.note(&entry.tx, &error),
             }
         }
@@ -102,10 +103,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(found)
     }
 
-    /// Whether a block has another transaction that spends an escrow of this unconfirmed action. Then that one is recorded, and
-    /// the action given up: it would keep all its escrows reserved until its validity ends.
+    /// Whether another transaction in a block spent an escrow of this unconfirmed action. Then that one is recorded,
+    /// and the action is given up, so that it does not reserve its other escrows until it expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
-        // A conflict that was found before may have given this one up, too.
+        // A conflict found before may have given up this one too.
         let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
         let mut unserved = None;
@@ -115,12 +116,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             match self.follow(&escrow).await {
                 Ok(Spending::SpentBy(by)) => {
-                    // As was done where it was recorded, unless that was cut off.
+                    // Repeated, in case recording was interrupted.
                     self.outbox().give_up_conflicting(&entry.tx, &by).await?;
                     return Ok(true);
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
-                // One that cannot be followed does not stop the others.
+                // The other escrows are followed anyway.
                 Err(error @ PortError::Chain(_)) => unserved = Some(error),
                 Err(error) => return Err(error),
             }
@@ -128,8 +129,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         unserved.map_or(Ok(false), Err)
     }
 
-    /// Asks the chain about one entry, without submitting it again. What was decided, and what it did to escrows if it is in a
-    /// block.
+    /// Looks up an entry without submitting it. Returns the decision, and the effects on escrows if it is in a block.
     pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), PortError> {
         let was = entry.state;
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
@@ -140,7 +140,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Decision::Refuse(reason) => self.report.note(&entry.tx, reason),
             _ => {}
         }
-        // Not what is stored, where it was not found: of two ticks that find it gone one alone writes that down.
+        // If it was not found, the stored block does not count: of two ticks that find it gone, one alone records that.
         let block = entry.block.filter(|_| decision != Decision::Unconfirm);
         let block = block.filter(|block| entry.state == EntryState::Included && knows(&self.view.tip, block));
         let found = block.map(|block| found_in(entry, &block)).transpose()?.flatten();
@@ -148,7 +148,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that reads the lowest blocks with entries to be checked again.
+/// Statement that reads the lowest blocks with entries to check again.
 pub(super) fn blocks_to_recheck() -> Statement {
     statement!(
         "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
@@ -156,7 +156,7 @@ pub(super) fn blocks_to_recheck() -> Statement {
     )
 }
 
-/// What an own action in a block did; `None` for what touches no escrow.
+/// Returns the effects of an included action; `None` if it touches no escrow.
 pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, PortError> {
     if !acts_on_escrows(entry.kind) {
         return Ok(None);

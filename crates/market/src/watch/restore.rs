@@ -1,13 +1,14 @@
-//! After a restore from a backup: the payments of our own wallets that only the chain tells of.
+//! Recovers payments by our own wallets after a restore from a backup.
 //!
 //! ```text
-//! make restore ──> restored, unread_wallets: none of these wallets pays until it is read
-//! tick ──> a service wallet's transactions ──> the listing stands in their metadata: a purchase
-//!      ──> then the platform's ──> the purchase stands in a payout's metadata: its creator is not paid again
+//! make restore ──> restored, unread_wallets: these wallets cannot pay until they have been read
+//! tick ──> transactions of service wallets ──> their metadata names the listing: a purchase
+//!      ──> then those of the platform ──> their metadata names the purchase: its creator is not paid again
 //! ```
 //!
-//! Only what a wallet's own key signed counts, so strangers' transactions make nothing here. Reading begins when all that was
-//! sent before the restore is in a block or expired, and ends at that time: later transactions are in the outbox.
+//! Only transactions signed by the wallet's own key count, so strangers cannot create purchases. Reading starts when
+//! everything that was submitted before the restore is in a block or has expired, and ends at that time; later
+//! transactions are in the outbox.
 
 use cardano::{
     Address, ContentHash, TxHash,
@@ -34,16 +35,17 @@ use crate::{
     subject, transitions,
 };
 
-/// How long after a restore the chain may still take what was sent before it, in ms: no payment is valid for longer.
+/// Time in ms after a restore during which transactions submitted before it may be included; no payment is valid
+/// longer.
 const STILL_VALID_MS: Millis = 5 * 60_000;
-/// How long after that reading begins, in ms: no rollback changes these blocks any more.
+/// Time in ms after which these blocks are too deep for a rollback.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
-/// Wallets that one tick reads.
+/// Maximum number of wallets read per tick.
 const MAX_WALLETS: u32 = 20;
-/// Transactions of a wallet that are listed at once.
+/// Transactions per page.
 const PAGE: usize = 50;
 
-/// A row of `unread_wallets`, and when the database was restored.
+/// A row of `unread_wallets`, with the time of the restore.
 #[derive(Deserialize)]
 struct UnreadWallet {
     wallet: Address,
@@ -52,8 +54,8 @@ struct UnreadWallet {
     restored: Millis,
 }
 
-/// A text for each output of this transaction at the escrow's address that names this seller. Where no purchase made it, its
-/// payer may still present it, and its buyer can take the money back.
+/// Returns an alarm for each output of a transaction at the escrow's address that names this seller. If no purchase
+/// created it, its payer may still present it, and its buyer can take the money back.
 pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,
@@ -68,8 +70,8 @@ pub(super) fn unknown_escrows(
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads wallets' transactions since the backup, with half of the calls that are left. Whether there is a new purchase.
-    /// What cannot be asked is noted, and asked for by a later tick.
+    /// Reads wallets' transactions since the backup with half of the remaining calls. Returns whether there are new
+    /// purchases. Failures are noted and retried by later ticks.
     pub(super) async fn read_restored(&mut self) -> bool {
         let kept = self.calls_left().div_ceil(2);
         let mut found = false;
@@ -89,7 +91,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     async fn unread_wallets(&self) -> Result<Vec<UnreadWallet>, DatabaseError> {
         let mut statements = vec![];
-        // The platform's comes last: a payout is for a purchase.
+        // The platform comes last, because a payout refers to a purchase.
         if let Some(platform) = self.platform() {
             statements.extend([
                 statement!(
@@ -109,12 +111,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(answers.last().map(Rows::all_json).transpose()?.unwrap_or_default())
     }
 
-    /// The platform's wallet, where its key is set: also where it does not sell.
+    /// Returns the platform's wallet if its key is configured, even if this watcher does not sell.
     fn platform(&self) -> Option<Address> {
         self.ports.keys.seller().map(SigningKey::enterprise_address)
     }
 
-    /// Reads one wallet, page after page. Its place is written down after each. Whether something was recorded.
+    /// Reads a wallet page by page and stores its position after each. Returns whether something was recorded.
     async fn read_wallet(&mut self, unread: &UnreadWallet, kept: u32) -> Result<bool, PortError> {
         let mut any = false;
         let mut next = Place { height: unread.height, position: unread.position };
@@ -155,8 +157,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(any)
     }
 
-    /// The statements that record the payment of a transaction that this wallet signed. There are none where it made no
-    /// payment here, its scripts failed, or it cannot be read.
+    /// Returns the statements that record a payment signed by this wallet; none if it is no payment, its scripts
+    /// failed, or it cannot be decoded.
     async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, PortError> {
         let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,
@@ -199,7 +201,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.payment_in(wallet, &listing, &utxos, (&cbor, valid_until), &block).await
     }
 
-    /// The statements that record a payment of a service wallet's for a listing; none where it pays for it in neither mode.
+    /// Returns the statements that record a service wallet's payment for a listing; none if it matches neither mode.
     async fn payment_in(
         &self,
         wallet: &Address,
@@ -240,14 +242,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.included(payment.draft(), Some(payment.insert(block.time_ms)), block)?)
     }
 
-    /// Whether a transaction of our wallets makes an escrow that names the platform as seller.
+    /// Whether a transaction of our wallets creates an escrow that names the platform as seller.
     fn locks(&self, utxos: &TransactionUtxos) -> bool {
         let (Some(deployment), Some(seller)) = (self.ports.deployment, self.platform()) else { return false };
         unknown_escrows(utxos, deployment, &seller).next().is_some()
     }
 
-    /// The statements that write down a transaction that is in a block, the payment that it is, and what follows from its
-    /// block. Nothing of what it spent need be reserved.
+    /// Returns the statements that insert an included transaction, its payment, and the effects of its inclusion. No
+    /// outputs need to be reserved.
     fn included(
         &self,
         draft: Draft,
@@ -268,14 +270,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that answers where wallets are to be read.
+/// Statement that returns whether wallets remain to be read.
 pub(super) fn has_unread_wallets() -> Statement {
     statement!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
     )
 }
 
-/// The statement that reads which wallets are to be read, where it is time: those that were read least.
+/// Statement that reads the wallets to be read now, least recently read first.
 fn wallets_to_read(time: Millis) -> Statement {
     statement!(
         "SELECT json_object('wallet', w.wallet, 'height', w.height, 'position', w.position, 'restored', r.at_ms) \
@@ -286,7 +288,7 @@ fn wallets_to_read(time: Millis) -> Statement {
     )
 }
 
-/// The statement that reads which of these transactions have an entry.
+/// Statement that reads which of these transactions have an entry.
 fn known(ids: &[TxHash]) -> Statement {
     statement!(
         "SELECT json_quote(tx_id) FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))",

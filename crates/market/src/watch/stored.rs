@@ -1,4 +1,4 @@
-//! What earlier ticks stored: how far the chain was read, the newest block, and entries whose end is not known.
+//! Progress of earlier ticks: reading position, newest block, and open entries.
 
 use cardano::{
     TxHash,
@@ -13,26 +13,27 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 use super::restore;
 use crate::platform;
 
-/// Transactions that the provider did not hand out that one tick asks for again.
+/// Maximum number of unavailable transactions retried per tick.
 const MAX_AGAIN: u32 = 3;
-/// Entries of each sort whose end is not known that one tick looks after, those that expire first. Anyone can submit
-/// payments that never get into a block: they must not delay actions.
+/// Maximum number of open actions checked per tick, those that expire first.
+///
+/// Separate from payments, because anyone can submit payments that are never included.
 const MAX_ACTIONS: u32 = 12;
-/// Locks come before other payments: a lock whose client has gone is watched from here on.
+/// Maximum number of open locks checked per tick, before other payments.
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// A place after all transactions of a block: no block has a million.
+/// Position after all transactions of a block.
 const END_OF_BLOCK: i64 = 1_000_000;
 
-/// A block as it was seen.
+/// A block as a tick saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct SeenBlock {
     pub height: u64,
     pub hash: TxHash,
 }
 
-/// A transaction that the provider listed and did not hand out.
+/// A listed transaction that the provider did not return.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UnreadTransaction {
@@ -48,24 +49,24 @@ impl From<UnreadTransaction> for AddressTransaction {
     }
 }
 
-/// What is stored.
+/// The stored progress.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
-    /// Rollbacks that were undone so far.
+    /// Number of rollbacks so far.
     pub rollbacks: u64,
-    /// The place of the next transaction of the escrow address to read; `None` for the first of all.
+    /// Position of the next transaction of the escrow's address; `None` before the first one.
     pub next: Option<Place>,
-    /// The newest block that a tick saw.
+    /// The newest block of an earlier tick.
     pub newest: Option<SeenBlock>,
-    /// Its height, or that of the block to which a rollback was undone.
+    /// Height of that block, or of the one to which a rollback went.
     pub known_to: u64,
-    /// Transactions of the escrow address that the provider did not hand out.
+    /// Transactions of the escrow's address that the provider did not return.
     pub unread: Vec<UnreadTransaction>,
-    /// Whether wallets are to be read since a restore.
+    /// Whether wallets remain to be read after a restore.
     pub has_unread_wallets: bool,
-    /// Actions whose end is not known.
+    /// Open actions.
     pub actions: Vec<Entry>,
-    /// Payments and withdrawals whose end is not known.
+    /// Open payments and withdrawals.
     pub open: Vec<Entry>,
 }
 
@@ -104,18 +105,18 @@ impl Stored {
         })
     }
 
-    /// The block up to which the address's history was read.
+    /// Returns the height up to which the address's history has been read.
     pub fn read_to(&self) -> u64 {
         self.next.map_or(0, |next| next.height)
     }
 
-    /// Whether a tick that sees a block of this height as the newest looks at the platform's wallet in any case.
+    /// Whether a tick with this newest block checks the platform's wallet in any case.
     pub fn checks_wallet(&self, tip: u64) -> bool {
         platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }
 
-    /// The statement that goes back to the end of this block, if it was read further; it answers if no other tick went back
-    /// meanwhile.
+    /// Statement that moves the reading position back to the end of this block. Returns a row unless another tick did
+    /// so meanwhile.
     pub fn go_back(&mut self, height: u64) -> Statement {
         let statement = statement!(
             "UPDATE chain_reading SET rollbacks = rollbacks + 1, height = min(height, ?2), \
@@ -137,7 +138,7 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
     Some(Place { height, position })
 }
 
-/// The statement that reads what the provider did not hand out before, as [`UnreadTransaction`].
+/// Statement that reads the [`UnreadTransaction`]s.
 pub(super) fn unread() -> Statement {
     statement!(
         "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
@@ -145,7 +146,7 @@ pub(super) fn unread() -> Statement {
     )
 }
 
-/// The statement that moves the reading of the address's history forward to this place.
+/// Statement that advances the reading position.
 pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     statement!(
         "UPDATE chain_reading SET height = ?2, position = ?3 WHERE rollbacks = ?1 \
@@ -156,8 +157,10 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     )
 }
 
-/// The statement that stores the newest block. It answers only if no other tick undid a rollback meanwhile, nor saw
-/// another block above the newest known one. Otherwise this tick's records may belong to another chain.
+/// Statement that stores the newest block.
+///
+/// Returns a row only if no other tick undid a rollback, or saw a different block above the newest known one,
+/// meanwhile. Otherwise this tick's records may belong to another chain.
 pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Statement {
     statement!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \

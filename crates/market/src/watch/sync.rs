@@ -1,8 +1,8 @@
-//! The first part of a tick: the newest block, and the rollback that it may show.
+//! First part of a tick: the newest block, and a possible rollback.
 //!
-//! A rollback is found by a block that is not where it was. The rollback is applied down to the newest known block that
-//! still exists. Steps of escrows above it are deleted and found again, and own entries in its blocks are read again
-//! ([`super::reconcile`]). So are entries in blocks that no tick saw: they may have come and gone between two ticks.
+//! A rollback is detected by a known block that is no longer at its height, and undone down to the newest known block
+//! that is still on the chain. Escrow steps above it are deleted and found again, and own entries in removed blocks are
+//! looked up again ([`super::reconcile`]), as are entries in blocks that no tick has seen.
 
 use cardano::chain::{ChainError, Tip};
 use outbox::recheck;
@@ -19,24 +19,24 @@ use super::{
 };
 use crate::{chain_state, contents::Contents, port_error::PortError};
 
-/// Blocks that are checked, going back in growing steps, to find one that is still on the chain.
+/// Maximum number of known blocks to check, at growing distances, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
-/// Blocks below the newest one of an earlier tick whose entries are read once more. A node on another fork may have
-/// shown one of that height, and a slower tick or a request may have stored it since.
+/// Number of blocks below the previous newest one whose entries are looked up once more. A node on another fork may
+/// have shown a block of that height, which a slower tick or a request has stored since.
 const RECHECKED_BLOCKS: u64 = 6;
 
-/// What is stored once the newest block is noted.
+/// Stored progress after the newest block was stored.
 pub(super) struct Synced {
     pub stored: Stored,
-    /// Blocks whose entries are to be checked again.
+    /// Blocks whose entries must be checked.
     pub blocks: Vec<SeenBlock>,
-    /// Steps of others to be checked again: they may be on another fork.
+    /// Steps by others that must be verified, because they may be on another fork.
     pub steps: Vec<RecheckedStep>,
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Undoes a rollback and notes the newest block, before anything is written that depends on it. `None` where this tick
-    /// must not go on.
+    /// Undoes a rollback and stores the newest block, before anything that depends on it is written. `None` if this
+    /// tick must not continue.
     pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
@@ -52,7 +52,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.note_tip(stored).await
     }
 
-    /// Notes the newest block; `None` where another tick undid a rollback, or saw another block, meanwhile.
+    /// Stores the newest block; `None` if another tick undid a rollback, or saw another block, meanwhile.
     async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
@@ -71,7 +71,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let clearing = housekeeping::statements(self.ports.now, &tip);
         let answers = match self.ports.database.batch([statements.as_slice(), &clearing].concat()).await {
             Ok(answers) => answers,
-            // A clean-up that fails must not stop the tick; and where the database is full, each is tried by itself.
+            // Housekeeping must not stop the tick. In a full database, each statement is tried separately.
             Err(_) => {
                 self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect()).await;
                 self.ports.database.batch(statements).await?
@@ -87,8 +87,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(Synced { stored, blocks: blocks.all_json()?, steps: steps.all_json()? }))
     }
 
-    /// Whether this tick may go on: the newest known block is still on the chain, or what came after it was undone.
-    /// A provider that is behind what was seen before is not believed until it has caught up.
+    /// Whether the newest known block is on the chain, or the rollback that removed it was undone. A provider that lags
+    /// behind an earlier one is ignored until it has caught up.
     async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, PortError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
@@ -111,7 +111,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.rolled_back)
     }
 
-    /// Whether the chain has a block: not where a node shows another of its height. One that shows none is behind.
+    /// Whether the chain has a block. An error if the provider shows none at its height, because it lags; false if it
+    /// shows another.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
@@ -121,8 +122,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(shown.ok_or_else(behind)?.hash == seen.hash)
     }
 
-    /// The height of the newest known block that still exists. It is 0 where few are known, and `None` where so many
-    /// are gone that it cannot be a rollback.
+    /// Returns the height of the newest known block on the chain; 0 if few blocks are known, `None` if more are gone
+    /// than a rollback can remove.
     async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, PortError> {
         let known = statement!(
             "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
@@ -141,8 +142,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(None)
     }
 
-    /// Undoes what came after a block; `false` where another tick does so. The stored progress is set back first, so that
-    /// nothing found before is written any more.
+    /// Undoes the blocks above `fork`. Returns false if another tick does so. The stored progress is reset first, so
+    /// that findings from before are not written any more.
     async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, PortError> {
         if self.ports.database.run(stored.go_back(fork)).await?.first().is_none() {
             return Ok(false);
@@ -164,8 +165,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// The statement that clears `recheck` of entries in blocks that a tick saw: a rollback of such a block is found by itself.
-/// Entries at or below `deep` are asked for once more, when the nodes of all forks agree.
+/// Statement that clears `recheck` of entries in blocks that a tick has seen, whose rollback would be detected. Entries
+/// at or below `deep` are looked up once more, when the nodes of all forks agree.
 pub(super) fn clear_recheck(deep: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \

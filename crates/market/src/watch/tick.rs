@@ -1,4 +1,4 @@
-//! One tick, read from the top: its parts in their order.
+//! A tick, with its parts in order.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::{
 use crate::{contents::Contents, port_error::PortError};
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D, C, K, S, A> {
-    /// Reads what is new and does what is due, as far as the calls reach.
+    /// Reads the chain and performs due actions, as far as calls suffice.
     ///
     /// # Errors
-    /// What could not be asked, where nothing can be done without it. What was written stays; the next tick goes on.
+    /// The database or the provider failed. Everything written so far is kept, and the next tick resumes.
     pub async fn tick(&self) -> Result<Report, PortError> {
         let stored = Stored::load(self.database).await?;
         let tip = self.chain.tip().await?;
@@ -63,10 +63,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Plans and acts, and looks whether what only waits was spent meanwhile.
+    /// Plans and performs actions, and checks whether idle escrows were spent meanwhile.
     async fn plan_and_act(&mut self, deployment: &escrow::Deployment) -> Result<(), PortError> {
         let Plan { tasks, needs, waiting } = self.plan().await?;
-        // Read anew where this plan needs more than an earlier one of this tick.
+        // An earlier plan of this tick may have read too little of the wallet.
         self.wallet = None;
         self.act(deployment, tasks, needs).await?;
         self.follow_all(waiting).await

@@ -1,4 +1,4 @@
-//! Asking the arbiter to settle a dispute.
+//! Asks the arbiter to settle a dispute.
 
 use api_types::arbiter::{DisputedListing, ResolveRequest};
 use cardano::{chain::ChainError, slots::Millis};
@@ -18,14 +18,14 @@ use crate::{
     },
 };
 
-/// How often the arbiter is asked again.
+/// Interval between questions in ms.
 const ASK_AGAIN_MS: Millis = 60_000;
-/// The arbiter's answer when nothing is proven.
+/// The arbiter's answer if nothing is proven.
 const NO_VERDICT: &str = "no_verdict";
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Asks, unless the dispute is settled: then what is due next. As long as nothing is proven, it is asked again only after
-    /// the time for evidence.
+    /// Asks the arbiter, unless the dispute is settled already; then returns the next tasks. As long as nothing is
+    /// proven, the question is repeated only after the time for evidence.
     pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due = &judged.due;
         let purchase = due.purchase;
@@ -62,7 +62,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![])
     }
 
-    /// What there is to do now on an escrow that went on.
+    /// Returns the next tasks of an escrow that has moved on.
     async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due: Vec<Due> = self.ports.database.run(due::due(self.view.clock, 0)).await?.all_json()?;
         let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };

@@ -1,4 +1,7 @@
-//! One transaction for one escrow, or for several on which the seller does the same.
+//! Transactions for one escrow, or for several with the same action by the seller.
+//!
+//! Sharing saves fees until the contract's work, which grows with the square of the number of escrows, outweighs it. On
+//! the local ledger, a result costs 305,137 lovelace alone, 153,686 in a transaction with four, and 184,353 with eight.
 
 use cardano::{
     Lovelace,
@@ -23,10 +26,10 @@ use crate::{
     watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
 };
 
-/// How soon a result is tried again for which the wallet had too little that was free.
+/// Time in ms after which a result is retried for which the wallet had too few free outputs.
 const FUNDS_MS: Millis = 10_000;
 
-/// An escrow with the plan for its step.
+/// An escrow and the plan of its action.
 struct Planned {
     judged: Judged,
     escrow: Escrow,
@@ -34,7 +37,7 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Acts on escrows in one transaction. What to try instead, where they cannot be done together: each half of them.
+    /// Performs an action on several escrows in one transaction. Returns its two halves to try instead if that fails.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
@@ -58,7 +61,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         let mut cases: Vec<Judged> = planned.into_iter().map(|planned| planned.judged).collect();
         match (refused, cases.as_slice()) {
-            // Mostly the wallet's change comes with the next block: the escrows are not to blame.
+            // The wallet's change usually comes with the next block, so the escrows are not postponed further.
             (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
                 let soon = self.view.clock.saturating_add(FUNDS_MS);
                 let later: Vec<_> = all.iter().map(|judged| (judged.due.clone(), soon)).collect();
@@ -84,7 +87,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![])
     }
 
-    /// An action may fail because another step of the escrow came first: then that is recorded, and what follows is due.
+    /// Handles a failed action. If another step of the escrow came first, it is recorded, and the escrow's next task is
+    /// due.
     async fn fail(&mut self, judged: &Judged, error: &DraftError) -> Result<(), PortError> {
         if matches!(error, DraftError::Refused(_)) {
             match self.follow(&judged.due.utxo).await {
@@ -93,7 +97,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     return Ok(());
                 }
                 Ok(Spending::Unspent | Spending::Unknown) => {}
-                // Others decide how long this answer is: the rest of the tick goes on.
+                // Strangers can make this answer too long; the rest of the tick continues.
                 Err(PortError::Chain(
                     why @ (ChainError::TooLong | ChainError::Unavailable(_) | ChainError::Malformed(_)),
                 )) => self.report.note(&judged.due.purchase, &why),
@@ -121,7 +125,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             let Some((_, step)) = step(&judged) else { continue };
             match planner(deployment, platform).plan(&escrow, &step, time) {
                 Ok(plan) => planned.push(Planned { plan: refund_whole(plan, &escrow, &step), judged, escrow }),
-                // The newest block is not there yet: the next tick tries again.
+                // The block is too old for the action; the next tick retries.
                 Err(PlanError::NotYet(_)) => {}
                 Err(error) => self.retry_later(&judged, &error).await?,
             }
@@ -129,7 +133,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(planned)
     }
 
-    /// The escrow's output, from the bytes of what made it. Whether it is still there, the ledger says to what spends it.
+    /// Decodes the escrow's output from its transaction. The ledger rejects an action on an output that was spent.
     async fn escrow(
         &self,
         deployment: &Deployment,
@@ -144,8 +148,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(cbor.and_then(|cbor| escrow_in(&cbor, Some(&utxo), deployment)))
     }
 
-    /// The signed transaction. It spends pending change where nothing else is enough, and less from the wallet where
-    /// the provider refused for outputs that it does not show.
+    /// Builds the signed transaction. Spends unconfirmed change only if nothing else suffices, and leaves out outputs
+    /// that the provider does not know.
     async fn built(
         &self,
         deployment: &Deployment,
@@ -156,7 +160,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let plan = |platform: &PlatformWallet| {
             let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
             let mut plan = planner(deployment, platform).together(plans).ok_or(PlanError::OutOfRange)?;
-            // Several escrows fill a transaction, and leave more than dust.
+            // Several escrows leave no room for merging small outputs.
             if planned.len() == 1 {
                 plan.inputs.extend(platform.dust());
             }
@@ -198,8 +202,8 @@ fn step(judged: &Judged) -> Option<(Kind, Step)> {
     }
 }
 
-/// Adds an output that pays the whole escrow to its buyer, where the datum names no address for refunds. The platform's
-/// wallet pays the fee and would otherwise get the rest as change.
+/// Adds an output that pays the whole escrow to its buyer if the datum has no refund address. Otherwise the platform's
+/// wallet would receive the amount as change.
 fn refund_whole(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
     if *step == Step::WithdrawRefund
         && escrow.datum.buyer_return_address.is_none()
