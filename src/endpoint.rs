@@ -69,6 +69,7 @@ endpoints! {
     TakeOff(id) DELETE "/listings/{id}";
     Purchases GET "/purchases";
     Purchase(id) GET "/purchases/{id}";
+    Statement(id) GET "/purchases/{id}/statement";
     Verification(id) POST "/purchases/{id}/verification";
     ActionDraft(id) POST "/purchases/{id}/action-draft";
     Creator(address) GET "/creators/{address}";

@@ -104,6 +104,7 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
         Endpoint::ActionDraft(id) => routes::drafts::action(app, &id).await,
         Endpoint::Purchases => routes::purchases::list(app).await,
         Endpoint::Purchase(id) => routes::purchases::show(app, &id).await,
+        Endpoint::Statement(id) => routes::purchases::statement(app, &id).await,
         Endpoint::Verification(id) => routes::purchases::verify(app, &id).await,
         Endpoint::Challenge => routes::auth::challenge(app).await,
         Endpoint::SignIn => routes::auth::verify(app).await,

@@ -1,15 +1,17 @@
-//! Signed receipts: the key that signs them, the document that publishes it, and the block in `PAYMENT-RESPONSE`.
+//! Signed receipts and statements about purchases: the key that signs them, the document that publishes it, and the block
+//! in `PAYMENT-RESPONSE`.
 //!
 //! A receipt is an extra: where it cannot be signed the content is delivered without one, and the log says why.
 
 use std::{cell::RefCell, rc::Rc};
 
+use api_types::PurchaseStatement;
 use cardano::keys::SigningKey;
 use edge::{answer::Fault, keys::KeyStore, serve::Response};
-use market::catalogue::ListingTerms;
+use market::{catalogue::ListingTerms, purchase};
 use x402_cardano::wire::{
     SettlementResponse,
-    offer_receipt::{DidWeb, Receipt},
+    offer_receipt::{DidWeb, Receipt, jws},
 };
 
 use crate::{app::App, error::ApiError, paywall};
@@ -65,6 +67,19 @@ pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementRespon
         }
         Err(error) => app.line.note("noReceipt", &error.to_string()),
     }
+}
+
+/// Signs what is known of a purchase: a compact JWS whose payload is a [`PurchaseStatement`].
+///
+/// # Errors
+/// The service has no address or no key of its own.
+pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> {
+    let issuer = Issuer::of(app)?;
+    let purchase::Facts { listing, purchase } = facts;
+    let service = issuer.origin.clone();
+    let statement = PurchaseStatement { version: 1, service, issued_at: app.now_ms, listing, purchase };
+    let unsigned = || Fault::Inconsistent("a statement has no canonical JSON".into());
+    Ok(jws(&issuer.key_id, &issuer.key, &statement).ok_or_else(unsigned)?)
 }
 
 /// `GET /.well-known/did.json`: the keys that receipts are signed with, older ones too.

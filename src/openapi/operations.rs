@@ -370,6 +370,11 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
         .answers::<Purchase>(g, 200, "The purchase.")
         .page(200)
         .fails(&[404, 429]);
+    let statement = operation("getPurchaseStatement", "Purchases", "What the service knows of a purchase, signed")
+        .more("A compact JWS (EdDSA) with a key of `/.well-known/did.json`. Its payload is a PurchaseStatement: the listing, its content's hash and price, and the purchase with its timeline as known at `issuedAt`.")
+        .path("id", "The payment's or the lock's transaction.")
+        .text(200, "application/jose", "The JWS.")
+        .fails(&[404, 429]);
     let action = operation("draftAction", "Purchases", "What may be done with a protected purchase, or one of it for a wallet to sign")
         .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
         .path("id", "The purchase.")
@@ -386,6 +391,7 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
     vec![
         ("/purchases", vec![("get", list)]),
         ("/purchases/{id}", vec![("get", show)]),
+        ("/purchases/{id}/statement", vec![("get", statement)]),
         ("/purchases/{id}/verification", vec![("post", verify)]),
         ("/purchases/{id}/action-draft", vec![("post", action)]),
     ]

@@ -1,4 +1,4 @@
-//! `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification`
+//! `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST /purchases/{id}/verification`
 
 use api_types::Verdict;
 use cardano::{Address, TxHash};
@@ -15,6 +15,7 @@ use crate::{
     body::{self, MAX_BODY},
     error::ApiError,
     limits::{Counted, Weight},
+    receipts,
     session::Session,
 };
 
@@ -57,6 +58,15 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::READ).await?;
     let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
+}
+
+/// `GET /purchases/{id}/statement`: returns the purchase and its listing, signed with the key of the service's receipts.
+pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
+    let id = self::id(id)?;
+    app.limit_client(Counted::READ).await?;
+    let facts: Option<purchase::Facts> = app.database().run(purchase::facts(&id)).await?.first_json()?;
+    let jws = receipts::statement(app, facts.ok_or_else(unknown)?)?;
+    Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 
 /// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.

@@ -1,6 +1,6 @@
 //! Purchases, their escrows and verdicts.
 
-use cardano::{Address, ContentHash, TxHash};
+use cardano::{Address, ContentHash, Lovelace, TxHash};
 use escrow::{State, spend::Ending};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -240,4 +240,37 @@ pub struct Purchase {
 pub struct Verdict {
     /// Result of the buyer's comparison.
     pub verification: Verification,
+}
+
+/// The listing of a purchase, as evidence names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListingFacts {
+    /// `lst_` and a ULID.
+    pub id: String,
+    /// SHA-256 of the content.
+    pub content_hash: ContentHash,
+    /// The price.
+    pub price_lovelace: Lovelace,
+    /// The seller. Instant payments go there.
+    pub seller_address: Address,
+}
+
+/// The service's statement about a purchase: the payload of the JWS that `GET /purchases/{id}/statement` returns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PurchaseStatement {
+    /// 1.
+    pub version: u8,
+    /// The service's origin.
+    pub service: String,
+    /// Time at which it was signed, POSIX ms.
+    #[serde(with = "Millis")]
+    pub issued_at: u64,
+    /// The listing that was bought.
+    pub listing: ListingFacts,
+    /// The purchase, with its timeline as known at that time.
+    pub purchase: Purchase,
 }

@@ -148,7 +148,7 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
 }
 
 /// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
-fn time_of(ms: Millis) -> String {
+pub fn time_of(ms: Millis) -> String {
     let format = time::macros::format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
     let time = i64::try_from(ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())

@@ -1,20 +1,22 @@
 //! `surety evidence` and `surety verify`: a file with which anyone can check a purchase without trusting the service.
 //!
 //! ```text
-//! service (public routes) ──> purchase, listing, contract ┐
-//! chain ──> each transaction's bytes                      ├─> evidence, checked before it is written
-//! this wallet's folder ──> terms and receipt, if it has   ┘
+//! service (public routes) ──> its signed statement, the contract ┐
+//! chain ──> each transaction's bytes                             ├─> evidence, checked before it is written
+//! this wallet's folder ──> terms, receipt, digest of the salt    ┘
 //! ```
 //!
-//! The file does not contain the content. Everything in it is public, so the service needs no route for it.
+//! The file does not contain the content. Every part of it is public or signed by the service.
 
 use std::{fs, path::PathBuf};
 
-use api_types::{Listing, Purchase};
-use cardano::{ContentHash, TxHash, tx::TransactionUtxos};
+use api_types::PurchaseStatement;
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use cardano::{ContentHash, TxHash, slots::Millis, tx::TransactionUtxos};
 use clap::Args;
-use escrow::{State, plan::Escrow};
-use market::{DeliveryMode, ListingId};
+use escrow::{State, plan::Escrow, result::result_hash};
+use market::DeliveryMode;
+use serde::Serialize;
 use serde_json::json;
 use x402_cardano::{
     escrow::{EscrowExtra, InputCommitment, SellerTerms},
@@ -23,22 +25,19 @@ use x402_cardano::{
 
 use crate::{
     Shop,
-    acting::PurchaseArgument,
+    acting::{PurchaseArgument, time_of},
     buying::blueprint,
     chain::ChainClient,
     failure::Failure,
     read_file,
     redelivery::unlock,
-    service::Ask,
+    service::{Ask, no_listing},
     settling::Payment,
     verify::evidence::{
-        Checks, Decision, Evidence, Flaw, ListingFacts, PurchaseFacts, Receipt, Shown, Step, VERSION, check, ensure,
-        flaw, shown,
+        Checked, Evidence, Flaw, Proofs, Prover, PurchaseFacts, ServiceKey, Shown, Step, VERSION, check, ensure, flaw,
+        follows, shown,
     },
 };
-
-/// What the service calls a payout to the creator, which is no step of the escrow.
-const CREATOR_PAID: &str = "creator_paid";
 
 /// Which purchase, and where its evidence goes.
 #[derive(Args)]
@@ -53,15 +52,19 @@ pub struct EvidenceArguments {
     contract: Option<PathBuf>,
 }
 
-/// Which evidence, and what it is held against.
+/// The file, and what it is held against.
 #[derive(Args)]
 pub struct VerifyArguments {
     /// The file.
     file: PathBuf,
-    /// A Blockfrost API of the chain, with `/api/v0`: each transaction must be there, and the last be the last.
+    /// A Blockfrost API of the chain, with `/api/v0`: blocks must have each transaction, and none may be missing. The
+    /// service at --api is asked for its key, too.
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
-    /// What was delivered: it must be what was listed, and what the seller posted.
+    /// The service's public key, known from elsewhere: the `x` in its /.well-known/did.json. No other key counts.
+    #[arg(long, value_name = "KEY")]
+    service_key: Option<String>,
+    /// The delivered content, to be compared with the listing and with the result that the seller posted.
     #[arg(long, value_name = "FILE")]
     content: Option<PathBuf>,
     /// The blueprint (CIP-57) of the purchase's contract, where it is not this repository's.
@@ -78,37 +81,42 @@ impl From<Flaw> for Failure {
 /// Collects the evidence of a purchase, checks it, and hands it over.
 ///
 /// # Errors
-/// Something cannot be asked, or does not hold.
+/// A part cannot be read, or does not hold.
 pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure> {
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let id = arguments.purchase.id(shop)?;
-    let purchase: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let answer = shop.service.ask("GET", &format!("/purchases/{id}/statement"), Ask::default())?;
+    if answer.status != 200 {
+        return Err(answer.failure());
+    }
+    let (jws, said) = statement(answer.body)?;
+    if said.service != shop.service.base() {
+        return Err(Failure::Usage(format!("the service is {0}: name it with --api {0}", said.service)));
+    }
     let mut payment = Payment::of_purchase(shop, &id)?;
     let receipt = payment.as_mut().and_then(|payment| payment.receipt.take());
-    // A wallet that owned the listing already may have made out a payment in another mode than it bought by.
-    let payment = payment.filter(|payment| payment.mode == purchase.mode);
-    let listing = match &payment {
-        Some(payment) => payment.listing.clone(),
-        None => {
-            let named = purchase.listing_id.parse::<ListingId>();
-            shop.service.listing(&named.map_err(|_| Failure::Refused("the service names no listing".into()))?)?
-        }
-    };
-    let mut evidence = evidence(shop, &purchase, &listing)?;
-    if purchase.mode == DeliveryMode::Protected {
-        let offered = payment.map_or_else(|| offered(shop, &listing.id), |payment| Ok(payment.accepted))?;
+    if let Some(Payment { listing, .. }) = &payment
+        && (&listing.id, &listing.content_hash, listing.price_lovelace, listing.seller_address)
+            != (&said.listing.id, &said.listing.content_hash, said.listing.price_lovelace, said.listing.seller_address)
+    {
+        return Err(Failure::Refused(format!("the service now says that {} is another listing than was bought", listing.id)));
+    }
+    // A wallet that owned the listing already may have made out a payment that was not used.
+    let payment = payment.filter(|payment| payment.tx == id);
+    let mut evidence = evidence(shop, jws, &said)?;
+    evidence.receipt = receipt;
+    evidence.salt_digest = payment.as_ref().and_then(Payment::salt).map(|salt| salt.digest());
+    if said.purchase.mode == DeliveryMode::Protected {
+        let offered = payment.map_or_else(|| offered(shop, &said.listing.id), |payment| Ok(payment.accepted))?;
         evidence.quote = Some(quote(offered, &evidence)?);
     }
-    let Shown { steps, decision, .. } = shown(&evidence, &blueprint, None)?;
+    let Shown { steps, decision, .. } = shown(&evidence, &blueprint)?;
     for (step, (status, datum)) in evidence.steps.iter_mut().zip(steps) {
         evidence.purchase.status.clone_from(&status);
         (step.status, step.datum) = (status, datum.map(hex::encode));
     }
     evidence.decision = decision;
-    if let Some(jws) = receipt {
-        evidence.receipt = Receipt::of(jws, &shop.service.get("/.well-known/did.json")?);
-    }
-    check(&evidence, &blueprint, None)?;
+    check(&evidence, &blueprint, &published(shop)?)?;
     let file = json!(evidence);
     if let Some(path) = &arguments.out {
         let written = fs::write(path, format!("{file:#}\n"));
@@ -119,32 +127,33 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     shop.tell.result(&file, &format!("{file:#}"))
 }
 
-/// What service and chain say of a purchase; its steps say nothing yet beside their transactions.
-fn evidence(shop: &Shop, purchase: &Purchase, listing: &Listing) -> Result<Evidence, Failure> {
-    let mut txs: Vec<TxHash> =
-        purchase.events.iter().filter(|event| event.status != CREATOR_PAID).map(|event| event.tx_hash).collect();
-    txs.dedup();
-    let step = |tx_hash: TxHash| {
+/// Reads the service's statement, whose signature is checked with the whole file.
+fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
+    let unreadable = || Failure::Refused("the service's statement is not as documented".into());
+    let jws = String::from_utf8(body).map_err(|_| unreadable())?;
+    let payload = jws.split('.').nth(1).and_then(|payload| BASE64_URL_SAFE_NO_PAD.decode(payload).ok());
+    let said = serde_json::from_slice(&payload.ok_or_else(unreadable)?).map_err(|_| unreadable())?;
+    Ok((jws, said))
+}
+
+/// The keys that the service at --api publishes.
+fn published(shop: &Shop) -> Result<Vec<ServiceKey>, Failure> {
+    Ok(ServiceKey::published(&shop.service.get("/.well-known/did.json")?))
+}
+
+/// Collects the facts that service and chain have of a purchase; the steps' statuses and datums are still empty.
+fn evidence(shop: &Shop, jws: String, said: &PurchaseStatement) -> Result<Evidence, Failure> {
+    let PurchaseStatement { service, listing, purchase, .. } = said;
+    let step = |(tx_hash, at): (TxHash, Millis)| {
         let missing = || Failure::Refused(format!("the chain does not have {tx_hash}, which the service names"));
-        let (cbor, block) = shop.chain.transaction(&tx_hash)?.ok_or_else(missing)?;
-        Ok(Step {
-            tx_hash,
-            status: String::new(),
-            height: block.height,
-            at: block.time_ms,
-            datum: None,
-            sha256: ContentHash::of(&cbor),
-            cbor: hex::encode(cbor),
-        })
+        let (cbor, _) = shop.chain.transaction(&tx_hash)?.ok_or_else(missing)?;
+        let sha256 = ContentHash::of(&cbor);
+        Ok(Step { tx_hash, status: String::new(), at, datum: None, sha256, cbor: hex::encode(cbor) })
     };
     Ok(Evidence {
         version: VERSION,
-        listing: ListingFacts {
-            id: listing.id.clone(),
-            content_hash: listing.content_hash,
-            price_lovelace: listing.price_lovelace,
-            seller_address: (purchase.mode == DeliveryMode::Instant).then_some(listing.seller_address),
-        },
+        service: service.clone(),
+        listing: listing.clone(),
         purchase: PurchaseFacts {
             id: purchase.id,
             mode: purchase.mode,
@@ -152,8 +161,10 @@ fn evidence(shop: &Shop, purchase: &Purchase, listing: &Listing) -> Result<Evide
             status: String::new(),
         },
         quote: None,
-        steps: txs.into_iter().map(step).collect::<Result<_, Failure>>()?,
+        salt_digest: None,
+        steps: follows(purchase).into_iter().map(step).collect::<Result<_, Failure>>()?,
         decision: None,
+        statement: Some(jws),
         receipt: None,
     })
 }
@@ -165,6 +176,9 @@ fn refused(why: String) -> Failure {
 /// The protected offer of a listing that is for sale.
 fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
+    if answer.status == 404 {
+        return Err(no_listing(listing));
+    }
     let header = answer.header("payment-required").ok_or_else(|| answer.failure())?;
     let required: PaymentRequired = decode_header(header).map_err(|error| refused(error.to_string()))?;
     let offered = required.accepts.into_iter().find(|entry| entry.extra.escrow().is_some());
@@ -206,10 +220,19 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
-/// Checks evidence, and says what it shows.
+/// The arbiter's checks of a content. `None` without a content, or where nobody proves the hash to compare it with.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ContentChecks {
+    output_matches_listing: Option<bool>,
+    /// `None` for an instant purchase, and before the seller posted a result.
+    output_is_what_seller_posted: Option<bool>,
+}
+
+/// Checks evidence, and says who proves each part of it.
 ///
 /// # Errors
-/// The first part that does not hold.
+/// The first part that does not hold; otherwise the parts that nobody proves.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     // Twenty transactions of the ledger's largest size take less than what is read, in hexadecimal.
     let file = read_file(&arguments.file)?;
@@ -217,25 +240,77 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
         Failure::Refused(format!("the evidence does not hold: {}: {error}", arguments.file.display()))
     })?;
     let content = arguments.content.as_deref().map(read_file).transpose()?;
-    let shown = check(&evidence, &blueprint(arguments.contract.as_ref())?, content.as_deref())?;
-    let on_chain = arguments.ledger.is_some();
+    let keys = keys(shop, arguments, &evidence.service)?;
+    let blueprint = blueprint(arguments.contract.as_ref())?;
+    let known = keys.as_ref().map_or(&[][..], |keys| keys);
+    let Checked { shown, mut proofs, as_of } = check(&evidence, &blueprint, known)?;
     if let Some(url) = &arguments.ledger {
         is_on_chain(&evidence, &shown, &ChainClient::at(Some(url), false)?)?;
+        proofs.are_on_chain();
     }
-    let checks = shown.checks;
+    let checks = content_checks(&evidence, &shown, &proofs, content.as_deref());
+    let claims = proofs.claims();
     let told = json!({
-        "purchase": evidence.purchase.id, "status": evidence.purchase.status, "checks": checks,
-        "decision": evidence.decision, "receipt": evidence.receipt.is_some(), "onChain": on_chain,
+        "purchase": evidence.purchase.id, "service": evidence.service, "status": evidence.purchase.status,
+        "proofs": proofs.table(), "claims": claims, "checks": checks, "decision": evidence.decision,
+        "asOf": as_of.map(|at| at.to_string()), "onChain": arguments.ledger.is_some(),
     });
-    shop.tell.result(&told, &words(&evidence, &checks, on_chain))?;
-    let delivered = [checks.output_matches_listing, checks.output_is_what_seller_posted];
-    if delivered.contains(&Some(false)) {
+    shop.tell.result(&told, &words(&evidence.service, &proofs, &checks, as_of))?;
+    if [checks.output_matches_listing, checks.output_is_what_seller_posted].contains(&Some(false)) {
         return Err(Failure::Refused("the content is not what was listed, or not what the seller posted".into()));
     }
-    Ok(())
+    if claims.is_empty() {
+        return Ok(());
+    }
+    let mut ways = vec![];
+    if arguments.ledger.is_none() {
+        ways.push("--ledger URL asks the chain and the service".to_owned());
+    }
+    ways.extend(keys.err());
+    if evidence.statement.is_none() {
+        ways.push("the file has no statement of the service".to_owned());
+    }
+    let ways = if ways.is_empty() { String::new() } else { format!(" ({})", ways.join("; ")) };
+    Err(Failure::Unproven(format!("nobody proves {}{ways}", claims.join(", "))))
 }
 
-/// That the chain has each transaction, byte for byte and where the file says, and that the escrow went no further.
+/// The keys of the service that the file names: pinned, or published at its address. Otherwise the reason why none is known.
+fn keys(
+    shop: &Shop,
+    arguments: &VerifyArguments,
+    service: &str,
+) -> Result<Result<Vec<ServiceKey>, String>, Failure> {
+    if let Some(key) = &arguments.service_key {
+        let key = ServiceKey::pinned(key).map_err(|why| Failure::Usage(format!("--service-key: {why}")))?;
+        return Ok(Ok(vec![key]));
+    }
+    let pin = "--service-key pins the key of the service";
+    if arguments.ledger.is_none() {
+        return Ok(Err(pin.to_owned()));
+    }
+    if shop.service.base() != service {
+        return Ok(Err(format!("if you trust the service at this address, ask it with --api {service}; {pin}")));
+    }
+    match published(shop) {
+        Ok(keys) if keys.is_empty() => Ok(Err(format!("{service} publishes no key"))),
+        Ok(keys) => Ok(Ok(keys)),
+        Err(failure) => Ok(Err(format!("{failure}; {pin}"))),
+    }
+}
+
+/// Compares a content with the listing and with the result that the seller posted.
+fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: Option<&[u8]>) -> ContentChecks {
+    let listed = content.map(|content| ContentHash::of(content) == evidence.listing.content_hash);
+    // A hash that is only claimed shows nothing where it is equal.
+    let listed = listed.filter(|equal| !equal || proofs.has("listing.contentHash"));
+    let posted = content.filter(|_| !shown.result.is_empty()).map(|content| {
+        let hash = std::str::from_utf8(content).map(|text| result_hash(&evidence.purchase.id, text));
+        hash.is_ok_and(|hash| shown.result == hash.as_bytes())
+    });
+    ContentChecks { output_matches_listing: listed, output_is_what_seller_posted: posted }
+}
+
+/// Checks that blocks have each transaction, byte for byte and at the times in the file, and that no step is missing.
 fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
     for (index, step) in evidence.steps.iter().enumerate() {
@@ -244,7 +319,6 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
         let (cbor, block) = chain.transaction(&step.tx_hash)?.ok_or_else(missing)?;
         ensure(hex::encode(cbor) == step.cbor, part("cbor"), "the chain has other bytes")?;
         ensure(block.valid, part("cbor"), "its scripts failed")?;
-        ensure(block.height == step.height, part("height"), "it is in another block")?;
         ensure(block.time_ms == step.at, part("at"), "its block has another time")?;
     }
     match shown.open.map(|open| chain.spender_of(&open)).transpose()?.flatten() {
@@ -253,25 +327,26 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
     }
 }
 
-/// What the file shows, for people.
-fn words(evidence: &Evidence, checks: &Checks, on_chain: bool) -> String {
-    let Evidence { listing, purchase, steps, decision, receipt, .. } = evidence;
-    let (price, mode) = (listing.price_lovelace.display_tada(), purchase.mode.as_str());
-    let statuses: Vec<&str> = steps.iter().map(|step| step.status.as_str()).collect();
-    let told = |what, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
-    let on_chain = if on_chain { "the chain has all of it" } else { "not held against the chain: --ledger URL does" };
-    let lines = [
-        Some(format!("{} of {} for {price}, {mode}: {}", purchase.id, listing.id, purchase.status)),
-        Some(format!("{} transactions hold together: {}", steps.len(), statuses.join(", "))),
-        decision.as_ref().map(|Decision { buyer_lovelace, seller_lovelace, .. }| {
-            let [buyer, seller] = [buyer_lovelace, seller_lovelace].map(|lovelace| lovelace.display_tada());
-            format!("the arbiters signed {buyer} to the buyer and {seller} to the seller")
-        }),
-        told("the escrow commits to this listing", checks.escrow_is_for_listing),
-        told("the seller posted this content", checks.output_is_what_seller_posted),
-        told("the content is what was listed", checks.output_matches_listing),
-        receipt.as_ref().map(|_| "the receipt is signed for this purchase".to_owned()),
-        Some(on_chain.to_owned()),
+/// Who proves what, for people: each field under its first prover, and the claims last.
+fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<Millis>) -> String {
+    let signed = as_of.map(|at| format!(", as of {}", time_of(at))).unwrap_or_default();
+    let groups = [
+        (Some(Prover::Chain), "proven by the chain".to_owned()),
+        (Some(Prover::Service), format!("proven by the signature of {service}{signed}")),
+        (Some(Prover::Seller), "proven by the signature of the seller that the escrow names".to_owned()),
+        (Some(Prover::Signatures), "signed by the parties; whether a block has it was not asked".to_owned()),
+        (None, "proven by nobody: the file claims it".to_owned()),
     ];
-    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    let mut lines = vec![];
+    for (prover, title) in groups {
+        let rows: Vec<String> = proofs.by(prover).map(|row| format!("  {:<22}  {}", row.field, row.value)).collect();
+        if !rows.is_empty() {
+            lines.push(title);
+            lines.extend(rows);
+        }
+    }
+    let told = |what: &str, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
+    lines.extend(told("the content is what was listed", checks.output_matches_listing));
+    lines.extend(told("the seller posted this content", checks.output_is_what_seller_posted));
+    crate::tell::plain_lines(&lines)
 }

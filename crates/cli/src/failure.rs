@@ -19,6 +19,9 @@ pub enum Failure {
     /// The outcome is not known yet.
     #[error("{0}")]
     Pending(String),
+    /// Parts of the evidence do not contradict each other, and nobody proves some of them.
+    #[error("not proven: {0}")]
+    Unproven(String),
     /// What was to be signed is not what was asked for.
     #[error("not signed: {0}. Nothing was paid. Do not trust the service at this address")]
     NotAsAsked(#[from] NotAsAsked),
@@ -33,6 +36,7 @@ impl Failure {
             Self::Unreachable(_) => (3, "unreachable"),
             Self::Pending(_) => (4, "pending"),
             Self::NotAsAsked(_) => (5, "not_as_asked"),
+            Self::Unproven(_) => (6, "unproven"),
         }
     }
 }

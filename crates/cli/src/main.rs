@@ -57,7 +57,8 @@ The first purchase on a local shop (`make dev` in another terminal):
 
 Results go to stdout, progress and errors to stderr; --json makes both JSON.
 Exit codes: 0 done; 1 refused; 2 cannot be asked like this; 3 no answer, try again; 4 not known yet: the same command
-again goes on with the same payment; 5 not signed, because the draft is not what was asked for.
+again goes on with the same payment; 5 not signed, because the draft is not what was asked for; 6 evidence of which
+nobody proves some part.
 In this repository: `cargo surety COMMAND`.";
 
 /// Buys and sells prompts for tADA on Cardano's preprod network, or on a local ledger.
@@ -126,9 +127,9 @@ enum Command {
     Release(acting::PurchaseArgument),
     /// Say whether what was bought is what was listed.
     Verdict(acting::VerdictArguments),
-    /// Collect what anyone can check of a purchase into one file; what was bought is not in it.
+    /// Collect what anyone can check of a purchase into one file; the content is not in it.
     Evidence(evidence::EvidenceArguments),
-    /// Check such a file: offline, against the chain, and against what was delivered.
+    /// Check such a file, and say who proves each part: the chain, the service's key, or nobody.
     Verify(evidence::VerifyArguments),
     /// Sign in with the wallet.
     SignIn,

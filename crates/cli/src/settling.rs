@@ -11,7 +11,10 @@ use cardano::{Lovelace, TxHash, TxRef, keys::SigningKey, slots::Millis};
 use market::DeliveryMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use x402_cardano::wire::{PaymentRequirements, SettlementResponse, decode_header, offer_receipt};
+use x402_cardano::{
+    request_commitment::{self, Salt},
+    wire::{PaymentRequirements, SettlementResponse, decode_header, offer_receipt},
+};
 
 use crate::{
     Shop,
@@ -87,6 +90,13 @@ impl Payment {
     pub fn of_purchase(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
         let kept: Option<Self> = shop.home.read(&bought(purchase))?;
         Ok(kept.filter(|kept| kept.api == shop.service.base()))
+    }
+
+    /// The salt under which the payment commits to its request, if it does.
+    pub fn salt(&self) -> Option<Salt> {
+        let payment: Value = decode_header(&self.header).ok()?;
+        let salt = payment.get("extensions")?.get(request_commitment::NAME)?.pointer("/info/salt")?.as_str()?;
+        Some(Salt::new(hex::decode(salt).ok()?.try_into().ok()?))
     }
 
     /// Keeps the payment until its end is known: before anyone else has it.

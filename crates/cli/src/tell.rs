@@ -78,6 +78,11 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Lines, each as [`plain`] has it.
+pub fn plain_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::{as_called, plain};

@@ -2,9 +2,11 @@
 
 use std::str::FromStr;
 
+use api_types::{ListingFacts, Purchase};
 pub use api_types::{PurchaseStatus as Status, Verification};
 use cardano::{Address, KeyHash, TxHash, chain::Inclusion};
 use escrow::plan::Escrow;
+use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
@@ -58,6 +60,24 @@ pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, Data
 /// Statement that reads a purchase as JSON.
 pub fn read(id: &TxHash) -> Statement {
     statement!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
+}
+
+/// Facts of a purchase that the service signs.
+#[derive(Debug, Deserialize)]
+pub struct Facts {
+    pub listing: ListingFacts,
+    pub purchase: Purchase,
+}
+
+/// Builds the statement that reads a purchase with its listing, on sale or not, as JSON of [`Facts`].
+pub fn facts(id: &TxHash) -> Statement {
+    statement!(
+        "SELECT json_object('listing', json((SELECT json_object('id', l.id, 'contentHash', l.content_hash, \
+           'priceLovelace', CAST(l.price_lovelace AS TEXT), 'sellerAddress', l.seller_address) \
+           FROM listings l WHERE l.id = purchases.listing_id)), 'purchase', json({PURCHASE_JSON})) \
+         FROM purchases WHERE id = ?1",
+        id
+    )
 }
 
 /// SQL that reads the newest purchases of a clause (`WHERE ...`) as JSON, at most `most`.

@@ -134,9 +134,13 @@ impl RequestDigest {
     /// Computes `h`, which the payer's transaction contains.
     #[must_use]
     pub fn salted(&self, salt: &Salt) -> Commitment {
-        // A string always has a canonical form. A zero digest would match no salt.
-        let salt = canon::digest("", &to_hex(salt.0)).unwrap_or(ContentHash::new([0; 32]));
-        let parts = vec![part("request", self.0), part("salt", salt)];
+        self.salted_under(&salt.digest())
+    }
+
+    /// Returns `h` for a salt of which only the digest is known ([`Salt::digest`]).
+    #[must_use]
+    pub fn salted_under(&self, salt: &ContentHash) -> Commitment {
+        let parts = vec![part("request", self.0), part("salt", *salt)];
         Commitment(*InputCommitment::of(parts).digest.as_bytes())
     }
 
@@ -203,6 +207,16 @@ impl Salt {
         Self(random)
     }
 
+    /// Returns the digest of the salt that `h` is made from.
+    ///
+    /// With it anyone can check that a transaction commits to a request, and no one can pay or claim in the payer's name:
+    /// that takes the salt itself.
+    #[must_use]
+    pub fn digest(&self) -> ContentHash {
+        // A text always has canonical bytes. A digest of zeros would match no salt.
+        canon::digest("", &to_hex(self.0)).unwrap_or(ContentHash::new([0; 32]))
+    }
+
     /// Returns `extensions` for a payment that discloses the salt.
     #[must_use]
     pub fn disclosed(&self) -> Map<String, Value> {
@@ -211,6 +225,13 @@ impl Salt {
 }
 
 impl Commitment {
+    /// Returns the commitment that a transaction carries; `None` without one, or where the transaction's body does not
+    /// commit to its metadata.
+    #[must_use]
+    pub fn in_tx(tx: &SignedTx) -> Option<Self> {
+        if let Carried::Commitment(commitment) = carried(tx) { Some(commitment) } else { None }
+    }
+
     /// Parses a commitment from 64 lowercase hexadecimal characters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -1,16 +1,21 @@
-//! Evidence of a purchase: one file of public facts that hold together, and that anyone can check.
+//! Evidence of a purchase: one file of public facts, and who proves each of them.
 //!
 //! ```text
-//! listing <──commits to── quote, signed by the seller <──repeated in── lock's datum
-//!                                                                       │ spent by
-//!                                                        step ──> step ──> end: paid, refunded, or as the arbiters signed
+//! the chain         the transactions, their times, that none is missing; who paid how much to whom
+//!                   the service and the listing, where the payment commits to its request (saltDigest)
+//! the service       the listing with its content hash, price and seller; the newest step as of a time (statement)
+//! the seller        of a protected purchase: the listing, content hash and price in the terms that were locked under (quote)
+//! nobody            what is left: a claim
 //! ```
 //!
-//! [`check`] reads the file alone. That the steps are on the chain, and that none is missing, only the chain can say
-//! ([`crate::evidence`]).
+//! [`check`] reads the file alone: parts that contradict each other are a [`Flaw`]. Only the chain can say that it has the
+//! transactions, and that none is missing ([`crate::evidence`]). Only keys that the verifier knows from elsewhere prove
+//! anything about the service: a file cannot vouch for its own key.
 
-mod receipt;
+mod proofs;
+mod signed;
 
+use api_types::{ListingFacts, Purchase};
 use blueprint::Blueprint;
 use cardano::{
     Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef,
@@ -24,7 +29,6 @@ use escrow::{
     dispute::DisputeWithdrawal,
     evidence::Winner,
     plan::Escrow,
-    result::result_hash,
     rules::Rule,
     spend::{Ending, Spent},
 };
@@ -33,50 +37,54 @@ use market::DeliveryMode;
 use pallas_codec::minicbor;
 use pallas_primitives::conway::{RedeemerTag, Redeemers};
 use serde::{Deserialize, Serialize};
-use x402_cardano::wire::PaymentRequirements;
+use x402_cardano::{
+    escrow::EscrowExtra,
+    request_commitment::{Commitment, HttpRequest, RequestDigest},
+    wire::PaymentRequirements,
+};
 
-pub use receipt::Receipt;
+pub use proofs::{Proofs, Prover};
+pub use signed::ServiceKey;
 
 use super::{NotAsAsked, payment::authorized};
+use crate::{acting::time_of, redelivery::unlock};
 
 /// The version of the file.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// The service's name for a payout to the creator, which is no step of the escrow.
+const CREATOR_PAID: &str = "creator_paid";
 
-/// All that the file has.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The file.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Evidence {
     pub version: u8,
+    /// The origin of the service that sold.
+    pub service: String,
     pub listing: ListingFacts,
     pub purchase: PurchaseFacts,
-    /// Of a protected purchase: the terms that the seller signed, as the 402 offered them.
+    /// The terms that the seller of a protected purchase signed, as the 402 offered them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<PaymentRequirements>,
+    /// Digest of the salt by which the payment commits to its request: the salt itself would let a reader of the file
+    /// claim the purchase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub salt_digest: Option<ContentHash>,
     /// The payment, or the lock and each transaction of its escrow, in the chain's order.
     pub steps: Vec<Step>,
-    /// Where arbiters settled a dispute: what they signed.
+    /// The award of the arbiters, where they settled a dispute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// What the service signed when it delivered, where the buyer kept it.
+    /// The service's signed statement about the purchase: a compact JWS of a [`PurchaseStatement`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receipt: Option<Receipt>,
+    pub statement: Option<String>,
+    /// The receipt that the service signed when it delivered, where the buyer kept it: a compact JWS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
 }
 
-/// What was for sale.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListingFacts {
-    pub id: String,
-    /// SHA-256 of what is sold.
-    pub content_hash: ContentHash,
-    pub price_lovelace: Lovelace,
-    /// Who is paid, of an instant purchase.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seller_address: Option<Address>,
-}
-
-/// What was bought, and how it stands.
-#[derive(Serialize, Deserialize)]
+/// The purchase, and its status after the last step.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PurchaseFacts {
     /// The payment's or the lock's transaction id.
@@ -86,14 +94,12 @@ pub struct PurchaseFacts {
     pub status: String,
 }
 
-/// A transaction, and how it left the purchase.
-#[derive(Serialize, Deserialize)]
+/// A transaction, and the status that it left the purchase in.
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     pub tx_hash: TxHash,
     pub status: String,
-    /// The block's number.
-    pub height: u64,
     /// The block's time, POSIX ms.
     pub at: Millis,
     /// Hex of the datum in the escrow that it made, where it made one.
@@ -105,8 +111,8 @@ pub struct Step {
     pub cbor: String,
 }
 
-/// What arbiters signed of a disputed escrow.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The award that arbiters signed for a disputed escrow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Decision {
     /// Who got the money; nothing where both got as much.
@@ -125,26 +131,29 @@ pub struct Flaw {
     pub why: String,
 }
 
-/// The arbiter's three checks, as far as the file and the content show them.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Checks {
-    /// The escrow commits to this listing. Instant purchases have no escrow.
-    pub escrow_is_for_listing: Option<bool>,
-    /// The result that the seller posted is of this content. Nothing without content or result.
-    pub output_is_what_seller_posted: Option<bool>,
-    /// The content is what was listed. Nothing without content.
-    pub output_matches_listing: Option<bool>,
-}
-
-/// What a file shows that holds together.
+/// The steps of a file, as its transactions show them.
 pub struct Shown {
-    pub checks: Checks,
-    /// The statuses after the steps, with the datums of the escrows that they made.
+    /// The status after each step, with the datum of the escrow that it made.
     pub steps: Vec<(String, Option<Vec<u8>>)>,
     pub decision: Option<Decision>,
-    /// The output that is the escrow now.
+    /// The output that is the escrow now; `None` once it has ended.
     pub open: Option<TxRef>,
+    /// SHA-256 that the seller posted of the lock and the content; empty without a result.
+    pub result: Vec<u8>,
+    /// The payment, in words.
+    payment: String,
+    /// Whether a transaction has the buyer's whole address, beside a signature of its payment key.
+    names_buyer: bool,
+    /// The seller that signed the terms.
+    seller: Option<String>,
+}
+
+/// A file whose parts do not contradict each other.
+pub struct Checked {
+    pub shown: Shown,
+    pub proofs: Proofs,
+    /// Time of the service's statement, POSIX ms; `None` if none is proven.
+    pub as_of: Option<Millis>,
 }
 
 pub fn flaw(part: impl Into<String>, why: impl Into<String>) -> Flaw {
@@ -161,14 +170,22 @@ struct ReadStep {
     utxos: TransactionUtxos,
 }
 
-/// Holds a file together, and against the content where that is given.
+/// The transactions of a purchase with the times of their blocks, as the service lists them.
+pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
+    let steps = purchase.events.iter().filter(|event| event.status != CREATOR_PAID);
+    let mut steps: Vec<_> = steps.map(|event| (event.tx_hash, event.at)).collect();
+    steps.dedup();
+    steps
+}
+
+/// Checks that the parts of a file do not contradict each other, and says who proves each; the service by these keys alone.
 ///
 /// # Errors
 /// The first part that does not hold.
-pub fn check(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>) -> Result<Shown, Flaw> {
-    let Evidence { version, listing, purchase, steps, .. } = evidence;
-    ensure(*version == VERSION, "version", "this program reads version 1")?;
-    let shown = shown(evidence, blueprint, content)?;
+pub fn check(evidence: &Evidence, blueprint: &Blueprint, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
+    let Evidence { version, purchase, steps, .. } = evidence;
+    ensure(*version == VERSION, "version", "this program reads version 2")?;
+    let shown = shown(evidence, blueprint)?;
     for (index, (step, (status, datum))) in steps.iter().zip(&shown.steps).enumerate() {
         ensure(step.status == *status, format!("steps[{index}].status"), &format!("the transaction left {status}"))?;
         let same = step.datum == datum.as_ref().map(hex::encode);
@@ -177,44 +194,93 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>)
     let last = shown.steps.last().map(|(status, _)| status);
     ensure(last == Some(&purchase.status), "purchase.status", "the last step left another")?;
     ensure(evidence.decision == shown.decision, "decision", "the last transaction divides the money otherwise")?;
-    if let Some(receipt) = &evidence.receipt {
-        receipt.check(&purchase.id, &listing.id, &purchase.buyer_address)?;
-    }
-    Ok(shown)
+    proofs(evidence, shown, keys)
 }
 
-/// What the transactions of a file show, whatever it says beside them of statuses, datums and decision.
+/// The table of who proves what.
+fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
+    use Prover::{Seller, Service, Signatures};
+    let Evidence { listing, purchase, steps, decision, .. } = file;
+    let statement = file.statement.as_deref().map(|jws| signed::statement(file, jws, keys)).transpose()?;
+    let receipt = file.receipt.as_deref().map(|jws| signed::receipt(file, jws, keys)).transpose()?;
+    let is_stated = statement.as_ref().is_some_and(|(_, proven)| *proven);
+    let service = (Service, is_stated);
+    let committed = (Signatures, file.salt_digest.is_some());
+    let is_protected = purchase.mode == DeliveryMode::Protected;
+    let seller = (Seller, is_protected);
+    let newest = steps.last().map(|step| time_of(step.at)).unwrap_or_default();
+    let steps = format!("{} transactions, the newest of {newest}; none is missing", steps.len());
+    let mut proofs = Proofs::default();
+    proofs.add("service", &file.service, &[committed, service]);
+    proofs.add("listing.id", &listing.id, &[committed, seller, service]);
+    proofs.add("listing.contentHash", listing.content_hash, &[seller, service]);
+    proofs.add("listing.priceLovelace", listing.price_lovelace.display_tada(), &[seller, service]);
+    proofs.add("listing.sellerAddress", listing.seller_address, &[service]);
+    proofs.add("purchase.id", purchase.id, &[(Signatures, true), service]);
+    proofs.add("purchase.mode", purchase.mode.as_str(), &[(Signatures, is_protected), service]);
+    proofs.add("purchase.buyerAddress", purchase.buyer_address, &[(Signatures, shown.names_buyer), service]);
+    proofs.add("purchase.status", &purchase.status, &[service]);
+    proofs.add("steps", steps, &[service]);
+    proofs.add("payment", &shown.payment, &[(Signatures, true)]);
+    if let Some(address) = &shown.seller {
+        proofs.add("quote", format!("signed by {address}"), &[seller]);
+    }
+    if let Some(Decision { buyer_lovelace, seller_lovelace, .. }) = decision {
+        let [buyer, seller] = [buyer_lovelace, seller_lovelace].map(|lovelace| lovelace.display_tada());
+        let award = format!("the arbiters signed {buyer} to the buyer and {seller} to the seller");
+        proofs.add("decision", award, &[(Signatures, true)]);
+    }
+    if file.salt_digest.is_some() {
+        proofs.add("saltDigest", "the payment commits to the request of this listing at this service", &[committed]);
+    }
+    if let Some((said, proven)) = &statement {
+        proofs.add("statement", format!("of {}", time_of(said.issued_at)), &[(Service, *proven)]);
+    }
+    if let Some(proven) = receipt {
+        proofs.add("receipt", "the service delivered to the buyer", &[(Service, proven)]);
+    }
+    let as_of = statement.filter(|(_, proven)| *proven).map(|(said, _)| said.issued_at);
+    Ok(Checked { shown, proofs, as_of })
+}
+
+/// Reads the steps of a file from its transactions, whatever it says beside them of statuses, datums and decision.
 ///
 /// # Errors
 /// The first part that does not hold.
-pub fn shown(evidence: &Evidence, blueprint: &Blueprint, content: Option<&[u8]>) -> Result<Shown, Flaw> {
-    let Evidence { listing, purchase, quote, steps, .. } = evidence;
+pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> {
+    let Evidence { service, listing, purchase, quote, salt_digest, steps, .. } = evidence;
     let read = steps.iter().enumerate().map(|(index, step)| read(index, step)).collect::<Result<Vec<_>, _>>()?;
-    let ordered = steps.is_sorted_by(|before, after| before.height <= after.height && before.at <= after.at);
+    let ordered = steps.is_sorted_by(|before, after| before.at <= after.at);
     ensure(ordered, "steps", "a transaction's block is older than that of the one before it")?;
     let (first, rest) = read.split_first().ok_or_else(|| flaw("steps", "there is no transaction"))?;
     ensure(first.tx.id == purchase.id, "purchase.id", "the first transaction is another")?;
     let buyer = purchase.buyer_address.payment_key();
     let signed = first.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == *buyer);
     ensure(signed, "purchase.buyerAddress", "its payment key did not sign the payment")?;
-    let listed = content.map(|content| ContentHash::of(content) == listing.content_hash);
+    if let Some(salt) = salt_digest {
+        let url = format!("{service}{}", unlock(&listing.id));
+        let request = RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] });
+        let committed = request.is_ok_and(|request| Commitment::in_tx(&first.tx) == Some(request.salted_under(salt)));
+        ensure(committed, "saltDigest", &format!("the payment does not commit to the request of {url}"))?;
+    }
     match (purchase.mode, quote) {
         (DeliveryMode::Instant, None) => {
             ensure(rest.is_empty(), "steps", "an instant purchase has one transaction")?;
-            pays_seller(listing, &first.utxos)?;
-            let checks = Checks { output_matches_listing: listed, ..Checks::default() };
-            Ok(Shown { checks, steps: vec![("settled".into(), None)], decision: None, open: None })
+            pays_seller(evidence, &first.utxos)?;
+            let home = purchase.buyer_address.to_string();
+            Ok(Shown {
+                steps: vec![("settled".into(), None)],
+                decision: None,
+                open: None,
+                result: vec![],
+                payment: format!("{} to {}", listing.price_lovelace.display_tada(), listing.seller_address),
+                names_buyer: first.utxos.made.iter().any(|output| output.address == home),
+                seller: None,
+            })
         }
         (DeliveryMode::Protected, Some(quote)) => {
             let (lock, deployment) = lock(evidence, quote, blueprint, first)?;
-            let (mut shown, result) = follow(lock, &deployment, rest)?;
-            shown.checks.output_matches_listing = listed;
-            if let (Some(content), Some(result)) = (content, result) {
-                let text = std::str::from_utf8(content).ok();
-                let posted = text.is_some_and(|text| result == result_hash(&purchase.id, text).as_bytes());
-                shown.checks.output_is_what_seller_posted = Some(posted);
-            }
-            Ok(shown)
+            follow(lock, &deployment, rest)
         }
         _ => Err(flaw("quote", "a protected purchase has one, and an instant one has none")),
     }
@@ -239,8 +305,11 @@ fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
     Ok(ReadStep { tx, utxos })
 }
 
-fn pays_seller(listing: &ListingFacts, utxos: &TransactionUtxos) -> Result<(), Flaw> {
-    let seller = listing.seller_address.ok_or_else(|| flaw("listing.sellerAddress", "it is missing"))?.to_string();
+/// Checks that the payment has the output that pays. The buyer's own change is none.
+fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &TransactionUtxos) -> Result<(), Flaw> {
+    let own = listing.seller_address.payment_key() == purchase.buyer_address.payment_key();
+    ensure(!own, "listing.sellerAddress", "it is the buyer's own")?;
+    let seller = listing.seller_address.to_string();
     let paid = utxos.made.iter().filter(|output| output.address == seller).map(|output| output.value.lovelace);
     let paid: Vec<Lovelace> = paid.collect();
     ensure(!paid.is_empty(), "listing.sellerAddress", "the payment has no output to it")?;
@@ -260,6 +329,9 @@ fn lock(
             NotAsAsked::OtherContent => flaw("listing", "its id and content hash are not what the quote commits to"),
             other => flaw("quote", other.to_string()),
         })?;
+    // Neither the seller nor a transaction says these.
+    let unsigned = |extra: &EscrowExtra| extra.confirmation_policy.is_some() || extra.are_fees_sponsored.is_some();
+    ensure(!quote.extra.escrow().is_some_and(unsigned), "quote", "it has terms that the seller did not sign")?;
     let price = quote.amount.get() == listing.price_lovelace.get();
     ensure(price, "listing.priceLovelace", "the quote has another amount")?;
     let escrows = first.utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), &deployment).ok());
@@ -279,10 +351,12 @@ fn lock(
     Ok((escrow, deployment))
 }
 
-/// Follows an escrow through the steps, and the newest result that was posted.
-fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(Shown, Option<Vec<u8>>), Flaw> {
+/// Follows an escrow through the steps.
+fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Shown, Flaw> {
+    let payment = format!("{} locked in {}", lock.utxo.value.lovelace.display_tada(), lock.utxo.address);
+    let seller = Some(lock.datum.seller.to_string());
     let mut steps = vec![(lock.datum.state.name().to_owned(), lock.utxo.inline_datum.clone())];
-    let (mut current, mut decision, mut result) = (Some(lock), None, None);
+    let (mut current, mut decision, mut result) = (Some(lock), None, vec![]);
     for (index, step) in (1_usize..).zip(rest) {
         let part = format!("steps[{index}]");
         let Some(escrow) = current else { return Err(flaw(part, "the escrow ended before")) };
@@ -297,7 +371,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(S
         current = match escrow.spent_into(&step.utxos.made) {
             Spent::Continues(next) => {
                 if !next.datum.result_hash.is_empty() {
-                    result = Some(next.datum.result_hash.clone());
+                    result.clone_from(&next.datum.result_hash);
                 }
                 steps.push((next.datum.state.name().to_owned(), next.utxo.inline_datum.clone()));
                 Some(*next)
@@ -313,8 +387,8 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<(S
             }
         };
     }
-    let checks = Checks { escrow_is_for_listing: Some(true), ..Checks::default() };
-    Ok((Shown { checks, steps, decision, open: current.map(|escrow| escrow.utxo.reference) }, result))
+    let open = current.map(|escrow| escrow.utxo.reference);
+    Ok(Shown { steps, decision, open, result, payment, names_buyer: true, seller })
 }
 
 /// What enough arbiters signed of this output.

@@ -46,17 +46,25 @@ struct Versioned<'a> {
     receipt: &'a Receipt<'a>,
 }
 
+/// Signs a payload in canonical JSON with a key of this id: a compact JWS (RFC 7515) with EdDSA.
+///
+/// `None` if the payload has no canonical JSON.
+#[must_use]
+pub fn jws(key_id: &str, key: &SigningKey, payload: &impl Serialize) -> Option<String> {
+    let b64 = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let header = canonical(&json!({ "alg": "EdDSA", "kid": key_id }))?;
+    let signed = format!("{}.{}", b64(&header), b64(&canonical(payload)?));
+    let signature = b64(&key.sign(signed.as_bytes()));
+    Some(format!("{signed}.{signature}"))
+}
+
 impl Receipt<'_> {
     /// Signs the receipt and builds the extension's block, under its name. `key_id` identifies the key.
     ///
     /// Never returns `None` in practice, because a receipt contains only strings and a number.
     #[must_use]
     pub fn signed(&self, key_id: &str, key: &SigningKey) -> Option<Map<String, Value>> {
-        let b64 = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-        let header = canonical(&json!({ "alg": "EdDSA", "kid": key_id }))?;
-        let payload = canonical(&Versioned { version: VERSION, receipt: self })?;
-        let signed = format!("{}.{}", b64(&header), b64(&payload));
-        let signature = format!("{signed}.{}", b64(&key.sign(signed.as_bytes())));
+        let signature = jws(key_id, key, &Versioned { version: VERSION, receipt: self })?;
         let block = json!({
             "info": { "receipt": { "format": "jws", "signature": signature } },
             "schema": {
