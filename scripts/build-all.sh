@@ -48,6 +48,6 @@ case $kind in
   demo | dev) quietly "xtask" cargo build --workspace --bin xtask ;;
   *) quietly "xtask, surety, and what tests ask of our own code" cargo build --workspace --bin xtask --bin surety --examples ;;
 esac
-[ "$kind" != dev ] || quietly "cargo surety" bash -c "cargo build --package surety-cli && cargo build --package cargo-surety"
+[ "$kind" != dev ] || quietly "cargo surety" cargo build --package surety-cli
 rm -f "$log"
 [ "$kind" != deploy ] || node scripts/sizes.ts

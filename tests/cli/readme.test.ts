@@ -48,9 +48,12 @@ test("a stranger sells, browses, buys both ways, proves, asks for a refund and s
   assert.match(purchases, /protected +(Delivered|Disputed)/);
 });
 
-test("the alias in Cargo's configuration is the client", () => {
+// Only Cargo itself builds the client: a program that ran Cargo would pass on the CARGO_PKG_... of its own crate, for which
+// the build script of ring runs again, and could name a checkout that was moved.
+test("`cargo surety` is Cargo's own alias, and `make dev` builds what it runs", () => {
   const config = readFileSync(join(root, ".cargo/config.toml"), "utf8");
-  assert.match(config, /^surety = "run --quiet --package cargo-surety --"$/m);
+  assert.match(config, /^surety = "run --quiet --package surety-cli --"$/m);
+  assert.match(readFileSync(join(root, "scripts/build-all.sh"), "utf8"), / cargo build --package surety-cli$/m);
 });
 
 test("every command has a help text", async () => {

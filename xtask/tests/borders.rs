@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The crate that implements ports on Cloudflare's runtime, and the workers.
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
 /// Crates of people's own machines.
-const TOOLS: [&str; 4] = ["xtask", "surety-cli", "cargo-surety", "provider"];
+const TOOLS: [&str; 3] = ["xtask", "surety-cli", "provider"];
 /// What only [`RUNTIME`] may name: the runtime's own interfaces.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
 /// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.
