@@ -1,5 +1,7 @@
-// Pays for a listing over x402 with the stock client, and prints what was bought. It pays at most 10 tADA.
+// Pays for a listing over x402 with the stock client, and prints the content. It pays at most 10 tADA.
 //   PHRASE="24 words" BLOCKFROST_PROJECT_ID=... node pay.js https://HOST/listings/ID/unlock
+// Against a local stack (`make dev`):
+//   PHRASE="24 words" BLOCKFROST_URL=http://127.0.0.1:8990/api/v0 node pay.js http://127.0.0.1:8787/listings/ID/unlock
 import { Address, Client, preprod } from "@evolution-sdk/evolution";
 import { decodePaymentResponseHeader, encodePaymentSignatureHeader } from "@x402/core/http";
 import { wrapFetchWithPayment, x402Client } from "@x402/fetch";
@@ -8,9 +10,22 @@ import { ExactCardanoScheme, methodOf, networkTime } from "x402-exact-cardano";
 const BLOCKFROST = "https://cardano-preprod.blockfrost.io/api/v0";
 const { PHRASE = "", BLOCKFROST_URL: baseUrl = BLOCKFROST, BLOCKFROST_PROJECT_ID: projectId = "preprod" } = process.env;
 const [url = ""] = process.argv.slice(2);
+/** Ends the program with a sentence instead of a stack. */
+const fail = (words) => {
+  console.error(`pay.js: ${words}`);
+  process.exit(1);
+};
 
-const client = Client.make(preprod).withBlockfrost({ baseUrl, projectId }).withSeed({ mnemonic: PHRASE });
-const wallet = { client, address: Address.toBech32(await client.address()) };
+if (!URL.canParse(url)) fail("name the address to pay: node pay.js https://HOST/listings/ID/unlock");
+const open = async () => {
+  const client = Client.make(preprod).withBlockfrost({ baseUrl, projectId }).withSeed({ mnemonic: PHRASE.trim() });
+  return { client, address: Address.toBech32(await client.address()) };
+};
+const wallet = await open().catch(() => fail("PHRASE is not a recovery phrase of 12 to 24 English words"));
+const held = await fetch(`${baseUrl}/addresses/${wallet.address}`, { headers: { project_id: projectId } })
+  .then((answer) => (answer.ok || answer.status === 404 ? answer.json() : fail(`${baseUrl} answers ${answer.status}`)))
+  .catch(() => fail(`${baseUrl} does not answer: name the chain's provider in BLOCKFROST_URL`));
+if (!held.amount?.length) fail(`the wallet is empty: send tADA to ${wallet.address}`);
 const network = "cardano:preprod";
 
 let payment;
@@ -29,12 +44,12 @@ const settlement = ({ headers }) => {
   return header ? decodePaymentResponseHeader(header) : undefined;
 };
 
-let answer = await wrapFetchWithPayment(fetch, paying)(url);
+let answer = await wrapFetchWithPayment(fetch, paying)(url).catch((error) => fail(error.message));
 // Unconfirmed: the same payment is sent again, never a new one.
 while (payment && (answer.status === 503 || settlement(answer)?.errorReason === "settlement_pending")) {
   await new Promise((resolve) => setTimeout(resolve, Number(answer.headers.get("retry-after") ?? 5) * 1000));
   answer = await fetch(url, { headers: { "PAYMENT-SIGNATURE": payment } });
 }
-if (!answer.ok) throw new Error(`${answer.status}: ${await answer.text()}`);
+if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
 console.error(`paid in ${settlement(answer)?.transaction}`);
 console.log(await answer.text());

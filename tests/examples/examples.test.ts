@@ -76,6 +76,23 @@ test("pay.js pays with @x402/fetch and a recovery phrase, and prints what was bo
   assert.match(err, /paid in [0-9a-f]{64}/);
 });
 
+test("pay.js names what is missing in a sentence: an address, a phrase, money, the chain", async () => {
+  const { blockfrost: BLOCKFROST_URL } = world.ledger;
+  const url = unlock(await world.list());
+  const empty = `${"test ".repeat(23)}sauce`;
+  for (const [args, env, words] of [
+    [[], { PHRASE }, /name the address to pay/],
+    [[url], { PHRASE: "" }, /PHRASE is not a recovery phrase/],
+    [[url], { PHRASE: `${"abandon ".repeat(23)}abandon` }, /PHRASE is not a recovery phrase/],
+    [[url], { PHRASE: empty }, /the wallet is empty: send tADA to addr_test1/],
+    [[url], { PHRASE, BLOCKFROST_URL: "http://127.0.0.1:1/api/v0" }, /does not answer: name .* BLOCKFROST_URL/],
+  ] as [string[], Record<string, string>, RegExp][]) {
+    const { status, out, err } = await example("pay.js", args, { BLOCKFROST_URL, ...env });
+    assert.deepEqual([status, out, err.trim().split("\n").length], [1, "", 1], err);
+    assert.match(err, words);
+  }
+});
+
 test("page.html sells to a CIP-30 wallet from a page of another site", async () => {
   const site = createServer((_, answer) => {
     answer.setHeader("content-type", "text/html").end(readFileSync(join(folder, "page.html")));
