@@ -99,7 +99,10 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
         && (&listing.id, &listing.content_hash, listing.price_lovelace, listing.seller_address)
             != (&said.listing.id, &said.listing.content_hash, said.listing.price_lovelace, said.listing.seller_address)
     {
-        return Err(Failure::Refused(format!("the service now says that {} is another listing than was bought", listing.id)));
+        return Err(Failure::Refused(format!(
+            "the service now says that {} is another listing than was bought",
+            listing.id
+        )));
     }
     // A wallet that owned the listing already may have made out a payment that was not used.
     let payment = payment.filter(|payment| payment.tx == id);
@@ -275,11 +278,7 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
 }
 
 /// The keys of the service that the file names: pinned, or published at its address. Otherwise the reason why none is known.
-fn keys(
-    shop: &Shop,
-    arguments: &VerifyArguments,
-    service: &str,
-) -> Result<Result<Vec<ServiceKey>, String>, Failure> {
+fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Result<Vec<ServiceKey>, String>, Failure> {
     if let Some(key) = &arguments.service_key {
         let key = ServiceKey::pinned(key).map_err(|why| Failure::Usage(format!("--service-key: {why}")))?;
         return Ok(Ok(vec![key]));
@@ -345,7 +344,8 @@ fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<M
             lines.extend(rows);
         }
     }
-    let told = |what: &str, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
+    let told =
+        |what: &str, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
     lines.extend(told("the content is what was listed", checks.output_matches_listing));
     lines.extend(told("the seller posted this content", checks.output_is_what_seller_posted));
     crate::tell::plain_lines(&lines)

@@ -94,12 +94,7 @@ pub fn receipt(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<bool, 
 }
 
 /// Reads a JWS of the service. Without keys its signature is not checked, and it proves nothing.
-fn open<T: DeserializeOwned>(
-    service: &str,
-    jws: &str,
-    keys: &[ServiceKey],
-    part: &str,
-) -> Result<(T, bool), Flaw> {
+fn open<T: DeserializeOwned>(service: &str, jws: &str, keys: &[ServiceKey], part: &str) -> Result<(T, bool), Flaw> {
     let malformed = || flaw(part, "it is no compact JWS");
     let (message, signature) = jws.rsplit_once('.').ok_or_else(malformed)?;
     let (header, payload) = message.split_once('.').ok_or_else(malformed)?;
