@@ -1,14 +1,14 @@
--- Accounts: who signed in with a wallet, and the service wallet that we hold for them.
--- The wallet's key is derived from a master secret, the key version and the owner; nothing of it is stored.
+-- Accounts: owners who signed in with a wallet, and their service wallets. A service wallet's key is derived from the
+-- master secret, the key version and the owner, and not stored.
 CREATE TABLE accounts (
   owner TEXT PRIMARY KEY,                        -- the address signed in with; 'demo' for the shared demo wallet
-  owner_key TEXT CHECK (length(owner_key) = 56), -- the payment key in that address; NULL for the demo wallet's
+  owner_key TEXT CHECK (length(owner_key) = 56), -- payment key of the owner's address; NULL for the demo account
   wallet_address TEXT NOT NULL UNIQUE,
-  wallet_key TEXT NOT NULL CHECK (length(wallet_key) = 56), -- the payment key in that one
+  wallet_key TEXT NOT NULL CHECK (length(wallet_key) = 56), -- payment key of the wallet's address
   key_version INTEGER NOT NULL,
   max_per_payment INTEGER NOT NULL CHECK (max_per_payment BETWEEN 1000000 AND 100000000),
   daily_budget INTEGER NOT NULL CHECK (daily_budget BETWEEN max_per_payment AND 500000000),
-  ask_above INTEGER CHECK (ask_above BETWEEN 0 AND 99999999), -- what costs more waits for the owner's approval, if an agent buys it
+  ask_above INTEGER CHECK (ask_above BETWEEN 0 AND 99999999), -- price above which an agent's purchase needs the owner's approval
   created_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX accounts_by_key ON accounts (owner_key, wallet_key);
@@ -22,10 +22,10 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_expiry ON sessions (expires_at_ms);
 CREATE INDEX sessions_by_owner ON sessions (owner);
 
--- A challenge is answered once: the request that inserts its row first has answered it.
+-- Answered challenges. The request that inserts the row is the first to answer.
 CREATE TABLE challenge_claims (
   digest TEXT PRIMARY KEY CHECK (length(digest) = 64),
-  claimed_by TEXT NOT NULL,                      -- the hash of what the claim gave out
+  claimed_by TEXT NOT NULL,                      -- hash of the session token or grant that it was answered for
   expires_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX challenge_claims_by_expiry ON challenge_claims (expires_at_ms);
