@@ -1,4 +1,8 @@
-//! Driving an entry: one poll of the chain, or several with bounded waits. No other module submits transactions.
+//! Drives an outbox entry towards its end: submits its transaction, polls the chain, and records the outcome.
+//!
+//! This is the only module that submits transactions. A request drives its entry with a bounded number of polls
+//! ([`Outbox::wait_for_block`]); the watcher polls each open entry once per tick ([`Outbox::observe`]). Both apply the
+//! same pure function, [`decide`](crate::decide), so it does not matter which of them sees the block first.
 
 use cardano::{
     TxHash,
@@ -15,31 +19,33 @@ use crate::{
     wallet::WalletSnapshot,
 };
 
-/// Names the statements that run in the same batch as a change of an entry, after those that write the change. They
-/// must check the entry's state: where another request was faster, it has another one, and they must change nothing.
+/// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
+///
+/// They run after the statement that changes the entry, and must check its state: if another request was faster, they
+/// must change nothing.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
 
-/// Waiting, as a port.
+/// Suspends a task, so that tests can simulate time.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Sleep {
     /// Returns after this many milliseconds.
     async fn sleep(&self, ms: Millis);
 }
 
-/// How long a request waits for a block.
+/// Limits of waiting for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct PollPolicy<'a, Z> {
     pub sleep: &'a Z,
-    /// Waits in ms before polls of the chain: as many polls, and no more. Each costs up to three outside calls.
+    /// Waits in ms, each followed by a poll of up to three provider calls.
     pub schedule: &'a [Millis],
-    /// Newer blocks that are asked for beyond the one that has the transaction: 0 to 20.
+    /// Number of blocks to wait for after the one with the transaction, 0 to 20.
     pub confirmations: u64,
-    /// Whether to look before the first wait, as a request does that comes back. It stops where the provider is asked
-    /// too much: it need not wait beside those that pay just now.
+    /// Whether to poll before the first wait, as a repeated request does. Such a request stops when the provider limits
+    /// its rate.
     pub at_once: bool,
 }
 
-/// Why an entry could not be driven. What is written down stays.
+/// Reason why an entry could not be driven. What is stored so far remains.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
     #[error(transparent)]
@@ -48,7 +54,7 @@ pub enum OutboxError {
     Chain(#[from] ChainError),
 }
 
-/// Takes a chain that does not answer for one that shows nothing new.
+/// Treats a failing provider as one that shows nothing new.
 ///
 /// # Errors
 /// The database query failed.
@@ -60,59 +66,60 @@ pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>
     }
 }
 
-/// How an entry stands.
+/// Status of an entry's transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxStatus {
-    /// In a block, with at least as many newer ones as were asked for.
+    /// In a block, with at least the requested confirmations.
     Confirmed {
         block: Inclusion,
-        /// Newer blocks, as far as is known.
+        /// Number of confirmations, if counted.
         confirmations: u64,
     },
-    /// Not yet: in a block with fewer newer ones, or in none.
+    /// In a block with too few confirmations, or in none.
     Pending {
-        /// The block and the newer ones, where there is one.
+        /// The block and its confirmations, if there is one.
         block: Option<(Inclusion, u64)>,
-        /// Whether a node took it.
+        /// Whether a node has accepted the transaction.
         submitted: bool,
     },
-    /// It is refused permanently, for this reason.
+    /// Rejected for good, for this reason.
     Refused(String),
-    /// It was in no block before its validity ended.
+    /// Expired without being included.
     Expired,
 }
 
-/// An entry after it was driven.
+/// Result of waiting for a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitOutcome {
     pub status: TxStatus,
-    /// What the hook's statements answered at its inclusion; empty where a block had it before.
+    /// Rows returned by the hook's statements at the inclusion; empty if it was recorded before.
     pub hook_answers: Vec<Rows>,
 }
 
-/// What one poll of the chain showed of an entry.
+/// Result of a poll.
 struct Poll {
-    /// Its last status, where the poll ends the waiting.
+    /// The final status, if there is no need to wait any longer.
     end: Option<TxStatus>,
-    /// Blocks above its own, as far as this poll shows.
+    /// Confirmations, if this poll counted them.
     confirmations: u64,
-    /// What the hook's statements answered at its inclusion.
+    /// Rows returned by the hook's statements at the inclusion.
     hook_answers: Vec<Rows>,
-    /// Whether the provider refuses to be asked more.
+    /// Whether the provider limited the rate.
     throttled: bool,
 }
 
-/// The outbox of a database.
+/// The outbox in a database.
 #[derive(Clone, Copy)]
 pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// What else changes with an entry.
+    /// Adds statements to the batches that change entries.
     pub hook: &'a Hook<'a>,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Writes a decision down, with the hook's statements. Whether it changed the entry, and what these statements answered.
+    /// Records a decision with the hook's statements. Returns whether it changed the entry, and the rows of these
+    /// statements.
     ///
     /// # Errors
     /// The database query failed.
@@ -131,8 +138,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((has_changed, hook_answers))
     }
 
-    /// Submits the bytes of an entry whose attempt is written down. Where the ledger refuses it because a node may have
-    /// lost the change that it spends, the transactions that made the change are submitted first.
+    /// Submits an entry whose attempt is recorded. If the ledger rejects it because the node may have lost its parents,
+    /// the unconfirmed transactions whose change it spends, these are submitted first.
     async fn submit(
         &self,
         entry: &mut Entry,
@@ -142,7 +149,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if matches!(answer, Ok(Submission::Refused(_))) {
             let parents = wallet.map(|wallet| wallet.parents_of(&entry.cbor)).unwrap_or_default();
             for parent in &parents {
-                // Its answer does not matter: a parent that the node still has is refused, for its inputs are spent.
+                // The result is irrelevant: a node that still has the parent rejects it.
                 drop(self.chain.submit(parent).await);
             }
             if !parents.is_empty() {
@@ -159,7 +166,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             Ok(Submission::Accepted) => ChainObservation::Accepted,
             Ok(Submission::Refused(reason)) => match unless_chain_fails(self.inclusion_of(entry).await)? {
                 None => ChainObservation::Unavailable,
-                // Others submitted it: only its payer can say what it is for.
+                // Others submitted it, so only its payer can tell what it pays for.
                 Some(Some(_))
                     if entry.is_only_attempt()
                         && entry.provenance == Provenance::Unknown
@@ -173,7 +180,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         })
     }
 
-    /// The block that has it. Bytes that were dropped are read again from there.
+    /// Looks up the block with the transaction. Deleted bytes are restored from it.
     async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
         let block = self.chain.inclusion_of(&entry.tx).await?;
         if block.is_some() && entry.cbor.is_empty() {
@@ -184,10 +191,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(block)
     }
 
-    /// Makes the submission that claiming an entry began. The ledger's reason, where it refuses.
+    /// Submits a transaction that was just claimed. Returns the ledger's reason if it is rejected.
     ///
     /// # Errors
-    /// The database cannot be asked. A chain that does not answer leaves the entry claimed.
+    /// The database query failed. If the provider fails, the entry stays claimed.
     pub async fn submit_first(
         &self,
         entry: &mut Entry,
@@ -216,8 +223,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Gives up an entry that conflicts with a transaction in a block (`by`), and what spends its change. Whether the entry was
-    /// open.
+    /// Gives up an entry that conflicts with the included transaction `by`, and the entries that spend its change.
+    /// Returns whether it was open.
     ///
     /// # Errors
     /// The database query failed.
@@ -233,8 +240,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(changed)
     }
 
-    /// Gives up what spends outputs of an entry that no block will have, and what spends outputs of these. No node takes
-    /// them, and their inputs would stay reserved until their validity ends.
+    /// Gives up the entries that spend outputs of an entry that will never be included, transitively. Their inputs
+    /// would stay reserved until their validity intervals end.
     async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
         let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
         let mut gone = vec![tx];
@@ -251,10 +258,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Looks at the chain once and acts on what it shows. What was decided.
+    /// Polls once and acts on the result. Returns the decision.
     ///
     /// # Errors
-    /// The database or the chain cannot be asked.
+    /// The database or the provider failed.
     pub async fn refresh(
         &self,
         entry: &mut Entry,
@@ -269,7 +276,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// As [`Outbox::refresh`], but leaves submitting again to the caller ([`Outbox::submit_again`]).
+    /// Like [`Outbox::refresh`], but leaves submitting again to the caller ([`Outbox::submit_again`]).
     ///
     /// # Errors
     /// As [`Outbox::refresh`].
@@ -291,7 +298,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// Reads what other requests wrote down meanwhile. Bytes that are not stored any more are kept.
+    /// Reads the entry again, keeping its bytes if they have been deleted.
     async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
         if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {
             *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
@@ -299,10 +306,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Waits for the block of an entry as long as the policy allows.
+    /// Polls until an entry is included, as long as the policy allows.
     ///
     /// # Errors
-    /// The database cannot be asked. A chain that cannot be asked leaves the entry pending.
+    /// The database query failed. If the provider fails, the entry stays pending.
     pub async fn wait_for_block<Z: Sleep>(
         &self,
         entry: &mut Entry,
@@ -321,7 +328,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 policy.sleep.sleep(wait).await;
                 now = now.saturating_add(wait);
             }
-            // A request that comes back after the end is told so at once.
+            // A repeated request learns of a final state at once.
             let asks_tip = wait == 0 || waits.peek().is_none() || policy.confirmations > 0;
             let poll = self.poll(entry, asks_tip, trust, now).await?;
             confirmations = poll.confirmations;
@@ -342,7 +349,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(WaitOutcome { status, hook_answers })
     }
 
-    /// One poll of [`Outbox::wait_for_block`]. The tip is read first: had one of its blocks the transaction, the poll would show it.
+    /// Polls once for [`Outbox::wait_for_block`]. The newest block is read first, so that a transaction in it is found.
     async fn poll(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Poll, DatabaseError> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
         let mut poll = Poll { end: None, confirmations: 0, hook_answers: vec![], throttled: false };
@@ -355,11 +362,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 ChainObservation::Unavailable
             }
         };
-        // Confirmations count only where this poll shows the block below them: a rollback may have removed it.
+        // A rollback may have removed a recorded block, so confirmations are counted only if this poll shows it.
         if let (Some(tip), ChainObservation::InBlock(block)) = (&tip, &seen) {
             poll.confirmations = tip.height.saturating_sub(block.height);
         }
-        // The request that submitted it may have written its answer down meanwhile.
+        // The request that submitted it may have recorded the answer meanwhile.
         if trust == Trust::Unproven
             && matches!(seen, ChainObservation::InBlock(_))
             && entry.state == EntryState::Claimed
@@ -372,7 +379,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
         }
         match decide(entry, &seen, trust, now) {
-            // A provider that lags shows less than another did: only the watcher, which compares blocks, undoes.
+            // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes
+            // inclusions.
             Decision::Unconfirm | Decision::Reanchor(_) => {}
             Decision::Submit => self.submit_again(entry, trust, now).await?,
             decision => {
@@ -380,7 +388,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 match decision {
                     Decision::Include(_) => poll.hook_answers = rows,
                     Decision::Refuse(reason) if changed => poll.end = Some(TxStatus::Refused(reason)),
-                    // Another request saw more, and what it wrote down counts.
+                    // Another request saw more, and its record counts.
                     Decision::Refuse(_) | Decision::Expire if !changed => self.read_again(entry).await?,
                     _ => {}
                 }
@@ -392,11 +400,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(poll)
     }
 
-    /// Refreshes [`crate::overdue`] entries. Open ones expire, which frees their inputs; one that was given up may be in a block after
-    /// all. Whether one of the latter is.
+    /// Polls [`crate::overdue`] entries: open ones expire, and one that was given up may be in a block after all.
+    /// Returns whether one of the latter is.
     ///
     /// # Errors
-    /// The database or the chain cannot be asked.
+    /// The database or the provider failed.
     pub async fn close(&self, entries: Vec<Entry>, tip: &Tip, now: Millis) -> Result<bool, OutboxError> {
         let mut found = false;
         for mut entry in entries {

@@ -1,28 +1,28 @@
-//! The outbox: every transaction that we hand to the network, for any client, from the moment it is written down
-//! to its end.
+//! The outbox: submits every transaction of the service, and tracks it until it is confirmed or can no longer be
+//! included.
 //!
 //! ```text
-//!  write down            submit                      poll
+//!  store                 submit                      poll
 //! ──────────> claimed ──────────> submitted ──> in a block ─────────> included
 //!                │    no answer: claimed           │  ^                  │ rollback
 //!                │                                 │  └── submitted <────┘
-//!                │ refused at the only attempt     └─ validity ended ──> expired
+//!                │ rejected at the only attempt    └─ validity ended ──> expired
 //!                └──────────────────────────────────────────────────────> refused
 //! ```
 //!
-//! - An entry is written, with the outputs that it spends reserved, before it is first submitted. Only its bytes are ever
-//!   submitted for it, so a crash, a time-out or a second request sends the same transaction again.
-//! - At most one live entry stands for a purpose. An input belongs to one entry.
-//! - What to do next is one pure function, [`decide`], of the entry, of what the chain says and of the time. A request
-//!   drives an entry with bounded waits ([`Outbox::wait_for_block`]), a tick by one poll ([`Outbox::observe`]).
-//! - What follows from a change (a purchase, a timeline, money given back) is the caller's: its [`Hook`] names the statements that are
-//!   written in one batch with it.
+//! - An entry is stored, and its inputs are reserved, before it is submitted. Only the stored bytes are ever submitted,
+//!   so a crash, a time-out or a second request submits the same transaction again.
+//! - A purpose has at most one open entry, and an input belongs to one entry.
+//! - A pure function, [`decide`], chooses the next step from the entry, the chain and the time. Requests poll several
+//!   times with waits ([`Outbox::wait_for_block`]), the watcher once per tick ([`Outbox::observe`]).
+//! - Callers add the effects of a change, such as a purchase, by a [`Hook`]: statements in the batch that makes the
+//!   change.
 //!
-//! An entry is given up only when none of its submissions can be in a block. The ledger refused the only attempt, a
-//! block has another that spends the same, or the transaction's validity has ended. A payment that was not submitted
-//! from here, as far as is known, is given up when a block has it: its payer must sign. A provider may be wrong about a
-//! refusal, so the next entry for the purpose excludes those that were given up ([`Earlier`]). Attempts are counted in
-//! the database: no two requests both take theirs for the only one.
+//! An entry is given up only when its transaction can no longer be included: the ledger rejected the only attempt, a
+//! block has a conflicting transaction, or the validity interval has ended. A plain payment that others submitted is
+//! given up when a block has it, because its payer must sign for it. A provider's rejection may be wrong, so the next
+//! entry for the same purpose must conflict with the ones that were given up ([`Earlier`]). Attempts are counted in the
+//! database, so that no two requests take theirs for the only one.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -46,5 +46,5 @@ pub use statements::{
 };
 pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
 
-/// The tables of an outbox and the triggers that derive its reservations: the first migration of each database that has one.
+/// Tables and triggers of an outbox: the first migration of each database that has one.
 pub const SCHEMA: &str = include_str!("schema.sql");

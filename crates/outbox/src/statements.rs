@@ -1,4 +1,4 @@
-//! The outbox in SQL: the only statements that write its states.
+//! SQL of the outbox. No other statements write its states.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use crate::{
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
-/// Inputs of a payer's own transaction that are reserved. They are enough that each claim stands on money of its own,
-/// and few enough that a claim costs a bounded number of rows.
+/// Maximum number of inputs reserved for an external payment: enough that each claim needs its own money, and few
+/// enough that it writes a bounded number of rows.
 const MAX_RESERVED: usize = 32;
 
-/// Given-up entries of the last hour for one purpose that the next one excludes. One more is read: where there are more,
-/// the next has to wait.
+/// Maximum number of entries per purpose, given up within the last hour, that the next entry can conflict with. One
+/// more is read, to detect that there are too many.
 pub const MAX_GIVEN_UP: usize = 32;
-/// Overdue entries of one wallet that are closed at once.
+/// Maximum number of a wallet's overdue entries that are closed together.
 const MAX_OVERDUE: u32 = 3;
-/// How long a wallet's own change counts though no provider shows it, in slots.
+/// Slots for which a wallet's own change counts although no provider shows it.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
-/// Open entries of one wallet and kind that are read at once.
+/// Maximum number of open entries of one wallet and kind that are read together.
 const MAX_OPEN: u32 = 3;
 
 /// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names of an
 /// outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the service.
 fn reserves(draft: &Draft) -> String {
     let put_up = draft.collateral.iter().map(|output| (output.to_string(), 1));
-    // What it spends as well counts as spent.
+    // An input that is collateral too counts as an input.
     let names: BTreeMap<String, u8> = match draft.wallet {
         Some(_) => put_up.chain(draft.spends.iter().map(|output| (output.to_string(), 0))).collect(),
         None => draft.spends.iter().take(MAX_RESERVED).map(|output| (format!("payer:{output}"), 0)).collect(),
@@ -37,10 +37,11 @@ fn reserves(draft: &Draft) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// The statement that stores a transaction with its first attempt. It writes nothing where another live entry has its
-/// purpose, an output is reserved, or its guard fails. What it reserves and acts on follows by trigger. One that the ledger
-/// refused before is claimed again: a wallet's by that wallet, a payer's for another purpose only where the payer is known
-/// to ask. It answers the entry as [`ENTRY_JSON`] if it was written.
+/// Statement that stores a transaction with its first attempt, and returns the entry as [`ENTRY_JSON`].
+///
+/// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
+/// the reservations and the steps that follow from it. An entry that the ledger rejected before can be claimed again: a
+/// wallet's own by that wallet, an external payment for another purpose only if its payer sent the request.
 pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     let (blocked_by, facts) =
         draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
@@ -60,12 +61,12 @@ pub fn write_down(draft: &Draft, now: Millis) -> Statement {
     )
 }
 
-/// The statement that reads an entry by its transaction.
+/// Statement that reads an entry by its transaction.
 pub fn by_id(tx: &TxHash) -> Statement {
     statement!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1", tx)
 }
 
-/// The statement that reads the live entry for a purpose.
+/// Statement that reads the open or included entry for a purpose.
 pub fn live_for(purpose: &str) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
@@ -73,8 +74,7 @@ pub fn live_for(purpose: &str) -> Statement {
     )
 }
 
-/// The statement that reads the entries for a purpose that were given up recently
-/// ([`crate::Earlier`]), oldest first.
+/// Statement that reads the entries for a purpose that were given up recently ([`crate::Earlier`]), oldest first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
@@ -84,7 +84,7 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     )
 }
 
-/// The statement that reads the open entries of the wallet that built this one.
+/// Statement that reads the open entries of the wallet that built this one.
 pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
@@ -94,7 +94,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     )
 }
 
-/// The statement that reads entries of these kinds whose end is not known, those that expire first.
+/// Statement that reads open entries of these kinds, those that expire first.
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     statement!(format!(
@@ -104,7 +104,7 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// The statement that marks entries to be checked again, in blocks above one height and up to another.
+/// Statement that marks entries in a range of blocks to be looked up again.
 pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
@@ -113,7 +113,7 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
     )
 }
 
-/// The statement that reads the entries in these blocks that are to be checked again.
+/// Statement that reads the marked entries in these blocks.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
@@ -122,7 +122,7 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     )
 }
 
-/// The statement that notes that a block is on the chain: its entries need no check.
+/// Statement that clears the mark of entries in a block that is on the chain.
 pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
@@ -131,8 +131,8 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     )
 }
 
-/// The statement that reads a wallet's open entries whose validity ended before this slot, and the newest that were
-/// given up in the last hour. One of these that a block has spent outputs that the wallet would spend again.
+/// Statement that reads a wallet's open entries that expired before this slot, and the newest of those that were given
+/// up within the last hour. If one of the latter was included, its inputs are no longer spendable.
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -145,7 +145,7 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     )
 }
 
-/// The statement that reads the open entries of a wallet that do this, oldest first.
+/// Statement that reads a wallet's open entries of a kind, oldest first.
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -155,12 +155,12 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
     )
 }
 
-/// The statement that notes that an entry was checked again and its block has not changed.
+/// Statement that clears the mark of an entry whose block has not changed.
 pub fn rechecked(tx: &TxHash) -> Statement {
     statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
-/// The statement that begins a further attempt, unless another began since the entry was read. It answers the entry.
+/// Statement that records another attempt and returns the entry, unless another attempt began since it was read.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
@@ -172,8 +172,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// The statement that gives up payers' entries that expired long ago and that no request asks for, without asking the chain.
-/// `which` is SQL that selects such, over `?1`.
+/// Statement that gives up external payments that expired long ago, without looking them up. `which` is SQL that
+/// selects them by `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
@@ -184,8 +184,8 @@ pub fn give_up(which: &str, over_since: u64) -> Statement {
     )
 }
 
-/// The statement that notes that these given-up entries were in no block long after their validity ended: the chain is not
-/// asked about them again.
+/// Statement that marks given-up entries that no block had long after their expiry, so that they are not looked up
+/// again.
 pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     statement!(
         "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
@@ -193,7 +193,7 @@ pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     )
 }
 
-/// The statement that notes that this attempt reached no node, unless another began since.
+/// Statement that records that this attempt reached no node, unless another one began since.
 pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
@@ -204,13 +204,13 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     )
 }
 
-/// The statement that keeps the bytes of a transaction again, which a block has after all.
+/// Statement that stores the bytes of a transaction again, because it is in a block after all.
 pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// The statement that writes a decision down; reservations follow by trigger. It answers the entry as [`ENTRY_JSON`] where it
-/// changed. None for decisions that change nothing.
+/// Statement that records a decision and returns the changed entry as [`ENTRY_JSON`]; `None` for decisions that change
+/// nothing. Triggers update the reservations.
 #[must_use]
 pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
     let update = |set: &str, condition: &str| {
@@ -228,7 +228,7 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
             let set = "state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance)";
             statement!(update(set, "state = 'claimed'"), entry.tx)
         }
-        // Another request may have given it up, and its bytes, since this one read it.
+        // Another request may have given up the entry, and deleted its bytes, since it was read.
         Decision::Include(block) => in_block(block, "state <> 'included'"),
         Decision::Reanchor(block) => in_block(block, "state = 'included'"),
         Decision::Unconfirm => {
