@@ -1,4 +1,4 @@
-//! `surety sign-in`, `sign-out`, `account`, `purchases`
+//! `surety sign-in`, `sign-out`, `account` and `purchases`.
 
 use api_types::{Challenge, ChallengeRequest, Me, Purchase, Session, SignIn};
 use market::proof::digest;
@@ -15,15 +15,15 @@ use crate::{
 
 const SESSION: &str = "session.json";
 
-/// What `sign-in` leaves behind.
+/// Stored session.
 #[derive(Deserialize, Serialize)]
 struct SignedIn {
-    /// The service that the session is of.
+    /// The service that issued the session.
     api: String,
     session: Session,
 }
 
-/// Signs the service's challenge.
+/// Signs in by signing the service's challenge.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let key = shop.home.key()?;
     let address = key.address();
@@ -43,10 +43,10 @@ pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&told, &words)
 }
 
-/// Ends the session, here and there.
+/// Ends the session, on the service and on this machine.
 pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
     let answer = ask(shop, "POST", "/auth/logout")?;
-    // 401: it was over already.
+    // 401 means that it had ended already.
     if !matches!(answer.status, 204 | 401) {
         return Err(answer.failure());
     }
@@ -71,7 +71,7 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me), &words)
 }
 
-/// Prints what was bought.
+/// Prints the account's purchases.
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     let me: Me = ask(shop, "GET", "/me")?.json()?;
     let line = |it: &Purchase| {
@@ -82,7 +82,7 @@ pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me.purchases), &words)
 }
 
-/// Asks with the session's token, which goes to the service that gave it alone.
+/// Sends a request with the session's token, only to the service that issued it.
 fn ask(shop: &Shop, method: &str, path: &str) -> Result<Answer, Failure> {
     let base = shop.service.base();
     let kept: Option<SignedIn> = shop.home.read(SESSION)?;

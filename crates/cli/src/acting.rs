@@ -1,4 +1,4 @@
-//! `surety status`, `request-refund`, `refund`, `release`, `verdict`: after a purchase.
+//! `surety status`, `request-refund`, `refund`, `release` and `verdict`: the commands after a purchase.
 
 use std::{thread::sleep, time::Duration};
 
@@ -23,23 +23,23 @@ use crate::{
     verify::{Draft, NotAsAsked, Own, action::action},
 };
 
-/// How long a transaction may take to a block, in seconds: it is valid for three minutes.
+/// Maximum time in seconds to wait for a transaction's block. Drafts are valid for three minutes.
 const WAIT_SECONDS: u64 = 240;
-/// How often an action is drafted anew because the escrow moved meanwhile.
+/// Maximum number of drafts, in case the escrow changes meanwhile.
 const MAX_TRIES: u32 = 3;
-/// How long another transaction may take to a block, in seconds.
+/// Maximum time in seconds to wait for another party's transaction.
 const MOVE_SECONDS: u32 = 90;
-/// Steps of an escrow that are followed.
+/// Maximum number of steps of an escrow to follow.
 const MAX_STEPS: usize = 32;
 
-/// The buyer's actions: each with its command, and what it did once a block has it.
+/// The buyer's actions, with their commands and the message once the action is in a block.
 const BUYERS: [(Action, &str, &str); 3] = [
     (Action::SetRefundRequested, "request-refund", "the money is asked back"),
     (Action::WithdrawRefund, "refund", "the money is back in the wallet"),
     (Action::AuthorizeWithdrawal, "release", "the money is released to the seller"),
 ];
 
-/// Which purchase.
+/// A purchase as an argument.
 #[derive(Args)]
 pub struct PurchaseArgument {
     /// The purchase's id (64 hexadecimal characters), or the id of the listing that this wallet bought.
@@ -47,7 +47,7 @@ pub struct PurchaseArgument {
     purchase: Named,
 }
 
-/// Whether what was bought is what was listed.
+/// Arguments of `verdict`.
 #[derive(Args)]
 pub struct VerdictArguments {
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct VerdictArguments {
     verdict: String,
 }
 
-/// A purchase as people name it.
+/// A purchase, named by its own id or by its listing's.
 #[derive(Clone, Debug)]
 enum Named {
     Purchase(TxHash),
@@ -71,10 +71,10 @@ fn named(text: &str) -> Result<Named, &'static str> {
 }
 
 impl PurchaseArgument {
-    /// The purchase's id.
+    /// Returns the purchase's id.
     ///
     /// # Errors
-    /// The wallet bought nothing of the listing, or the service cannot be asked.
+    /// The wallet has not bought the listing, or the service is unreachable.
     pub fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
         let listing = match &self.purchase {
             Named::Purchase(id) => return Ok(*id),
@@ -88,8 +88,10 @@ impl PurchaseArgument {
         Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
     }
 
-    /// The listing of a purchase, as it was named or is known here. The service could name another, for which the
-    /// wallet's signature would open content bought elsewhere.
+    /// Returns the purchase's listing, from the argument or from this wallet's records.
+    ///
+    /// Not from the service, which could name another listing; the wallet's signature would then open content bought
+    /// elsewhere.
     fn listing(&self, id: &TxHash, shop: &Shop) -> Result<String, Failure> {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.to_string());
@@ -98,7 +100,7 @@ impl PurchaseArgument {
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
-    /// That an escrow is of the listing that was named, whatever the service says of its purchase.
+    /// Checks that an escrow belongs to the named listing, whatever the service says.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
         let sold = shop.service.listing(listing)?;
@@ -109,7 +111,7 @@ impl PurchaseArgument {
     }
 }
 
-/// Prints the purchase's state, and what can be done.
+/// Prints the purchase's state and the possible actions.
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let known: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
@@ -126,7 +128,7 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     if known.mode == DeliveryMode::Protected {
         let path = format!("/purchases/{id}/action-draft");
         let PossibleActions { state, actions, .. } = shop.service.post(&path, Ask::default())?;
-        // The chain's state, which the watcher may not have read yet.
+        // The watcher may be behind the chain.
         if state != known.status {
             lines.push(format!("on the chain already: {}", state.words()));
         }
@@ -154,7 +156,7 @@ pub fn time_of(ms: Millis) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Says whether it is what was listed.
+/// Reports whether the delivered content is the listed one.
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let key = shop.home.key()?;
@@ -164,7 +166,7 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
-/// Does one thing with a protected purchase's escrow.
+/// Performs an action on a protected purchase's escrow.
 pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let key = shop.home.key()?;
@@ -207,7 +209,7 @@ fn attempt(
     let tx = action(&draft, (what, escrow), &own, key)?;
     shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
     match shop.chain.provider.submit(tx.cbor()) {
-        // The answer may have been lost: the chain tells.
+        // The answer may have been lost, so the chain is asked.
         Ok(()) | Err(ProviderError::Unreachable { .. }) => {}
         Err(refused) => return Err(refused.into()),
     }
@@ -216,7 +218,7 @@ fn attempt(
     Ok(tx.id)
 }
 
-/// The escrow of a purchase of this wallet's, as the chain has it now: read from there, not from the service.
+/// Reads the current escrow of this wallet's purchase from the chain, not from the service.
 fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Failure> {
     let unknown = || Failure::Refused(format!("no block has {purchase} yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {
@@ -237,13 +239,14 @@ fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Fa
     Err(Failure::Refused("this escrow has gone through too many steps".into()))
 }
 
-/// What a transaction made, where a block has it.
+/// Returns the outputs of a transaction that is in a block.
 fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
     let outputs = shop.chain.provider.outputs_of(tx)?;
     Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
 }
 
-/// Whether another party's transaction came first: the contract permits this action, and the escrow is spent soon.
+/// Waits until another party's transaction has spent the escrow. Returns false if the contract never allowed this
+/// action.
 fn is_superseded(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
     let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {

@@ -1,15 +1,15 @@
 //! `surety buy`
 //!
 //! ```text
-//!            kept from before? ──yes──────────────────────────────┐
+//!            stored payment? ──yes────────────────────────────────┐
 //!                  │ no                                           v
-//! owned? ──yes──> print   draft ──> verify, sign ──> keep ──> send the same header until the end is known
+//! owned? ──yes──> print   draft ──> verify, sign ──> store ──> send the same header until its outcome is known
 //!                                                                 │
-//!            delivered: forget, print    cannot be on the chain any more: forget    else: keep, exit code 4
+//!            delivered: delete, print    cannot be included any more: delete    otherwise: keep, exit code 4
 //! ```
 //!
-//! Anyone who has a signed payment can submit it until its validity ends. So it is written down before it is sent,
-//! and no other is made for the listing until the chain shows that it was paid or expired.
+//! Anyone with a signed payment can submit it while it is valid. So it is stored before it is sent, and no other
+//! payment for the listing is made until the chain shows that it was included or has expired.
 
 use std::path::PathBuf;
 
@@ -42,10 +42,10 @@ use crate::{
     wallet::ada,
 };
 
-/// The contract in this repository.
+/// The compiled contract of this repository.
 const BLUEPRINT: &str = include_str!("../../../contracts/plutus.json");
 
-/// What to buy, and how.
+/// Arguments of `buy`.
 #[derive(Args)]
 pub struct BuyArguments {
     /// The listing's id: lst_...
@@ -68,7 +68,7 @@ pub struct BuyArguments {
     contract: Option<PathBuf>,
 }
 
-/// Buys, or goes on with what was begun.
+/// Buys a listing, or resumes an earlier payment.
 pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     let BuyArguments { listing: id, at_most: most, out, .. } = arguments;
     let key = shop.home.key()?;
@@ -106,7 +106,7 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     payment.settle(shop, &key, out.as_ref())
 }
 
-/// A payment for the listing: drafted by the service, held against what was asked for, signed; not sent.
+/// Drafts a payment, verifies the draft, and signs it. Does not send it.
 fn make_out(
     shop: &Shop,
     key: &SigningKey,
@@ -121,7 +121,7 @@ fn make_out(
             "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
         )));
     }
-    // The request that will bring the payment.
+    // The request that will carry the payment.
     let url = format!("{}{}", shop.service.base(), unlock(&listing.id));
     let request = RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] });
     let request = request.map_err(|error| Failure::Usage(format!("--api: {error}")))?;
@@ -152,7 +152,7 @@ fn make_out(
     })
 }
 
-/// Says what is signed: where the money goes, what comes back, and until when it can be had back.
+/// Prints the signed payment: who gets the money, what comes back, and until when it can be reclaimed.
 fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Address, Millis)) {
     let home = address.to_bytes();
     let back = made.tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace);
@@ -177,7 +177,7 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
     }
 }
 
-/// The blueprint in this file, or this repository's.
+/// Reads the contract's blueprint from a file, or returns this repository's.
 ///
 /// # Errors
 /// It cannot be read.
@@ -189,10 +189,11 @@ pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
     blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))
 }
 
-/// PAYMENT-SIGNATURE: the draft's payment with the signed transaction in it, and the salt where it commits to its request.
+/// Returns the `PAYMENT-SIGNATURE` header: the draft's payload with the signed transaction, and the salt of its request
+/// commitment.
 ///
 /// # Errors
-/// It is longer than a payment may be: kept, it could not be read again, nor sent.
+/// The header is too long to be stored or sent.
 fn header(mut payment: Value, cbor: &[u8], salt: Option<&Salt>) -> Result<String, Failure> {
     if let Some(payload) = payment.get_mut("payload").and_then(Value::as_object_mut) {
         payload.insert("transaction".into(), json!(STANDARD.encode(cbor)));

@@ -1,4 +1,4 @@
-//! `surety browse`, `surety show`
+//! `surety browse` and `show`.
 
 use api_types::Listing;
 use clap::Args;
@@ -8,26 +8,26 @@ use url::form_urlencoded::Serializer;
 
 use crate::{Shop, failure::Failure, selling::mode, tell::plain};
 
-/// What to look for.
+/// Arguments of `browse`.
 #[derive(Args)]
 pub struct BrowseArguments {
     /// Words in the title or the description.
     words: Vec<String>,
-    /// Of this category alone.
+    /// Only listings of this category.
     #[arg(long)]
     category: Option<String>,
-    /// Sold like this: instant or protected.
+    /// Only listings sold in this mode: instant or protected.
     #[arg(long, value_parser = mode)]
     mode: Option<DeliveryMode>,
     /// newest, popular, price_asc, price_desc or reputation.
     #[arg(long, default_value = "newest")]
     sort: String,
-    /// How many, at most 200.
+    /// Number of listings, at most 200.
     #[arg(long, default_value_t = 20)]
     limit: u8,
 }
 
-/// A listing's id as an argument.
+/// Parses a listing id.
 pub fn listing_id(text: &str) -> Result<ListingId, &'static str> {
     text.parse().map_err(|_| "a listing's id begins with lst_: `surety browse` shows them")
 }
@@ -61,7 +61,7 @@ pub fn show(shop: &Shop, id: &ListingId) -> Result<(), Failure> {
     shop.tell.result(&json!(listing), &words)
 }
 
-/// A listing on one line.
+/// Formats a listing as one line.
 fn line(listing: &Listing) -> String {
     let modes: Vec<&str> = listing.modes.iter().map(|mode| mode.as_str()).collect();
     format!(

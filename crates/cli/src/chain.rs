@@ -1,4 +1,4 @@
-//! The chain, as a wallet needs it: what it owns, by Blockfrost's API.
+//! Access to the chain over Blockfrost's API.
 
 use cardano::{
     Address, TxHash, TxRef,
@@ -19,37 +19,38 @@ use crate::{
 
 const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
 const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
-/// Hexadecimal characters of a policy's hash, with which a unit begins.
+/// Length of a policy id in hexadecimal, the first part of an asset's unit.
 const POLICY_HEX: usize = 56;
-/// Outputs that the service reads of a wallet at most.
+/// Maximum number of outputs that the service reads of a wallet.
 const MAX_SENT: usize = 500;
 
-/// A provider of the chain.
+/// The chain's provider.
 pub struct ChainClient {
     pub provider: Provider,
     local: bool,
 }
 
 impl ChainClient {
-    /// The named provider; where none is named, the local ledger for a service on this machine, and Blockfrost otherwise.
+    /// Connects to a provider. The default is the local ledger if the service is on this machine, and Blockfrost
+    /// otherwise.
     ///
     /// # Errors
-    /// Not a URL, or one over which anyone could change the answers.
+    /// It is not a URL, or not https to another machine.
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let local = is_local(&secure("--blockfrost", base)?);
-        // Not an argument: other users of the machine can read those.
+        // Not an argument, because other users of the machine can read those.
         let project_id = std::env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default();
         Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
     }
 
-    /// That it is preprod's chain: nothing is signed for another.
+    /// Checks that the provider serves preprod. Nothing is signed for another network.
     ///
     /// # Errors
     /// Another network, or no answer.
     pub fn must_be_preprod(&self) -> Result<(), Failure> {
         let (magic, base) = (self.provider.network_magic()?, self.provider.base());
-        // The local ledger has preprod's, too.
+        // The local ledger uses preprod's magic.
         if magic == u64::from(api_types::NETWORK.magic()) {
             return Ok(());
         }
@@ -57,10 +58,10 @@ impl ChainClient {
         Err(Failure::Usage(other))
     }
 
-    /// The address of the local ledger, which has a faucet.
+    /// Returns the address of the local ledger, which has a faucet.
     ///
     /// # Errors
-    /// The chain is a public one, without a faucet of its own.
+    /// The provider is not on this machine.
     pub fn local_ledger(&self, wallet: &Address) -> Result<&str, Failure> {
         let ledger = self.provider.base().strip_suffix("/api/v0").filter(|_| self.local);
         ledger.ok_or_else(|| {
@@ -70,8 +71,8 @@ impl ChainClient {
         })
     }
 
-    /// What may be spent of what is at an address: outputs without a script. Those with a datum too, as the contract pays what
-    /// arbiters award.
+    /// Returns the spendable outputs at an address: those without a reference script. Outputs with a datum count,
+    /// because awards have one.
     ///
     /// # Errors
     /// No answer.
@@ -83,7 +84,7 @@ impl ChainClient {
         Ok(utxos)
     }
 
-    /// A transaction's bytes and its block, where it is in one.
+    /// Returns a transaction's bytes and its block, if it is in one.
     ///
     /// # Errors
     /// No answer.
@@ -92,7 +93,7 @@ impl ChainClient {
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
 
-    /// The clock of validities, POSIX ms: the later of the wall clock and the newest block's time.
+    /// Returns the time for validity intervals, POSIX ms: the later of the wall clock and the newest block's time.
     ///
     /// # Errors
     /// No answer.
@@ -100,7 +101,7 @@ impl ChainClient {
         Ok(self.provider.tip()?.time_ms.max(crate::now_ms()))
     }
 
-    /// The transaction that spent an output, where a block has one.
+    /// Returns the transaction that spent an output, if a block has one.
     ///
     /// # Errors
     /// No answer.
@@ -110,10 +111,10 @@ impl ChainClient {
     }
 }
 
-/// Outputs as CIP-30's `getUtxos` gives them: hex of CBOR `[input, output]`.
+/// Encodes outputs as CIP-30's `getUtxos` returns them: hexadecimal CBOR of `[input, output]`.
 ///
 /// # Errors
-/// An output that has no such form; none of a ledger's.
+/// An output cannot be encoded.
 pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failure> {
     let one = |Utxo { reference: TxRef { tx, index }, value, .. }: &Utxo| {
         let mut assets = Multiasset::new();

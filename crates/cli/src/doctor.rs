@@ -1,6 +1,7 @@
-//! `surety doctor URL`: sends a deployment what stock clients and wallets send, and says which of them it serves.
+//! `surety doctor URL`: sends a deployment the requests of common clients and wallets, and reports which of them it
+//! serves.
 //!
-//! It pays nothing and signs with a key made for the run. What it leaves are registrations of clients, which end in a day.
+//! It pays nothing and signs with a temporary key. Client registrations that it makes expire after a day.
 
 mod agents;
 mod cose;
@@ -17,38 +18,38 @@ use crate::{
     tell::{Tell, plain},
 };
 
-/// A page of another site.
+/// Origin of another site's page.
 const ORIGIN: &str = "https://agent.example.com";
 
-/// What a probe finds wrong.
+/// Result of a probe.
 type Finding = Result<(), String>;
 
-/// What one kind of client sends.
+/// A probe that imitates a kind of client.
 struct Probe {
-    /// Who sends it.
+    /// The imitated clients.
     clients: &'static str,
-    /// What they need.
+    /// The capability that they need.
     need: &'static str,
-    /// What to do where it is not there.
+    /// Advice if it is missing.
     mend: &'static str,
     send: fn(&Deployment) -> Finding,
 }
 
-/// Every probe, by who sends it.
+/// All probes, by kind of client.
 const PROBES: [&[Probe]; 4] = [&sign_in::PROBES, &agents::PROBES, &paying::PROBES, &wallets::PROBES];
 
-/// What is examined.
+/// The examined deployment.
 struct Deployment {
     service: Service,
-    /// Something that is for sale there.
+    /// A listing that is for sale there.
     listing: Option<String>,
     key: SigningKey,
 }
 
-/// Runs every probe on the deployment at a URL.
+/// Runs all probes on a deployment.
 ///
 /// # Errors
-/// A usage error, no answer at all, or (exit code 1) what a probe found.
+/// The URL is invalid, there is no answer, or (exit code 1) a probe failed.
 pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     let service = Service::at(url)?;
     let listings: Vec<api_types::Listing> = service.get("/listings?limit=1")?;
@@ -72,12 +73,12 @@ pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     Err(Failure::Refused(format!("{failed} of {} kinds of clients are not served", told.len())))
 }
 
-/// What a JSON pointer (RFC 6901) names, or null.
+/// Returns the value at a JSON pointer (RFC 6901), or null.
 fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
-/// The text that a JSON pointer names, or none.
+/// Returns the string at a JSON pointer, or an empty one.
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     at(value, pointer).as_str().unwrap_or_default()
 }
@@ -86,20 +87,20 @@ fn ensure(holds: bool, otherwise: &str) -> Finding {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-/// Prefixes what a probe finds with what it was sent.
+/// Prefixes an error with what was sent.
 fn about<T>(what: &str, found: Result<T, String>) -> Result<T, String> {
     found.map_err(|reason| format!("{what}: {reason}"))
 }
 
 impl Deployment {
-    /// The answer, which must have this status.
+    /// Sends a request and checks the status of the answer.
     fn ask(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Answer, String> {
         let answer = self.service.ask(method, path, ask).map_err(|error| error.to_string())?;
         let otherwise = || format!("{} instead of {status}: {}", answer.status, answer.words());
         if answer.status == status { Ok(answer) } else { Err(otherwise()) }
     }
 
-    /// The JSON of an answer, which must have this status.
+    /// Sends a request, checks its status, and parses the answer as JSON.
     fn json(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Value, String> {
         serde_json::from_slice(&self.ask(method, path, ask, status)?.body).map_err(|_| "no JSON".to_owned())
     }
@@ -108,12 +109,12 @@ impl Deployment {
         self.json("GET", path, Ask::default(), 200)
     }
 
-    /// The first thing that is for sale.
+    /// Returns a listing that is for sale.
     fn on_sale(&self) -> Result<&str, String> {
         self.listing.as_deref().ok_or_else(|| "nothing is for sale here: list something first".to_owned())
     }
 
-    /// The address of its paywall.
+    /// Returns the path of its paywall.
     fn paywall(&self) -> Result<String, String> {
         Ok(format!("/listings/{}/unlock", self.on_sale()?))
     }

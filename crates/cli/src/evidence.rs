@@ -44,10 +44,10 @@ use crate::{
 pub struct EvidenceArguments {
     #[command(flatten)]
     purchase: PurchaseArgument,
-    /// A file for it, instead of stdout.
+    /// Write the evidence to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// The blueprint (CIP-57) of the purchase's contract, where it is not this repository's.
+    /// The blueprint (CIP-57) of the purchase's contract, if it is not this repository's.
     #[arg(long)]
     contract: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub struct EvidenceArguments {
 /// The file, and what it is held against.
 #[derive(Args)]
 pub struct VerifyArguments {
-    /// The file.
+    /// The evidence file.
     file: PathBuf,
     /// A Blockfrost API of the chain, with `/api/v0`: blocks must have each transaction, and none may be missing. The
     /// service at --api is asked for its key, too.
@@ -67,7 +67,7 @@ pub struct VerifyArguments {
     /// The delivered content, to be compared with the listing and with the result that the seller posted.
     #[arg(long, value_name = "FILE")]
     content: Option<PathBuf>,
-    /// The blueprint (CIP-57) of the purchase's contract, where it is not this repository's.
+    /// The blueprint (CIP-57) of the purchase's contract, if it is not this repository's.
     #[arg(long)]
     contract: Option<PathBuf>,
 }
@@ -78,7 +78,7 @@ impl From<Flaw> for Failure {
     }
 }
 
-/// Collects the evidence of a purchase, checks it, and hands it over.
+/// Collects and checks the evidence of a purchase, and writes it.
 ///
 /// # Errors
 /// A part cannot be read, or does not hold.
@@ -176,7 +176,7 @@ fn refused(why: String) -> Failure {
     Failure::Refused(format!("the quote cannot be collected: {why}"))
 }
 
-/// The protected offer of a listing that is for sale.
+/// Returns the protected offer of a listing that is for sale.
 fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
     if answer.status == 404 {
@@ -188,10 +188,10 @@ fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))
 }
 
-/// The quote that the lock was made under: any offer of the listing, with the terms and the signature in the lock's datum.
+/// Returns the lock's quote: any offer of the listing, with the terms and the signature from the lock's datum.
 fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
-    // The first transaction's escrow under terms of this seller.
+    // The first transaction's escrow with this seller's terms.
     let cbor = evidence.steps.first().and_then(|step| hex::decode(&step.cbor).ok());
     let made = cbor.and_then(|cbor| TransactionUtxos::read(&cbor).ok()).map(|utxos| utxos.made).unwrap_or_default();
     let escrows = made.into_iter().filter(|output| output.address == offered.pay_to).map(Escrow::of);
@@ -209,7 +209,7 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
         deadlines: datum.deadlines,
     };
     let commitment = InputCommitment::of_listing(&evidence.listing.id, &evidence.listing.content_hash);
-    // What the seller did not sign, and no transaction repeats, is left out.
+    // Fields that the seller did not sign and no transaction contains are omitted.
     let mut extra = EscrowExtra {
         confirmation_policy: None,
         are_fees_sponsored: None,
@@ -237,7 +237,7 @@ struct ContentChecks {
 /// # Errors
 /// The first part that does not hold; otherwise the parts that nobody proves.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
-    // Twenty transactions of the ledger's largest size take less than what is read, in hexadecimal.
+    // Large enough for twenty transactions of the maximum size in hexadecimal.
     let file = read_file(&arguments.file)?;
     let evidence: Evidence = serde_json::from_slice(&file).map_err(|error| {
         Failure::Refused(format!("the evidence does not hold: {}: {error}", arguments.file.display()))

@@ -1,19 +1,19 @@
-//! How a command fails: what went wrong, what to do about it, and the exit code that a script sees.
+//! Errors of commands, with advice and the exit code for scripts.
 
 use provider::ProviderError;
 
 use crate::verify::NotAsAsked;
 
-/// Why a command did not do what it was asked. The text says what to do.
+/// Reason why a command failed, with advice.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The service, the ledger or this machine said no.
+    /// The service, the ledger or this machine rejected it.
     #[error("{0}")]
     Refused(String),
-    /// Nothing was asked that can be done: an argument, or a wallet that is not there.
+    /// Invalid arguments, or a missing wallet.
     #[error("{0}")]
     Usage(String),
-    /// No answer, or one that says to try again later.
+    /// No answer, or a temporary failure.
     #[error("{0}")]
     Unreachable(String),
     /// The outcome is not known yet.
@@ -28,7 +28,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Its kind for programs: the exit code, as the help tells it, and a word.
+    /// Returns the exit code and its name, as listed in the help.
     pub const fn kind(&self) -> (u8, &'static str) {
         match self {
             Self::Refused(_) => (1, "refused"),
@@ -48,7 +48,7 @@ impl From<ProviderError> for Failure {
                 "the chain's provider does not answer: {error}. Is `make dev` running? For another one set BLOCKFROST_URL, and BLOCKFROST_PROJECT_ID"
             )),
             ProviderError::NotIncluded(..) => Self::Pending(error.to_string()),
-            // Blockfrost's answer to a request without a project id.
+            // Blockfrost's answer to requests without a project id.
             ProviderError::Call { why, .. } if why.starts_with("status 403") => Self::Usage(
                 "the chain's provider asks for a project id: put one (free at blockfrost.io) into BLOCKFROST_PROJECT_ID".into(),
             ),

@@ -1,11 +1,11 @@
-//! A wallet's folder: its key, its session, and the payments whose outcome is not known. Only its owner may read it.
+//! A wallet's folder with its key, its session and its payments, readable by its owner only.
 //!
 //! ```text
 //! ~/.surety/NAME/key                   24 words
-//!               /session.json          the token of `sign-in`
-//!               /pending/LISTING.json  a signed payment, kept until its end is known
-//!               /bought/TX.json        what a purchase was of
-//!               /lock                  held while something is signed
+//!               /session.json          the session of `sign-in`
+//!               /pending/LISTING.json  a signed payment whose outcome is not known
+//!               /bought/TX.json        a settled payment
+//!               /lock                  locked while something is signed
 //! ```
 
 use std::{
@@ -24,17 +24,17 @@ use crate::{failure::Failure, phrase::Phrase};
 const KEY: &str = "key";
 const MAX_NAME: usize = 32;
 
-/// The folder of one wallet.
+/// A wallet's folder.
 pub struct Home {
     name: String,
     pub folder: PathBuf,
 }
 
 impl Home {
-    /// The wallet of this name, there or not.
+    /// Returns the folder of a wallet, which need not exist.
     ///
     /// # Errors
-    /// A name that is no folder's.
+    /// The name is not valid for a folder.
     pub fn new(root: Option<&Path>, name: &str) -> Result<Self, Failure> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
@@ -51,10 +51,10 @@ impl Home {
         Ok(Self { name: name.to_owned(), folder: root.join(name) })
     }
 
-    /// Keeps a phrase, in a file that is never written over.
+    /// Stores a phrase. An existing one is never overwritten.
     ///
     /// # Errors
-    /// There is one, or nothing can be written.
+    /// There is a phrase already, or the file cannot be written.
     pub fn keep(&self, phrase: &Phrase) -> Result<SigningKey, Failure> {
         let key = phrase.key()?;
         private_folder(&self.folder)?;
@@ -73,7 +73,7 @@ impl Home {
         Ok(key)
     }
 
-    /// The wallet's key.
+    /// Returns the wallet's key.
     ///
     /// # Errors
     /// As [`Home::phrase`].
@@ -81,10 +81,10 @@ impl Home {
         self.phrase()?.key()
     }
 
-    /// The words that the key is made from. They control the money.
+    /// Reads the recovery phrase.
     ///
     /// # Errors
-    /// None there, others may read them, or they are none.
+    /// There is none, other users can read it, or it is invalid.
     pub fn phrase(&self) -> Result<Phrase, Failure> {
         let path = self.folder.join(KEY);
         let metadata = fs::metadata(&path).map_err(|error| match error.kind() {
@@ -102,21 +102,20 @@ impl Home {
         Phrase::read(text.trim()).ok_or_else(|| Failure::Usage(format!("{} has no recovery phrase", path.display())))
     }
 
-    /// Waits until no other command signs with this wallet: two at once would not know of each other's payment. Dropped,
-    /// the file is unlocked.
+    /// Locks the wallet until the returned file is dropped, so that two commands do not pay at the same time.
     ///
     /// # Errors
-    /// Nothing can be written.
+    /// The file cannot be written.
     pub fn lock(&self) -> Result<File, Failure> {
         let path = self.folder.join("lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         file.and_then(|file| file.lock().map(|()| file)).map_err(|error| cannot("write", &path, &error))
     }
 
-    /// What is kept under this name.
+    /// Reads a stored value.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Failure> {
         let path = self.folder.join(name);
         let text = match fs::read_to_string(&path) {
@@ -127,10 +126,10 @@ impl Home {
         kept.map(Some).map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
     }
 
-    /// Keeps something under this name: whole, or as it was before.
+    /// Stores a value atomically.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write<T: Serialize>(&self, name: &str, kept: &T) -> Result<(), Failure> {
         let path = self.folder.join(name);
         let text = serde_json::to_vec_pretty(kept).map_err(|error| Failure::Refused(error.to_string()))?;
@@ -143,10 +142,10 @@ impl Home {
         written.and_then(|()| fs::rename(&fresh, &path)).map_err(|error| cannot("write", &path, &error))
     }
 
-    /// Forgets what is kept under this name.
+    /// Deletes a stored value.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The file cannot be deleted.
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
@@ -161,7 +160,7 @@ fn private_folder(folder: &Path) -> Result<(), Failure> {
     made.map_err(|error| cannot("write", folder, &error))
 }
 
-/// Why a file cannot be used: `do_what` is to read or to write it.
+/// Error about a file. `do_what` is "read" or "write".
 fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("cannot {do_what} {}: {error}", path.display()))
 }
@@ -170,7 +169,7 @@ fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    /// A root for wallets, removed when dropped.
+    /// A folder for wallets that is removed when dropped.
     struct Root(PathBuf);
 
     impl Root {

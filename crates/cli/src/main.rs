@@ -1,13 +1,13 @@
-//! `surety`: the shop from a shell, with a key of one's own.
+//! `surety`: a client of the marketplace for the shell, with its own key.
 //!
 //! ```text
 //! main ──> a command: catalogue, selling, buying, redelivery, acting, account, wallet
-//!            ├── evidence  what anyone can check of a purchase
-//!            ├── service   the API, which drafts every transaction
-//!            ├── doctor   sends a deployment what stock clients send
-//!            ├── chain     what the wallet owns, by a provider that is not the service
-//!            ├── verify    holds a draft against both before it is signed
-//!            └── home      key, session, and payments of which the end is not known
+//!            ├── evidence  a purchase's public facts, for anyone to check
+//!            ├── doctor    probes a deployment with the requests of common clients
+//!            ├── service   the API, which drafts transactions
+//!            ├── chain     the wallet's outputs, from a provider independent of the service
+//!            ├── verify    checks a draft by both before it is signed
+//!            └── home      key, session, and payments with an unknown outcome
 //! ```
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on people's own machines")]
@@ -71,17 +71,17 @@ struct Cli {
     command: Command,
 }
 
-/// Where, and who.
+/// Arguments of all commands.
 #[derive(Args)]
 struct Common {
     /// The service's address.
     #[arg(long, global = true, env = "SURETY_API", default_value = "http://127.0.0.1:8787")]
     api: String,
-    /// A Blockfrost API of the chain, with `/api/v0`. The default is the local ledger's for a service on this machine,
-    /// else Blockfrost's own for preprod (its project id in BLOCKFROST_PROJECT_ID).
+    /// A Blockfrost API of the chain, with `/api/v0`. The default is the local ledger for a service on this machine,
+    /// and Blockfrost's own for preprod otherwise (project id in BLOCKFROST_PROJECT_ID).
     #[arg(long, global = true, env = "BLOCKFROST_URL")]
     blockfrost: Option<String>,
-    /// Which wallet: a folder in ~/.surety.
+    /// The wallet to use: a folder in ~/.surety.
     #[arg(long, global = true, env = "SURETY_WALLET", default_value = "default")]
     wallet: String,
     /// The folder of all wallets, instead of ~/.surety.
@@ -94,38 +94,38 @@ struct Common {
 
 #[derive(Subcommand)]
 enum Command {
-    /// A key of one's own: make it, show its address and what it holds.
+    /// Create a wallet, or show its address and its balance.
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
-    /// Get test money from a local ledger.
+    /// Get test ADA from a local ledger.
     Fund {
-        /// In ADA.
+        /// Amount in ADA.
         #[arg(default_value = "50", value_parser = wallet::ada)]
         ada: Lovelace,
     },
     /// List a text for sale.
     Sell(selling::SellArguments),
-    /// Show what is for sale.
+    /// List what is for sale.
     Browse(catalogue::BrowseArguments),
-    /// Show one listing.
+    /// Show a listing.
     Show {
-        /// Its id: lst_...
+        /// The listing's id: lst_...
         #[arg(value_parser = catalogue::listing_id)]
         listing: ListingId,
     },
-    /// Buy a listing and print what was bought; nothing is paid twice.
+    /// Buy a listing and print its content; nothing is paid twice.
     Buy(buying::BuyArguments),
-    /// Prove with a signature that the wallet bought a listing, and print it again.
+    /// Prove by a signature that the wallet bought a listing, and print the content again.
     Prove(redelivery::ProveArguments),
-    /// Show the state of a purchase, and what can be done with it.
+    /// Show the state of a purchase and the possible actions.
     Status(acting::PurchaseArgument),
-    /// Ask for the money back (protected purchases); where there is a result, dispute it.
+    /// Request a refund of a protected purchase; once there is a result, dispute it.
     RequestRefund(acting::PurchaseArgument),
     /// Take the money back, once the contract allows it.
     Refund(acting::PurchaseArgument),
     /// End a dispute: release the money to the seller.
     Release(acting::PurchaseArgument),
-    /// Say whether what was bought is what was listed.
+    /// Report whether the delivered content is the listed one.
     Verdict(acting::VerdictArguments),
     /// Collect what anyone can check of a purchase into one file; the content is not in it.
     Evidence(evidence::EvidenceArguments),
@@ -135,18 +135,18 @@ enum Command {
     SignIn,
     /// End the session.
     SignOut,
-    /// Show the account: Surety balance, limits, what it sells.
+    /// Show the account: Surety balance, limits, listings.
     Account,
-    /// Show what was bought with the wallet or from its Surety balance.
+    /// List purchases by the wallet and from its Surety balance.
     Purchases,
-    /// Say which clients and wallets a deployment serves; exit code 1 where it does not serve some.
+    /// Check which clients and wallets a deployment serves; exit code 1 if some are not served.
     Doctor {
-        /// The deployment; by default the one of --api.
+        /// The deployment's address; by default that of --api.
         url: Option<String>,
     },
 }
 
-/// What every command works with.
+/// Context of all commands.
 struct Shop {
     service: Service,
     chain: ChainClient,
@@ -187,23 +187,23 @@ impl Shop {
     }
 }
 
-/// The wall clock, POSIX ms.
+/// Returns the wall clock, POSIX ms.
 fn now_ms() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
-/// Random bytes from the system.
+/// Returns random bytes from the system.
 ///
 /// # Errors
-/// It has none.
+/// The system has no randomness.
 fn random() -> Result<[u8; 32], Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
     Ok(bytes)
 }
 
-/// A file of a person's: as much as a content may have.
+/// Reads a user's file, up to the maximum size of a content.
 ///
 /// # Errors
 /// It cannot be read, or is larger.
@@ -218,7 +218,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Help where it was asked for; otherwise what is wrong with the arguments, in JSON where that was asked for.
+/// Prints help, or the error in the arguments, as JSON if requested.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
         return Tell { json: true }.failure(&Failure::Usage(error.to_string().trim_end().to_owned()));
@@ -227,7 +227,7 @@ fn unparsed(error: &clap::Error) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    // Help shows commands as they are called here.
+    // Help names the commands as they are called here.
     let program = tell::program();
     let help = AFTER_HELP.replace("  surety ", &format!("  {program} "));
     let typed = Cli::command().bin_name(program).after_help(help).try_get_matches();

@@ -1,5 +1,5 @@
-//! A wallet as people keep it: a recovery phrase (BIP-39), and the first keys of its first account (CIP-1852, CIP-11), as
-//! Cardano's wallets derive them (CIP-3, Icarus; BIP32-Ed25519).
+//! Recovery phrases (BIP-39), and the first keys of their first account (CIP-1852, CIP-11), derived like in other
+//! Cardano wallets (CIP-3, Icarus; BIP32-Ed25519).
 
 use bip39::Mnemonic;
 use cardano::{KeyHash, keys::SigningKey};
@@ -11,43 +11,43 @@ use crate::failure::Failure;
 
 /// Rounds of PBKDF2 (CIP-3, Icarus).
 const ROUNDS: u32 = 4096;
-/// An index of which the child's public key cannot be derived from the parent's.
+/// Flag of hardened indexes, whose public keys cannot be derived from the parent's.
 const HARDENED: u32 = 1 << 31;
 /// `m / 1852' / 1815' / 0'`: purpose, ADA, the first account.
 const ACCOUNT: [u32; 3] = [1852 | HARDENED, 1815 | HARDENED, HARDENED];
-/// The roles below an account, each with its first key: addresses of others to pay to, and staking.
+/// Paths below the account: the first external payment key, and the first stake key.
 const PAYMENT: [u32; 2] = [0, 0];
 const STAKE: [u32; 2] = [2, 0];
 
-/// A recovery phrase. It is wiped when dropped and never printed.
+/// A recovery phrase. It is zeroized when dropped, and never printed.
 pub struct Phrase(Mnemonic);
 
 impl Phrase {
-    /// 24 new words.
+    /// Generates 24 words.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// The system has no randomness.
     pub fn random() -> Result<Self, Failure> {
         let entropy = Zeroizing::new(crate::random()?);
         Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// A phrase as people write it: 12, 15, 18, 21 or 24 English words, of which the last is a check of the others.
+    /// Parses a phrase of 12, 15, 18, 21 or 24 English words with a valid checksum.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         Mnemonic::parse(text).ok().map(Self)
     }
 
-    /// The words, which are the secret.
+    /// Returns the words.
     #[must_use]
     pub fn words(&self) -> Zeroizing<String> {
         Zeroizing::new(self.0.to_string())
     }
 
-    /// The key that its wallet is paid at, with the account's stake credential.
+    /// Derives the payment key, whose address has the account's stake credential.
     ///
     /// # Errors
-    /// None that a phrase is known to have.
+    /// None is known for a valid phrase.
     pub fn key(&self) -> Result<SigningKey, Failure> {
         let entropy = Zeroizing::new(self.0.to_entropy());
         let mut root = Zeroizing::new([0; XPRV_SIZE]);
@@ -67,7 +67,7 @@ fn derive(key: XPrv, path: &[u32]) -> XPrv {
 mod tests {
     use super::*;
 
-    /// A phrase that is public, and what lucid-evolution 0.4.34 and Mesh 1.9.1 make of it on preprod.
+    /// A public phrase, and its address on preprod according to lucid-evolution 0.4.34 and Mesh 1.9.1.
     const WORDS: &str = "test test test test test test test test test test test test test test test test test test test test test test test sauce";
     const ADDRESS: &str =
         "addr_test1qryvgass5dsrf2kxl3vgfz76uhp83kv5lagzcp29tcana68ca5aqa6swlq6llfamln09tal7n5kvt4275ckwedpt4v7q48uhex";

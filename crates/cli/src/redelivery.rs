@@ -1,4 +1,4 @@
-//! `surety prove`: what was bought before, for a signature instead of money.
+//! `surety prove`: prints purchased content again, for a signature.
 
 use std::{fs, path::PathBuf};
 
@@ -16,24 +16,24 @@ use crate::{
     service::{Answer, Ask, no_listing},
 };
 
-/// Which listing, and where what was bought goes.
+/// Arguments of `prove`.
 #[derive(Args)]
 pub struct ProveArguments {
     /// The listing's id: lst_...
     #[arg(value_parser = listing_id)]
     listing: ListingId,
-    /// A file for it, instead of stdout.
+    /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
 }
 
-/// What the wallet owns of a listing.
+/// A purchase of a listing by this wallet.
 pub struct Owned {
     pub purchase: TxHash,
     pub content: Vec<u8>,
 }
 
-/// Proves, and prints.
+/// Proves a purchase and prints its content.
 pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
     let key = shop.home.key()?;
     let address = key.address();
@@ -44,10 +44,10 @@ pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Res
     hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
 }
 
-/// Asks for what this key bought.
+/// Requests the content that this key bought.
 ///
 /// # Errors
-/// No answer, or no such listing.
+/// There is no answer, or no such listing.
 pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &str) -> Result<Option<Owned>, Failure> {
     let proof = proof::of_purchase(key, listing)?;
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
@@ -64,20 +64,20 @@ pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &str) -> Result<Option<
     }
 }
 
-/// A listing's paywall.
+/// Path of a listing's paywall.
 pub fn unlock(listing: &str) -> String {
     format!("/listings/{listing}/unlock")
 }
 
-/// The code in a 402's header.
+/// Returns the code in a 402's header.
 pub fn refusal(answer: &Answer) -> Option<String> {
     decode_header::<PaymentRequired>(answer.header("payment-required")?).ok()?.error
 }
 
-/// Prints what was bought, or writes it to a file.
+/// Prints a content, or writes it to a file.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(path) = out {
         let written = fs::write(path, content);
@@ -93,10 +93,10 @@ fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>
     if out.is_none() { shop.tell.content(content) } else { Ok(()) }
 }
 
-/// Hands over what was bought, held against what was listed.
+/// Prints a content if it is the listed one.
 ///
 /// # Errors
-/// It is something else, for which there is this advice; or it cannot be written.
+/// The content differs, with advice for the buyer, or the file cannot be written.
 pub fn hand_over_as_listed(
     shop: &Shop,
     mut told: Value,
@@ -115,7 +115,7 @@ pub fn hand_over_as_listed(
     Err(Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}")))
 }
 
-/// Hands over what was bought before.
+/// Prints the content of an earlier purchase.
 ///
 /// # Errors
 /// As [`hand_over_as_listed`].

@@ -10,24 +10,24 @@ use serde_json::json;
 
 use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::ada};
 
-/// What is offered, and how.
+/// Arguments of `sell`.
 #[derive(Args)]
 pub struct SellArguments {
-    /// A text file: what only buyers get.
+    /// A text file with the content for buyers.
     file: PathBuf,
-    /// In ADA: at least 1, with protection at least 5.
+    /// Price in ADA: at least 1, with protection at least 5.
     #[arg(long, value_parser = ada)]
     price: Lovelace,
-    /// By default the text's first heading, or the file's name.
+    /// Title; by default the text's first heading, or the file's name.
     #[arg(long)]
     title: Option<String>,
-    /// By default the text's first line that is not a heading: it is public.
+    /// Public description; by default the text's first line that is not a heading.
     #[arg(long)]
     description: Option<String>,
     /// One of the catalogue's categories, such as Hero or Portfolio.
     #[arg(long)]
     category: Option<String>,
-    /// How it may be paid.
+    /// Ways to pay: instant, protected.
     #[arg(long, value_delimiter = ',', default_value = "instant,protected", value_parser = mode)]
     modes: Vec<DeliveryMode>,
     /// An https URL of a recording (.mp4, .webm, .webp, .gif).
@@ -35,12 +35,12 @@ pub struct SellArguments {
     preview: Option<String>,
 }
 
-/// A mode of delivery as an argument.
+/// Parses a delivery mode.
 pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
     text.parse().map_err(|()| "instant or protected")
 }
 
-/// Lists it, signed by the wallet, which is paid.
+/// Lists a text, signed by the wallet, which receives the payments.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let SellArguments { file, price, title, description, category, modes, preview } = arguments;
     let key = shop.home.key()?;

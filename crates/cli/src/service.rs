@@ -11,64 +11,64 @@ use url::{Host, Url};
 
 use crate::{failure::Failure, tell::plain};
 
-/// How long a call may take: the service waits for blocks.
+/// Maximum duration of a request; the service waits for blocks.
 const CALL_TIME: Duration = Duration::from_secs(120);
-/// Bytes of an answer that are read: a content of 1 MiB as JSON spells it, and a page of the catalogue.
+/// Maximum size of an answer in bytes: a content of 1 MiB as JSON, or a page of the catalogue.
 const MAX_ANSWER: u64 = 8 << 20;
 
-/// The service at an address.
+/// A service.
 pub struct Service {
     base: String,
-    /// Whether it is on this machine.
+    /// Whether it runs on this machine.
     pub local: bool,
     agent: ureq::Agent,
 }
 
-/// What the service said.
+/// An answer of the service.
 pub struct Answer {
     pub status: u16,
     headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
-/// A request beyond its path.
+/// Headers and body of a request.
 #[derive(Default)]
 pub struct Ask<'a> {
     pub headers: Vec<(&'static str, &'a str)>,
-    /// A media type, and the text.
+    /// Media type and text.
     pub body: Option<(&'static str, String)>,
 }
 
 impl Ask<'_> {
-    /// A request with this JSON as its body.
+    /// Creates a request with a JSON body.
     pub fn json(body: &Value) -> Self {
         Self { body: Some(("application/json", body.to_string())), ..Self::default() }
     }
 }
 
 impl Service {
-    /// The service at this address.
+    /// Connects to a service.
     ///
     /// # Errors
-    /// Not an address, or one over which anyone could read along.
+    /// It is not a URL, or not https to another machine.
     pub fn at(base: &str) -> Result<Self, Failure> {
         let url = secure("--api", base)?;
         let base = url.as_str().trim_end_matches('/').to_owned();
         let config = ureq::Agent::config_builder().timeout_global(Some(CALL_TIME)).http_status_as_error(false);
-        // A payment or a session goes to the address that was named and to no other.
+        // Payments and sessions are sent to the given address only.
         let config = config.max_redirects(0).max_redirects_will_error(false);
         Ok(Self { base, local: is_local(&url), agent: config.build().into() })
     }
 
-    /// Its address.
+    /// Returns the service's address.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Asks, and answers whatever the status is.
+    /// Sends a request. Returns the answer with any status.
     ///
     /// # Errors
-    /// No answer.
+    /// There is no answer.
     pub fn ask(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<Answer, Failure> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base()));
         for (name, value) in ask.headers {
@@ -90,15 +90,15 @@ impl Service {
         Failure::Unreachable(format!("{} does not answer ({error}): {advice}", self.base()))
     }
 
-    /// What is at a path.
+    /// Requests a JSON value.
     ///
     /// # Errors
-    /// No answer, a refusal, or another shape.
+    /// There is no answer, an error, or another type.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.ask("GET", path, Ask::default())?.json()
     }
 
-    /// What is answered to a request with a body.
+    /// Sends a request with a body. Returns the JSON value of the answer.
     ///
     /// # Errors
     /// As [`Service::get`].
@@ -106,10 +106,10 @@ impl Service {
         self.ask("POST", path, ask)?.json()
     }
 
-    /// A listing.
+    /// Requests a listing.
     ///
     /// # Errors
-    /// No such listing, or no answer.
+    /// There is no such listing, or no answer.
     pub fn listing(&self, id: &ListingId) -> Result<Listing, Failure> {
         let answer = self.ask("GET", &format!("/listings/{id}"), Ask::default())?;
         if answer.status == 404 {
@@ -123,16 +123,16 @@ impl Service {
     }
 }
 
-/// What is said where a listing is not there.
+/// Error for a listing that does not exist.
 pub fn no_listing(id: &str) -> Failure {
     Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale"))
 }
 
 impl Answer {
-    /// The JSON, where the status is of the 2xx kind.
+    /// Parses the JSON of a successful answer.
     ///
     /// # Errors
-    /// See [`Answer::failure`]; another shape.
+    /// See [`Answer::failure`], or another type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         if !(200..300).contains(&self.status) {
             return Err(self.failure());
@@ -141,18 +141,18 @@ impl Answer {
             .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
     }
 
-    /// A header's text.
+    /// Returns a header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// What the service says in words.
+    /// Returns the error message of the service.
     pub fn words(&self) -> String {
         let words = serde_json::from_slice::<api_types::Error>(&self.body);
         words.map_or_else(|_| format!("status {}", self.status), |words| plain(&words.error))
     }
 
-    /// The failure that this answer is.
+    /// Converts an unsuccessful answer to an error.
     pub fn failure(&self) -> Failure {
         let words = self.words();
         match self.status {
@@ -166,7 +166,7 @@ impl Answer {
     }
 }
 
-/// The URL in an argument: over https or on this machine, where no one on the way reads along or changes answers.
+/// Parses a URL in an argument, which must be https or on this machine.
 ///
 /// # Errors
 /// It is neither.
@@ -180,7 +180,7 @@ pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
     }
 }
 
-/// Whether a URL is of this machine.
+/// Whether a URL is on this machine.
 pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

@@ -1,4 +1,4 @@
-//! A signed payment without a known outcome: kept, sent, and forgotten when its end is known.
+//! Signed payments with an unknown outcome: stored, sent, and deleted when the outcome is known.
 
 use std::{
     path::PathBuf,
@@ -24,69 +24,70 @@ use crate::{
     service::{Answer, Ask},
 };
 
-/// How long one command waits for a payment's end: two blocks of preprod and a rollback.
+/// Maximum time to wait for a payment's outcome: two blocks of preprod and a rollback.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Between two requests that ask for the same.
+/// Pause between repeated requests.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long after its validity a payment is thought of: a fork may begin some blocks back.
+/// Time in ms after its validity interval for which a payment may still be included, because a fork can begin some
+/// blocks back.
 const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
 
-/// A signed payment: what it is of, and of which service. A proof for its listing goes to no other service; a listing that is
-/// taken off sale no longer shows what it was bought under.
+/// A stored payment. It records its service, because a proof is sent to no other one, and the listing, because a
+/// listing that is off sale is no longer public.
 #[derive(Deserialize, Serialize)]
 pub struct Payment {
-    /// The service that it was made out to.
+    /// The service that is paid.
     pub api: String,
-    /// What is bought, as it was listed.
+    /// The listing when it was bought.
     pub listing: Listing,
     pub mode: DeliveryMode,
-    /// The entry of `accepts` that it pays.
+    /// The accepted entry of `accepts`.
     pub accepted: PaymentRequirements,
     pub fee: Lovelace,
     pub tx: TxHash,
     pub inputs: Vec<TxRef>,
-    /// The end of its validity, POSIX ms.
+    /// End of the validity interval, POSIX ms.
     pub valid_until: Millis,
-    /// The value of PAYMENT-SIGNATURE.
+    /// The `PAYMENT-SIGNATURE` header.
     pub header: String,
-    /// The receipt that the service signed when it delivered: a compact JWS.
+    /// The receipt that the service signed on delivery, a compact JWS.
     pub receipt: Option<String>,
 }
 
-/// The outcome of a payment, by the chain alone.
+/// State of a payment on the chain.
 #[derive(PartialEq)]
 enum Fate {
-    /// The money moved.
+    /// Included in a block.
     InBlock,
-    /// It cannot move any more.
+    /// It can no longer be included.
     Dead,
-    /// Not decided yet.
+    /// It may still be included.
     Open,
 }
 
-/// The file of a payment of which the end is not known, by its listing.
+/// File of a listing's pending payment.
 fn pending(listing: &str) -> String {
     format!("pending/{listing}.json")
 }
 
-/// The file of what a transaction bought.
+/// File of a purchase.
 fn bought(purchase: &TxHash) -> String {
     format!("bought/{purchase}.json")
 }
 
 impl Payment {
-    /// The one of which the end is not known, for a listing.
+    /// Reads the pending payment for a listing.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn pending(shop: &Shop, listing: &str) -> Result<Option<Self>, Failure> {
         shop.home.read(&pending(listing))
     }
 
-    /// The one that bought this from this service.
+    /// Reads the payment that made a purchase at this service.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The file cannot be read.
     pub fn of_purchase(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
         let kept: Option<Self> = shop.home.read(&bought(purchase))?;
         Ok(kept.filter(|kept| kept.api == shop.service.base()))
@@ -102,7 +103,7 @@ impl Payment {
     /// Keeps the payment until its end is known: before anyone else has it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn keep(&self, shop: &Shop) -> Result<(), Failure> {
         shop.home.write(&pending(&self.listing.id), self)
     }
@@ -111,10 +112,10 @@ impl Payment {
         shop.home.remove(&pending(&self.listing.id))
     }
 
-    /// Sends the payment until its end is known, and hands over what it bought.
+    /// Sends the payment until its outcome is known, and prints the content.
     ///
     /// # Errors
-    /// It is not known, or it bought nothing.
+    /// The outcome is not known, or nothing was bought.
     pub fn settle(mut self, shop: &Shop, key: &SigningKey, out: Option<&PathBuf>) -> Result<(), Failure> {
         if self.api != shop.service.base() {
             return Err(Failure::Usage(format!(
@@ -135,7 +136,7 @@ impl Payment {
                     last = answer.words();
                     match refusal(&answer).as_deref() {
                         Some("settlement_pending") => shop.tell.progress("submitted, in no block yet"),
-                        // The network had it before the service: the payer has to say that it is theirs.
+                        // The transaction was public before, so the payer has to sign.
                         Some("payment_public") if proof.is_none() => {
                             proof = Some(proof::of_purchase(key, &self.listing.id)?);
                         }
@@ -155,7 +156,7 @@ impl Payment {
         )))
     }
 
-    /// The service takes no such payment. Whether it moved the money, the chain alone says.
+    /// Handles a payment that the service rejects. Only the chain tells whether it was included.
     fn refused(&self, shop: &Shop, key: &SigningKey, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, tx, .. } = self;
         match self.fate(shop)? {
@@ -181,7 +182,7 @@ impl Payment {
         }
     }
 
-    /// From when on no block can have it, POSIX ms.
+    /// Time after which it can no longer be included, POSIX ms.
     const fn end(&self) -> Millis {
         self.valid_until.saturating_add(AFTER_THE_END_MS)
     }
@@ -201,12 +202,12 @@ impl Payment {
         Ok(Fate::Open)
     }
 
-    /// What was bought is there.
+    /// Handles a delivery.
     fn deliver(&mut self, shop: &Shop, answer: &Answer, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, mode, fee, .. } = &*self;
         let settled: Option<SettlementResponse> =
             answer.header("payment-response").and_then(|header| decode_header(header).ok());
-        // Where the wallet owned it already, the earlier purchase; this payment was then not broadcast.
+        // If the wallet owned the listing already, this is the earlier purchase; the new payment was not submitted.
         let tx = settled.as_ref().and_then(|settled| settled.transaction.parse().ok()).unwrap_or(self.tx);
         let extensions = settled.and_then(|settled| settled.extensions).unwrap_or_default();
         let receipt = extensions.get(offer_receipt::NAME).and_then(|block| block.pointer("/info/receipt/signature"));
@@ -222,7 +223,8 @@ impl Payment {
         let handed = hand_over_as_listed(shop, told, (&answer.body, &listing.content_hash), out, &advice);
         self.receipt = receipt.and_then(Value::as_str).map(str::to_owned);
         shop.home.write(&bought(&tx), self)?;
-        // Who delivers something else may not have handed the payment in: it is kept while it could still be used.
+        // If the service delivers something else, it may not have submitted the payment, which is kept while it could
+        // be.
         if handed.is_ok() || self.fate(shop)? != Fate::Open {
             self.forget(shop)?;
         }

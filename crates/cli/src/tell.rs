@@ -1,4 +1,4 @@
-//! What people and programs get to see: results on stdout, what goes on meanwhile on stderr.
+//! Output of commands: results on stdout, progress and errors on stderr.
 
 use std::{
     borrow::Cow,
@@ -10,29 +10,29 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// How this program is called here: Cargo tells the programs that it runs where their crate is.
+/// Returns how the user calls this program. Cargo sets a variable for programs that it runs.
 pub fn program() -> &'static str {
     if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
 }
 
-/// Words with the commands in them, between backticks, as they are called here.
+/// Replaces the commands in backticks with the way the user calls them.
 fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
     if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }
 }
 
-/// Who is told.
+/// The output of a command.
 pub struct Tell {
     /// Whether results are JSON.
     pub json: bool,
 }
 
 impl Tell {
-    /// What goes on, for who waits.
+    /// Prints progress.
     pub fn progress(&self, words: &str) {
         eprintln!("{}", as_called(words, program()));
     }
 
-    /// The result: JSON for programs, words for people.
+    /// Prints a result, as JSON or as text.
     ///
     /// # Errors
     /// Standard output is closed.
@@ -41,7 +41,7 @@ impl Tell {
         write(format!("{text}\n").as_bytes())
     }
 
-    /// Bytes that were bought: as they are, but for a terminal, which must not obey them.
+    /// Prints purchased bytes unchanged; for a terminal, without control characters.
     ///
     /// # Errors
     /// Standard output is closed.
@@ -54,13 +54,13 @@ impl Tell {
         write(text.as_bytes())
     }
 
-    /// Why a command failed; its exit code.
+    /// Prints an error and returns its exit code.
     pub fn failure(&self, failure: &Failure) -> ExitCode {
         let (code, kind) = failure.kind();
         if self.json {
             eprintln!("{}", json!({ "error": failure.to_string(), "kind": kind }));
         } else {
-            // Others' words may be in it.
+            // The message may contain text of others.
             eprintln!("surety: {}", plain(&as_called(&failure.to_string(), program())));
         }
         code.into()
@@ -73,7 +73,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::Refused(format!("cannot write the result: {error}")))
 }
 
-/// Foreign words on one line, without what a terminal would obey.
+/// Replaces control characters, so that foreign text cannot control a terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,10 +1,12 @@
-//! What is checked before anything is signed. A draft comes from the service's address, which may lie. It is held
-//! against the request and the wallet's outputs on the chain; its own words are not believed.
+//! Checks before anything is signed.
+//!
+//! The service drafts each transaction, and may lie. A draft is compared with the command and with the wallet's outputs
+//! on the chain; its description is ignored.
 //!
 //! ```text
-//! draft ──> every transaction: network, parts, signers, inputs, fee, validity, nothing lost   (here)
-//!       ├─> a payment: one output to the payee, all else back to the wallet                   (payment.rs)
-//!       └─> an action: the escrow goes on as the contract has it, or comes home               (action.rs)
+//! draft ──> every transaction: network, fields, signers, inputs, fee, validity, balance       (here)
+//!       ├─> a payment: one output to the payee, the rest back to the wallet                   (payment.rs)
+//!       └─> an action: the escrow continues as the contract demands, or returns to the wallet (action.rs)
 //! ```
 
 pub mod action;
@@ -31,10 +33,10 @@ use x402_cardano::{
     request_commitment::{Commitment, OtherRequest},
 };
 
-/// How far ahead a transaction's validity may end: what was signed is usable until then.
+/// Maximum validity of a transaction in ms, because it can be submitted until its end.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
 
-/// How what was drafted is not what was asked for.
+/// Difference between a draft and the command.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAsAsked {
     #[error("the draft is not a transaction ({0})")]
@@ -45,7 +47,7 @@ pub enum NotAsAsked {
     Collateral(#[from] TransactionUtxosError),
     #[error("the draft is for another network than preprod")]
     Network,
-    /// A part, signatures, a mark that it fails, or metadata that were not asked for.
+    /// A field, signatures, a mark as failing, or metadata that are not needed.
     #[error("the draft has {0}, which it does not need")]
     Extra(String),
     #[error("the draft's metadata are not the commitment that this program asked for")]
@@ -61,32 +63,32 @@ pub enum NotAsAsked {
     NotSpent(TxRef),
     #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
     Output { address: String, lovelace: Lovelace },
-    /// The payee is not paid, or more than once.
+    /// The payee gets no output, or several.
     #[error("the draft has {0} outputs to {1}, and must have one")]
     Payee(usize, String),
     #[error("the draft pays {}, and {} was asked for", paid.display_tada(), asked.display_tada())]
     Amount { paid: Lovelace, asked: Lovelace },
-    /// A datum, a script or tokens where only money belongs.
+    /// A datum, a script or tokens in an output that should not have them.
     #[error("an output of the draft carries {0}, which it should not")]
     NotPlain(&'static str),
-    /// The fee, and the most that such a transaction costs.
+    /// The fee, and the maximum of such a transaction.
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
     #[error("what the draft spends is not what it pays")]
     NotConserved,
-    /// Usable for too long, or without an end.
+    /// Valid for too long, or without an end.
     #[error("the draft could be sent for longer than ten minutes")]
     Validity,
     #[error("the terms: {0}")]
     Terms(String),
     #[error("the deadlines are not those of terms made now: the money could be held for longer than it takes")]
     Deadlines,
-    /// What the seller signed.
+    /// The seller's signed terms.
     #[error("the terms: {0}")]
     Authorization(#[from] AuthorizationError),
     #[error("the contract: {0}")]
     Blueprint(#[from] BlueprintError),
-    /// The terms' address is not that of the blueprint's contract.
+    /// The terms' address is not that of the known contract.
     #[error(
         "the money would be locked at {declared}, and the contract that this program knows is at {known}; for another \
          contract name its blueprint with --contract"
@@ -94,56 +96,56 @@ pub enum NotAsAsked {
     Contract { declared: String, known: String },
     #[error("the terms promise something else than the listing does")]
     OtherContent,
-    /// A rule of the escrow.
+    /// A rule for locks.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
-    /// What is locked or pledged beside the price, and the most that there can be need for.
+    /// Additional amount in the lock, and the maximum that can be needed.
     #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
-    /// Another step than was asked for.
+    /// An action other than the requested one.
     #[error("the draft does something else with the escrow than {0}")]
     OtherAction(&'static str),
 }
 
-/// A draft as the service answers with it. What else it says is not looked at.
+/// A draft from the service. Its other fields are ignored.
 #[derive(Deserialize)]
 pub struct Draft {
-    /// Hex of the unsigned transaction's CBOR.
+    /// The unsigned transaction, hexadecimal CBOR.
     pub transaction: String,
-    /// Of a payment, the x402 payload, which only lacks the signed transaction.
+    /// For payments, the x402 payload without the transaction.
     #[serde(default)]
     pub payment: Json,
 }
 
-/// The wallet that is to sign, as the chain has it.
+/// The signing wallet, as read from the chain.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
     pub address: Address,
     pub utxos: &'a [Utxo],
-    /// The clock of validities, POSIX ms.
+    /// The time for validity intervals, POSIX ms.
     pub now: Millis,
 }
 
-/// What a kind of transaction may have.
+/// Limits of a kind of transaction.
 pub(crate) struct Bounds<'a> {
-    /// Beyond inputs, outputs, fee and validity.
+    /// Allowed fields beyond inputs, outputs, fee and validity.
     pub parts: &'a [TxPart],
-    /// What it spends, and must, that is not the wallet's.
+    /// An input that it must spend although the wallet does not own it.
     pub escrow: Option<&'a Utxo>,
     pub most_fee: Lovelace,
-    /// The only metadata that it may have, and then must.
+    /// The metadata that it must have; no other is allowed.
     pub commitment: Option<Commitment>,
 }
 
 impl Draft {
-    /// Its transaction.
+    /// Decodes the transaction.
     ///
     /// # Errors
-    /// It is none.
+    /// It is malformed.
     pub(crate) fn read(&self) -> Result<SignedTx, NotAsAsked> {
         let cbor = hex::decode(&self.transaction).map_err(|error| NotAsAsked::Unreadable(error.to_string()))?;
         Ok(SignedTx::parse(&cbor)?)
@@ -154,10 +156,10 @@ fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-/// What holds for every transaction; the outputs that are not the wallet's own are answered, to be judged.
+/// Checks what holds for every transaction. Returns the outputs that are not the wallet's.
 ///
 /// # Errors
-/// What is not as it should be.
+/// The first difference.
 pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<Vec<&'t Output>, NotAsAsked> {
     ensure(tx.network_id.is_none_or(|id| id == 0), NotAsAsked::Network)?;
     if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
@@ -192,7 +194,7 @@ fn must_be_plain(output: &Output) -> Result<(), NotAsAsked> {
     ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))
 }
 
-/// That what goes in comes out: of no unit something is left. Lovelace has no name, and amounts of 2^63 outputs fit.
+/// Checks that outputs and fee equal the inputs in every asset. Lovelace has the empty name.
 fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
     let known = own.utxos.iter().chain(bounds.escrow);
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
@@ -216,7 +218,7 @@ fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> 
     ensure(left.values().all(|sum| *sum == 0), NotAsAsked::NotConserved)
 }
 
-/// The only one of the outputs that are not the wallet's, which must be at this address.
+/// Returns the only output that is not the wallet's, which must be at this address.
 pub(crate) fn only_to<'t>(theirs: &[&'t Output], address: &[u8], text: &str) -> Result<&'t Output, NotAsAsked> {
     if let Some(output) = theirs.iter().find(|output| output.address != address) {
         return Err(elsewhere(output));
@@ -231,7 +233,7 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// The draft with the key's signature, which it has none of so far; its body stays byte for byte.
+/// Adds the key's signature, keeping the body unchanged.
 ///
 /// # Errors
 /// The draft has no place for a signature.

@@ -1,4 +1,4 @@
-//! `surety wallet`, `surety fund`
+//! `surety wallet` and `surety fund`.
 
 use std::io::Read;
 
@@ -14,23 +14,23 @@ use crate::{
     service::{Ask, Service},
 };
 
-/// Bytes of a phrase that are read: 24 words have 8 letters at most.
+/// Maximum bytes of a phrase: 24 words of up to 8 letters.
 const MAX_PHRASE: u64 = 1024;
 
-/// What to do with the wallet.
+/// Subcommands of `wallet`.
 #[derive(Subcommand)]
 pub enum WalletCommand {
-    /// Make a recovery phrase of 24 words and show it once, to be written down. The words control the money.
+    /// Create a wallet. Prints its 24 words once, to be written down; they control the money.
     New,
-    /// Take a recovery phrase that another wallet has, from standard input. Its first account is used.
+    /// Import another wallet's recovery phrase from standard input. Its first account is used.
     Import,
-    /// Print the words, for another wallet to take.
+    /// Print the words, to import them into another wallet.
     Export,
-    /// Print the address, and what is there.
+    /// Print the address and its balance.
     Show,
 }
 
-/// An amount in ADA as people write it: 2 or 2.5.
+/// Parses an amount in ADA: 2 or 2.5.
 pub fn ada(text: &str) -> Result<Lovelace, &'static str> {
     const WHY: &str = "an amount in ADA is a number with at most six decimals: 2 or 2.5";
     let (whole, parts) = text.split_once('.').unwrap_or((text, "0"));
@@ -41,7 +41,7 @@ pub fn ada(text: &str) -> Result<Lovelace, &'static str> {
     format!("{whole}{parts:0<6}").parse().map_err(|_| WHY)
 }
 
-/// Runs one of them.
+/// Runs a subcommand.
 pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
@@ -79,7 +79,7 @@ fn kept(shop: &Shop, key: &SigningKey) -> Result<(), Failure> {
     shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
 }
 
-/// Asks a local ledger's faucet.
+/// Requests test ADA from a local ledger's faucet.
 pub fn fund(shop: &Shop, lovelace: Lovelace) -> Result<(), Failure> {
     let address = shop.home.key()?.address();
     let ledger = shop.chain.local_ledger(&address)?;

@@ -1,23 +1,23 @@
-//! What agents ask over MCP, at the address that needs no sign-in.
+//! Probes of MCP, at the address without sign-in.
 
 use serde_json::{Value, json};
 
 use super::{Deployment, Probe, at, ensure, text};
 use crate::service::Ask;
 
-/// Letters of one result: below what clients put aside, at three letters a token.
+/// Maximum characters of a result that clients keep, at three characters per token.
 const MAX_RESULT: usize = 75_000;
-/// The revision in which every request says everything.
+/// The stateless protocol revision.
 const STATELESS: &str = "2026-07-28";
 
 impl Deployment {
-    /// What `/mcp/open` answers to a request with these headers.
+    /// Sends a request to `/mcp/open`.
     fn mcp(&self, headers: Vec<(&'static str, &str)>, method: &str, params: &Value) -> Result<Value, String> {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.json("POST", "/mcp/open", Ask { headers, ..Ask::json(&message) }, 200)
     }
 
-    /// What it answers to a request of the last revision with a handshake.
+    /// Sends a request of the latest revision with a handshake.
     fn rpc(&self, method: &str, params: &Value) -> Result<Value, String> {
         let headers = vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
         self.mcp(headers, method, params)
@@ -89,7 +89,7 @@ pub(super) const PROBES: [Probe; 6] = [
             let found = it.call("search_listings", &json!({ "limit": 50 }))?;
             let listings = at(&found, "/structuredContent/listings").as_array().map_or(0, Vec::len);
             let letters = text(&found, "/content/0/text").chars().count();
-            // Of fewer results, as many times less.
+            // Scaled to fifty results.
             let of_fifty = letters.saturating_mul(50).checked_div(listings).ok_or("no results")?;
             ensure(of_fifty < MAX_RESULT, &format!("fifty results have some {of_fifty} letters"))
         },

@@ -1,4 +1,4 @@
-//! CIP-8 signatures in the layouts that wallets have.
+//! CIP-8 signatures in the layouts of different wallets.
 
 use cardano::{hash::blake2b, keys::SigningKey};
 use coset::{
@@ -9,16 +9,16 @@ use market::proof::digest;
 
 use crate::{now_ms, proof::header};
 
-/// What one wallet writes and another does not.
+/// A wallet's way to encode a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Under COSE_Sign1's tag, 18.
+    /// With COSE_Sign1's tag, 18.
     Tagged,
-    /// With the public key as key id.
+    /// The public key as key id.
     PublicKeyId,
-    /// With the address as key id, there and in the key.
+    /// The address as key id, in signature and key.
     AddressId,
-    /// With a hash of the payload, as hardware wallets sign.
+    /// Over a hash of the payload, as hardware wallets sign.
     Hashed,
 }
 
@@ -26,10 +26,10 @@ impl Layout {
     pub(super) const ALL: [Self; 4] = [Self::Tagged, Self::PublicKeyId, Self::AddressId, Self::Hashed];
 }
 
-/// `X-Service-Proof` that the key bought this listing.
+/// Builds an `X-Service-Proof` for a purchase of this listing.
 ///
 /// # Errors
-/// None that is known: each part has a CBOR form.
+/// None is known: each part can be encoded.
 pub(super) fn proof(key: &SigningKey, listing: &str, layout: Layout) -> coset::Result<String> {
     let (address, timestamp) = (key.address(), now_ms());
     let digest = digest(&["service:unlock:v1", listing, &address.to_string(), &timestamp.to_string()]);

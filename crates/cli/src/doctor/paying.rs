@@ -1,4 +1,4 @@
-//! What x402 clients and directories ask of the paywall, and of the documents about it.
+//! Probes of the paywall by x402 clients and directories.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::json;
@@ -50,7 +50,7 @@ pub(super) const PROBES: [Probe; 5] = [
         need: "PAYMENT-SIGNATURE in either alphabet",
         mend: "decode both alphabets, with padding or without",
         send: |it| {
-            // Both letters in which the alphabets differ.
+            // Contains both characters in which the base64 alphabets differ.
             let header = BASE64_URL_SAFE_NO_PAD.encode("{\"x402Version\":2,\"note\":\"???>>>\u{ff}\u{fe}\"}");
             let ask = Ask { headers: vec![("payment-signature", &header)], ..Ask::default() };
             let answer = it.service.ask("GET", &it.paywall()?, ask).map_err(|error| error.to_string())?;

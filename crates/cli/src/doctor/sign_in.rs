@@ -1,4 +1,4 @@
-//! How agents are let in: discovery, registration, consent, tokens.
+//! Probes of OAuth: discovery, registration, consent, tokens.
 
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
@@ -6,11 +6,11 @@ use url::form_urlencoded::Serializer;
 use super::{Deployment, ORIGIN, Probe, about, at, ensure, text};
 use crate::service::Ask;
 
-/// Of RFC 7636, appendix B.
+/// From RFC 7636, appendix B.
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 /// A redirect URI that every client may register.
 const LOOPBACK: &str = "http://127.0.0.1:33418/callback";
-/// The one that an editor registers beside others.
+/// A redirect URI that an editor registers.
 const EDITOR: &str = "cursor://anysphere.cursor-mcp/oauth/callback";
 
 fn encoded(fields: &[(&str, &str)]) -> String {
@@ -38,7 +38,7 @@ pub(super) const PROBES: [Probe; 9] = [
         need: "the way from a 401 to the authorization server",
         mend: "BASE_URL must be the public origin, without a slash behind it",
         send: |it| {
-            // As claude.ai probes.
+            // The request with which claude.ai probes a server.
             let ask = Ask { headers: vec![("accept", "*/*")], ..Ask::json(&json!({})) };
             let refused = it.ask("POST", "/mcp", ask, 401)?;
             let challenge = refused.header("www-authenticate").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What wallets send: signatures in their own layouts, many outputs, outputs of another network; and what sellers upload.
+//! Probes by wallets: signature layouts, many outputs, outputs of another network, and uploads of sellers.
 
 use serde_json::{Value, json};
 
@@ -9,21 +9,21 @@ use super::{
 };
 use crate::{proof, service::Ask};
 
-/// An address of Byron's on a test network, as a wallet gives it.
+/// A Byron address on a test network.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
-/// Lovelace of the wallet's largest output.
+/// Lovelace in the wallet's largest output.
 const MOST: u64 = 5_000_000_000_000;
-/// The byte of which each policy's id consists.
+/// The repeated byte of each policy id.
 const POLICIES: [&str; 2] = ["11", "22"];
 
-/// A wallet's output, hex of CBOR.
+/// Encodes an output as hexadecimal CBOR.
 fn output(index: u16, address: &str, lovelace: u64) -> String {
     let length = address.len() / 2;
     format!("82825820{}19{index:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
 }
 
-/// The output with three tokens, in the order that CIP-21 has not.
+/// Adds three tokens to an output, not in the order of CIP-21.
 fn with_tokens(output: &str) -> String {
     let [first, second] = POLICIES.map(|policy| policy.repeat(28));
     let (address, lovelace) = output.split_at(output.len().saturating_sub(18));
@@ -31,12 +31,12 @@ fn with_tokens(output: &str) -> String {
 }
 
 impl Deployment {
-    /// The key's address, as wallets give it.
+    /// Returns the key's address as wallets encode it.
     fn own(&self) -> String {
         hex::encode(self.key.enterprise_address().to_bytes())
     }
 
-    /// What a wallet holds that has most in one output, a little in 600, and something that no key spends.
+    /// Returns the outputs of a wallet with one large, 600 small, and one unspendable output.
     fn many_outputs(&self) -> Vec<String> {
         let own = self.own();
         let small = (1..=600).map(|index| output(index, &own, 1_000_000));
@@ -44,13 +44,13 @@ impl Deployment {
         small.chain([script, output(602, BYRON, 9_000_000), output(603, &own, MOST)]).collect()
     }
 
-    /// A payment's draft for a wallet with these outputs.
+    /// Requests a payment draft for a wallet with these outputs.
     fn draft(&self, utxos: &[String]) -> Result<Value, String> {
         let (path, body) = self.order(utxos)?;
         self.json("POST", &path, Ask::json(&body), 200)
     }
 
-    /// The draft's path and body.
+    /// Returns the path and the body of that request.
     fn order(&self, utxos: &[String]) -> Result<(String, Value), String> {
         let path = format!("/listings/{}", self.on_sale()?);
         let mode = at(&self.get(&path)?, "/modes/0").clone();

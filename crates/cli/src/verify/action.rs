@@ -1,4 +1,4 @@
-//! An action's draft: the escrow after it, and the collateral for its script.
+//! Checks an action's draft: the escrow after it, and its collateral.
 
 use cardano::{
     Lovelace, TxRef,
@@ -13,11 +13,11 @@ use escrow::{
 
 use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, only_to, sign};
 
-/// An action costs some 0.5 tADA with the script's fee.
+/// Maximum fee; an action costs about 0.5 tADA including the script.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
-/// One and a half of the fee, taken only where the script fails.
+/// Maximum collateral, which is lost only if the script fails; the ledger demands one and a half times the fee.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
-/// What a transaction with a script has beyond a payment's parts.
+/// Fields of a transaction with a script beyond a payment's.
 const PARTS: &[TxPart] = &[
     TxPart::ScriptDataHash,
     TxPart::CollateralInputs,
@@ -26,13 +26,13 @@ const PARTS: &[TxPart] = &[
     TxPart::ReferenceInputs,
     TxPart::Redeemers,
 ];
-/// `is_valid` in CBOR where the scripts fail: in front of the last byte, no metadata.
+/// CBOR of `is_valid` for a failing script, before the last byte of a transaction without metadata.
 const FAILED: u8 = 0xf4;
 
-/// Judges a draft (`POST /purchases/{id}/action-draft`), and signs it where it is what was asked for.
+/// Checks a draft of `POST /purchases/{id}/action-draft`, and signs it.
 ///
 /// # Errors
-/// It is not.
+/// The draft does not match the command.
 pub fn action(
     draft: &Draft,
     (action, escrow): (Action, &Escrow),
@@ -45,7 +45,7 @@ pub fn action(
     let other = NotAsAsked::OtherAction(action.name());
     let Some(rule) = Rule::find(action, &escrow.datum) else { return Err(other) };
     match rule.effect {
-        // Nothing of it goes to anyone else, and nothing is lost: it all comes home.
+        // Everything returns to the wallet.
         Effect::End(_) => {
             if let Some(output) = theirs.first() {
                 return Err(elsewhere(output));
@@ -56,7 +56,7 @@ pub fn action(
             let at: PlutusAddress = address.parse().map_err(|_| NotAsAsked::Payee(0, address.clone()))?;
             let output = only_to(&theirs, &at.to_bytes(), address)?;
             let Some(OutputDatum::Inline(cbor)) = &output.datum else { return Err(other) };
-            // At any time: the contract says which, and refuses what comes too early or too late.
+            // At any time, because the contract enforces when.
             let goes_on = rule.continues(&escrow.datum, &Datum::from_cbor(cbor)?, 0, 0);
             let is_whole = output.value == escrow.utxo.value && output.reference_script.is_none();
             ensure(goes_on && is_whole, other)?;
@@ -66,7 +66,7 @@ pub fn action(
     sign(&tx, key)
 }
 
-/// What the ledger takes if the script fails: of this wallet's, little, and the rest comes home.
+/// Checks the collateral: only this wallet's outputs, a small amount, and the rest is returned.
 fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
     let mut failed = tx.cbor().to_vec();
     if let [.., valid, _] = failed.as_mut_slice() {

@@ -87,7 +87,7 @@ pub struct Evidence {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PurchaseFacts {
-    /// The payment's or the lock's transaction id.
+    /// Transaction id of the payment or lock.
     pub id: TxHash,
     pub mode: DeliveryMode,
     pub buyer_address: Address,
@@ -102,12 +102,12 @@ pub struct Step {
     pub status: String,
     /// The block's time, POSIX ms.
     pub at: Millis,
-    /// Hex of the datum in the escrow that it made, where it made one.
+    /// Datum of the escrow that it created, if any, hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datum: Option<String>,
-    /// SHA-256 of the bytes in `cbor`.
+    /// SHA-256 of the bytes of `cbor`.
     pub sha256: ContentHash,
-    /// Hex of the transaction.
+    /// The transaction, hexadecimal.
     pub cbor: String,
 }
 
@@ -115,15 +115,15 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Decision {
-    /// Who got the money; nothing where both got as much.
+    /// Party with the larger share; `None` if the shares are equal.
     pub winner: Option<Winner>,
     pub buyer_lovelace: Lovelace,
     pub seller_lovelace: Lovelace,
-    /// The keys that signed.
+    /// Keys that signed.
     pub arbiters: Vec<KeyHash>,
 }
 
-/// The part of the file that does not hold, and why.
+/// The part of the file that is wrong, and why.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {why}")]
 pub struct Flaw {
@@ -164,7 +164,7 @@ pub fn ensure(holds: bool, part: impl Into<String>, why: &str) -> Result<(), Fla
     if holds { Ok(()) } else { Err(flaw(part, why)) }
 }
 
-/// A step's transaction.
+/// A decoded step.
 struct ReadStep {
     tx: SignedTx,
     utxos: TransactionUtxos,
@@ -286,7 +286,7 @@ pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> 
     }
 }
 
-/// A step's transaction, with its signatures checked.
+/// Decodes a step and verifies its signatures.
 fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
     let part = format!("steps[{index}].cbor");
     let bytes = hex::decode(&step.cbor).map_err(|error| flaw(&part, error.to_string()))?;
@@ -316,7 +316,7 @@ fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &Transactio
     ensure(paid.contains(&listing.price_lovelace), "listing.priceLovelace", "not paid")
 }
 
-/// The escrow that the first transaction locked under the quote.
+/// Returns the escrow that the first transaction locked under the quote.
 fn lock(
     evidence: &Evidence,
     quote: &PaymentRequirements,
@@ -342,7 +342,7 @@ fn lock(
     };
     let buyer = PlutusAddress::from(purchase.buyer_address);
     ensure(escrow.datum.buyer == buyer, "purchase.buyerAddress", "the escrow is another buyer's")?;
-    // Return address and collateral are the buyer's to choose.
+    // The buyer may choose return address and collateral.
     let Datum { buyer_return_address, collateral_return, .. } = escrow.datum;
     let locked = terms.datum_for(buyer, buyer_return_address, collateral_return);
     ensure(escrow.datum == locked, "steps[0]", "its datum does not have the quote's terms")?;
@@ -391,7 +391,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Sh
     Ok(Shown { steps, decision, open, result, payment, names_buyer: true, seller })
 }
 
-/// What enough arbiters signed of this output.
+/// Returns the award for this output, if enough arbiters signed it.
 fn decided(
     own_ref: TxRef,
     (buyer_value, seller_value): (AssetValue, AssetValue),
@@ -416,7 +416,7 @@ fn decided(
     })
 }
 
-/// The redeemer that released an input.
+/// Returns the redeemer of an input.
 fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
     let mut inputs = tx.inputs.clone();
     inputs.sort_unstable();

@@ -1,4 +1,4 @@
-//! A payment's draft: straight to the seller, or into the contract under the seller's signed terms.
+//! Checks a payment's draft: to the seller, or into the contract under the seller's signed terms.
 
 #[cfg(test)]
 mod tests;
@@ -25,14 +25,14 @@ use x402_cardano::{
 
 use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
 
-/// A payment of 32 inputs costs some 0.3 tADA, one of the ledger's largest size less than 1.
+/// Maximum fee; with 32 inputs it is about 0.3 tADA, and for the largest transaction below 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
-/// Beyond the price, so that the escrow can be carried forward; it comes back.
+/// Maximum amount in a lock beyond the price, which is returned.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
-/// How long ago, or ahead, terms may be made, for clocks that differ.
+/// Maximum difference in ms between the terms' time and now.
 const MAX_AGE_MS: Millis = 10 * 60_000;
 
-/// The x402 payload of a draft, which lacks the transaction.
+/// The x402 payload of a draft, without the transaction.
 #[derive(Deserialize)]
 struct Unpaid {
     accepted: PaymentRequirements,
@@ -47,36 +47,36 @@ struct Payload {
     nonce: TxRef,
 }
 
-/// A draft that is what was asked for, signed and not sent yet.
+/// A verified and signed draft that has not been sent.
 pub struct SignedDraft {
     pub tx: SignedTx,
-    /// The entry of `accepts` that it pays.
+    /// The accepted entry of `accepts`.
     pub accepted: PaymentRequirements,
-    /// Where the money goes.
+    /// Address of the payee or contract.
     pub pay_to: String,
-    /// What goes there.
+    /// Amount paid there.
     pub paid: Lovelace,
-    /// Under which terms, where it is locked.
+    /// The terms of a lock.
     pub terms: Option<AuthorizedTerms>,
     /// Whether it commits to its request.
     pub is_committed: bool,
 }
 
-/// What was asked for.
+/// Parameters of the command.
 pub struct Asked<'a> {
     pub listing: &'a Listing,
     pub mode: DeliveryMode,
     /// The contract that money may be locked in.
     pub blueprint: &'a Blueprint,
     pub parameters: &'a ProtocolParameters,
-    /// The request that will bring the payment, and the salt under which it commits to that.
+    /// The request that will carry the payment, and the salt of the commitment to it.
     pub request: (RequestDigest, Salt),
 }
 
-/// Judges a draft (`POST /listings/{id}/payment-draft`), and signs it where it is what was asked for.
+/// Checks a draft of `POST /listings/{id}/payment-draft`, and signs it.
 ///
 /// # Errors
-/// It is not.
+/// The draft does not match the command.
 pub fn payment(
     draft: &Draft,
     asked: &Asked<'_>,
@@ -86,21 +86,21 @@ pub fn payment(
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
     let Unpaid { accepted, payload, extensions } = unpaid;
-    // Nothing where the service does not check it.
+    // None if the service does not support it.
     let (request, salt) = &asked.request;
     let commitment = request.is_declared_in(&extensions)?.then(|| request.salted(salt));
     let theirs = common(&tx, own, &Bounds { parts: &[], escrow: None, most_fee: MAX_FEE, commitment })?;
     ensure(accepted.network == api_types::NETWORK, NotAsAsked::Network)?;
     let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
     ensure(amount == price, NotAsAsked::Amount { paid: amount, asked: price })?;
-    // A payment that names another payer would be refused after it is signed.
+    // The service would reject a payment of another payer after it is signed.
     let other = NotAsAsked::Terms("payload.nonce is not an input of the transaction".into());
     ensure(tx.inputs.contains(&payload.nonce), other)?;
     let (pay_to, paid, terms) = match asked.mode {
         DeliveryMode::Instant => (asked.listing.seller_address.to_string(), instant(&theirs, asked)?, None),
         DeliveryMode::Protected => {
             let (terms, _) = authorized(&accepted, (&asked.listing.id, &asked.listing.content_hash), asked.blueprint)?;
-            // Times that lie further ahead would hold the money for as long.
+            // Later times would lock the money for longer.
             let issued = terms.deadlines().issued_at();
             ensure(issued.is_some_and(|at| at.abs_diff(own.now) <= MAX_AGE_MS), NotAsAsked::Deadlines)?;
             let paid = protected(&theirs, &accepted, asked)?;
@@ -108,12 +108,12 @@ pub fn payment(
         }
     };
     let tx = sign(&tx, key)?;
-    // The rules of the escrow count on the buyer's signature.
+    // The rules for locks need the buyer's signature.
     if let Some(terms) = &terms {
         let (payer, parameters) = (&own.address, asked.parameters);
         let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &api_types::SLOTS })?;
         let refund = lock.datum.buyer_payout_address();
-        // With a return address, a refund would have to be an output with a datum, which is not signed later on.
+        // With a return address, a refund would need an output with a datum, which this program does not sign.
         let is_plain = lock.datum.buyer_return_address.is_none() && lock.datum.buyer == refund;
         let is_home = is_plain && refund == PlutusAddress::from(own.address);
         ensure(is_home, NotAsAsked::RefundElsewhere(refund.to_string()))?;
@@ -131,7 +131,7 @@ fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked
     Ok(paid)
 }
 
-/// The output at the contract; what its datum says is judged once the transaction is signed.
+/// Checks the output to the contract. Its datum is checked once the transaction is signed.
 fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
     let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
     let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
@@ -142,11 +142,11 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
     Ok(paid)
 }
 
-/// The terms that the seller signed for this listing, its id and content hash, and the contract that the blueprint makes
-/// with the declared arbiters. Its address is derived, not believed.
+/// Returns the seller's signed terms for this listing, and the contract that the blueprint and the declared arbiters
+/// yield. The contract's address is derived rather than trusted.
 ///
 /// # Errors
-/// The entry declares no contract, or pays to another address; other content; what the seller did not sign.
+/// The entry declares no contract, pays to another address, is for other content, or differs from the signed terms.
 pub fn authorized(
     entry: &PaymentRequirements,
     (id, content_hash): (&str, &ContentHash),
@@ -158,7 +158,7 @@ pub fn authorized(
     let script = blueprint.apply(&parameters)?;
     let known = script.address().to_string();
     ensure(known == entry.pay_to, NotAsAsked::Contract { declared: entry.pay_to.clone(), known })?;
-    // Where only the address and the parameters are looked at, no output needs to carry the script.
+    // The script's own output is not needed to verify address and parameters.
     let deployment = Deployment {
         script_hash: script.hash,
         parameters,

@@ -1,4 +1,4 @@
-//! Which terms the client signs: no more than what this service would ask for now.
+//! The client signs only terms that this service would offer now.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -33,7 +33,7 @@ const MINUTE: Millis = 60_000;
 
 const SALT: Salt = Salt::new([5; 32]);
 
-/// The request that will bring the payment to a service at this origin.
+/// The request that will carry the payment to a service with this origin.
 fn request(origin: &str) -> RequestDigest {
     let url = format!("{origin}/listings/lst_01ARZ3NDEKTSV4RRFFQ69G5FAV/unlock");
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).unwrap()
@@ -50,12 +50,12 @@ fn coin(address: &Address) -> Utxo {
     }
 }
 
-/// Minutes until a refund under terms of this time, where they are signed.
+/// Minutes until a refund is possible under terms of this time, if they are signed.
 fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
     signed(at, false)
 }
 
-/// How far in the future the client signs a lock whose datum itself names the refund address, as drafts for other wallets do.
+/// Minutes until a refund of a signed lock, whose datum may name a refund address.
 fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let key = |seed: u8| SigningKey::from_seed(&[seed; 32]).unwrap();
     let blueprint = Blueprint::parse(BLUEPRINT).unwrap();
@@ -140,7 +140,7 @@ fn a_lock_with_a_datum_on_its_refund_output_is_not_signed() {
     assert!(matches!(signed(NOW, true), Err(NotAsAsked::RefundElsewhere(_))));
 }
 
-/// An instant payment whose draft declares this and has this in its metadata: whether it is signed with a commitment.
+/// Whether an instant payment is signed with a commitment, given the declared extension and the draft's metadata.
 fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result<bool, NotAsAsked> {
     let buyer = SigningKey::from_seed(&[2; 32]).unwrap();
     let (address, seller) = (buyer.enterprise_address(), SigningKey::from_seed(&[4; 32]).unwrap().enterprise_address());
