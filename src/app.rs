@@ -1,4 +1,4 @@
-//! What a route works with: the ports, made when they are first needed, and the request's counts.
+//! Context of a request: the ports, created when first used, and the request's counters.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -27,34 +27,35 @@ use crate::{
     settings::{self, Settings},
 };
 
-/// Longest that a request asks the chain: purchases take 20 to 60 seconds.
+/// Maximum time in ms for which a request polls the chain; purchases take 20 to 60 seconds.
 pub const MAX_REQUEST_MS: u64 = 60_000;
-/// The most for a tool call, in ms: clients give one up near 60 seconds, and an answer before says what to do next.
+/// Maximum time in ms of a tool call. Clients give up after about 60 seconds, and an earlier answer tells how to
+/// continue.
 pub const MAX_CALL_MS: u64 = 42_000;
 
-/// The setting that says where we are.
+/// Setting with the service's own address.
 const BASE_URL: &str = "BASE_URL";
 
 thread_local! {
     static AUTHORITY: RefCell<Option<Rc<Authority>>> = const { RefCell::new(None) };
 }
 
-/// One request's view of the worker's bindings. Clones are the same request's.
+/// A request and the worker's bindings. Clones belong to the same request.
 #[derive(Clone)]
 pub struct App {
     env: Env,
     pub request: Rc<Request>,
     pub usage: Usage,
-    /// What the log says of the request.
+    /// The request's log line.
     pub line: Line,
-    /// POSIX ms at which the request came in.
+    /// Time of arrival, POSIX ms.
     pub now_ms: u64,
-    /// How long the request may take, in ms.
+    /// Maximum duration in ms.
     pub max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
 }
 
-/// Whether a request came to this machine's own address, by which no public deployment is reached.
+/// Whether a request came to a loopback address, which never reaches a public deployment.
 fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"))
 }
@@ -66,22 +67,22 @@ impl App {
         Self { env, request: Rc::new(request), usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
-    /// This app for a tool call, which has less time.
+    /// Returns this context with the shorter time of a tool call.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
     }
 
-    /// POSIX ms at which the request stops asking the chain, and answers with what it knows.
+    /// Time at which the request stops polling and answers, POSIX ms.
     const fn until(&self) -> u64 {
         self.now_ms.saturating_add(self.max_ms)
     }
 
-    /// Waiting, within the request's time.
+    /// Sleeps within the request's time.
     pub const fn timer(&self) -> Timer {
         Timer::until(self.until())
     }
 
-    /// What the operator configured.
+    /// Returns the settings.
     pub fn settings(&self) -> Result<&Settings, ApiError> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
@@ -90,7 +91,7 @@ impl App {
         Ok(self.settings.get_or_init(|| settings))
     }
 
-    /// This program's version, and the deployment's tag where the runtime tells one.
+    /// Returns the program's version, with the deployment's tag if there is one.
     pub fn version(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
         let told: Result<WorkerVersionMetadata, _> = self.env.get_binding("VERSION");
@@ -100,12 +101,12 @@ impl App {
         }
     }
 
-    /// Whether answers tell what they cost.
+    /// Whether answers report their cost.
     pub fn shows_usage(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.shows_usage)
     }
 
-    /// Whether the chain's clock may be ahead by anything: a setting for a local ledger, which answers show.
+    /// Whether the chain's clock may be arbitrarily far ahead, as on a local ledger.
     pub fn is_on_local_ledger(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
     }
@@ -114,8 +115,8 @@ impl App {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Whether the database has room for free writes, by what it last said. An isolate learns that from its own writes.
-    /// Without one it asks again, as an operator may have made room.
+    /// Returns the free space of the database, as of this isolate's last write, or asks the database if nothing was
+    /// written.
     pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
         if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {
@@ -124,17 +125,17 @@ impl App {
         Ok(StorageHeadroom::of(edge::d1::size(), most))
     }
 
-    /// Whether there is room, for what is written only where there is.
+    /// Checks that there is room for rows that are free of charge.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
         if self.room().await? == StorageHeadroom::Short { Err(storage_full().into()) } else { Ok(()) }
     }
 
-    /// What is sold.
+    /// Returns the content store.
     pub fn contents(&self) -> Result<ContentStore, ApiError> {
         Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(&self.request)?))
     }
 
-    /// The chain's provider. Calls before anything is paid wait for their client's turn.
+    /// Returns the chain's provider. Calls before a payment is claimed wait for their client's turn.
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
@@ -145,28 +146,29 @@ impl App {
             .admitting(move || Box::pin(limits::admit(asks.clone()))))
     }
 
-    /// The ways to pay that are configured.
+    /// Returns the configured payment methods.
     pub fn methods(&self) -> Result<Rc<Methods>, ApiError> {
         Ok(settings::methods(&self.env)?)
     }
 
-    /// The platform's keys.
+    /// Returns the platform's keys.
     pub fn keys(&self) -> Result<Rc<KeyStore>, ApiError> {
         Ok(settings::keys(&self.env)?)
     }
 
-    /// Where challenges are kept until they expire.
+    /// Returns the challenge store.
     pub fn challenges(&self) -> Result<KvChallenges, ApiError> {
         Ok(KvChallenges::bound(&self.env)?)
     }
 
-    /// The ledger whose test wallet pages bring along: on a local ledger, for requests over loopback alone.
+    /// Returns the local ledger for the test wallet in pages; `None` on public networks and for requests over other
+    /// addresses than loopback.
     pub fn test_ledger(&self) -> Option<Url> {
         let local = self.is_on_local_ledger() && is_loopback(&self.request.url().ok()?);
         local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
     }
 
-    /// Our one address, an origin: where it is not set, that of a request that came over loopback.
+    /// Returns the service's configured origin, or that of a request over loopback.
     pub fn origin(&self) -> Result<String, ApiError> {
         if let Some(base) = &self.settings()?.base_url {
             return Ok(base.clone());
@@ -176,7 +178,7 @@ impl App {
         Ok(is_loopback(&url).then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
-    /// The origin for documents that only say where things are: where it is not set, that of the request.
+    /// Returns the configured origin, or else the request's, for documents that only link to the service.
     pub fn public_origin(&self) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),
@@ -184,7 +186,7 @@ impl App {
         }
     }
 
-    /// The authorization server that we are, under our one address.
+    /// Returns the authorization server with the service's origin as issuer.
     pub fn authority(&self) -> Result<Rc<Authority>, ApiError> {
         let base = self.origin()?;
         if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {
@@ -204,22 +206,22 @@ impl App {
         self.keys().is_ok_and(|keys| keys.wallet(DEMO_KEY_VERSION, DEMO_OWNER).is_ok())
     }
 
-    /// The key of an account's service wallet, for the address on record and no other.
+    /// Derives the key of an account's service wallet, and checks that it has the stored address.
     pub fn account_key(&self, account: &Account) -> Result<SigningKey, ApiError> {
         Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
     }
 
-    /// Counts one of an action of `who`.
+    /// Counts an action of `who` against its rate limit.
     pub async fn limit(&self, action: Counted, who: &str) -> Result<(), ApiError> {
         limits::take(&self.env, action, who).await
     }
 
-    /// Counts one of an action of the client.
+    /// Counts an action of the client.
     pub async fn limit_client(&self, action: Counted) -> Result<(), ApiError> {
         self.limit(action, &limits::client(&self.request)?).await
     }
 
-    /// Counts a search of the client, and holds room for its answer until that is made.
+    /// Counts a search by the client, and reserves memory for its answer.
     pub async fn limit_search(&self, weight: Weight) -> Result<Permit, ApiError> {
         self.limit_client(Counted::SEARCH).await?;
         weight.hold(&self.request).await

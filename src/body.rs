@@ -1,4 +1,4 @@
-//! JSON bodies, read into the types of `api_types`, so that a refusal names the field.
+//! Parses JSON bodies into the types of `api_types`, with errors that name the field.
 
 use std::{borrow::Cow, fmt};
 
@@ -20,10 +20,10 @@ use serde_json::Value;
 
 use crate::{app::App, error::ApiError};
 
-/// Bytes of a body that carries an address, a signature, or an order.
+/// Maximum size in bytes of a body with an address, a signature, or an order.
 pub const MAX_BODY: usize = 8 << 10;
 
-/// A body, or the field of it, that is not what it should be.
+/// An invalid body or field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     #[error("body: must be JSON ({0})")]
@@ -31,13 +31,13 @@ pub enum FieldError {
     /// Not an object.
     #[error("body: must be a JSON object")]
     NoObject,
-    /// More values than any body of the API has.
+    /// More values than any body of the API needs.
     #[error("body: has more than {0} values")]
     TooMany(usize),
-    /// Not there, or empty.
+    /// Missing, or empty.
     #[error("{0}: is required")]
     Missing(Cow<'static, str>),
-    /// Not what the field's type asks for.
+    /// Of the wrong type.
     #[error("{0}: {1}")]
     Value(String, Cow<'static, str>),
 }
@@ -62,34 +62,34 @@ impl de::Error for FieldError {
     }
 }
 
-/// Bytes of a body with what a wallet holds: five hundred outputs of the usual size, or fewer with many tokens.
+/// Maximum size in bytes of a body with a wallet's outputs: five hundred ordinary ones, or fewer with many tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
-/// Values of one, so that it can be said what there is too much of.
+/// Maximum number of JSON values in such a body. Higher than the limits that have errors of their own.
 const MAX_WALLET_VALUES: usize = 12_000;
 
-/// A body with what a wallet holds, as it came: it counts for its client until this is dropped.
+/// An unparsed body with a wallet's outputs, which counts towards its client's memory until dropped.
 pub struct WalletBody {
     bytes: Vec<u8>,
     _held: Option<Permit>,
 }
 
 impl WalletBody {
-    /// Reads one that a draft is made from. Nothing at all is an empty object.
+    /// Reads the body of a request for a draft. An empty one counts as an empty object.
     pub async fn read(app: &App) -> Result<Self, ApiError> {
         let (bytes, held) = hold_request(&app.request, MAX_WALLET_BODY).await?;
         at_most(&bytes, MAX_WALLET_VALUES)?;
         Ok(Self { bytes, _held: held })
     }
 
-    /// What it says, read anew each time: as values it may take ten times its bytes, and a request that waits holds none.
+    /// Parses the body. Parsed, it can take ten times its size, so it is parsed again when needed instead of kept.
     pub fn says<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let bytes = if self.bytes.is_empty() { b"{}" } else { self.bytes.as_slice() };
         parse(bytes)
     }
 }
 
-/// Reads a body of at most so many bytes, which must be a JSON object. Unknown fields are ignored, null is as missing,
-/// and an empty text too.
+/// Parses a body of at most `max_bytes`, which must be a JSON object. Unknown fields are ignored; null and empty
+/// strings count as missing.
 pub async fn read<T: DeserializeOwned>(app: &App, max_bytes: usize) -> Result<T, ApiError> {
     let bytes = read_request(&app.request, max_bytes).await?;
     at_most(&bytes, MAX_VALUES)?;
@@ -111,7 +111,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FieldError> {
     }
 }
 
-/// A field of a body: a text, a whole number, a switch, one of several words, or a list of texts.
+/// A field of a body: a string, an integer, a boolean, an enum, or a list of strings.
 struct Field {
     name: String,
     value: Value,
@@ -140,7 +140,7 @@ impl<'de> Deserializer<'de> for Field {
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldError> {
         match self.value {
-            // No rule allows the greatest: it stands for all numbers beyond the type.
+            // No rule allows the maximum, so it stands for all numbers beyond the type.
             Value::Number(number) if number.is_u64() || number.is_i64() => {
                 visitor.visit_u32(number.as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX))
             }

@@ -1,4 +1,4 @@
-//! The arbiter worker: `POST /disputes/resolve`, for clients that hold the token. The rules are in the crate `arbitration`.
+//! The arbiter worker: `POST /disputes/resolve`, for clients with its token. The rules are in the crate `arbitration`.
 
 mod settings;
 
@@ -19,15 +19,15 @@ use worker::Env;
 
 use crate::settings::ArbiterSettings;
 
-/// Bytes of a body: an output of which JSON escapes every character (6 bytes for 1), and the rest of a request.
+/// Maximum size of a body in bytes: an output that JSON escapes entirely (6 bytes for 1), and the other fields.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
-/// How long a request asks and waits, in ms: the watcher waits a minute for its answer.
+/// Maximum duration of a request in ms; the watcher waits a minute for its answer.
 const MAX_MS: u64 = 55_000;
-/// Of that for what the parties made as long as they liked: there is nothing else to read.
+/// Part of that time for reading answers whose length strangers determine.
 const READING_MS: u64 = 45_000;
 
-/// Why a request is not answered as it asked.
+/// Reason why a request is rejected.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error("no such path")]
@@ -47,7 +47,7 @@ enum RequestError {
 }
 
 impl RequestError {
-    /// What the caller is told.
+    /// Returns the answer to the client.
     fn answer(&self) -> ErrorAnswer {
         let text = || self.to_string();
         match self {
@@ -72,7 +72,7 @@ impl From<worker::Error> for RequestError {
     }
 }
 
-/// What entry.js calls with each request, and what it read of it.
+/// Called by entry.js for each request.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -95,7 +95,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
     edge::serve::serve(answer, || Ok(()))
 }
 
-/// What belongs to one request.
+/// Context of a request.
 struct Case<'a> {
     /// POSIX ms.
     now: u64,
@@ -104,7 +104,7 @@ struct Case<'a> {
 }
 
 async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response, RequestError> {
-    // Unusable settings first: a misconfigured arbiter serves nothing at all.
+    // Settings first: a misconfigured arbiter must not serve anything.
     let settings = ArbiterSettings::of(env).map_err(Fault::from)?;
     match (request.path(), request.method()) {
         ("/disputes/resolve", "POST") => resolve(request, env, &settings, case).await,
@@ -116,7 +116,7 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
     }
 }
 
-/// That it is ready, and the wallet that pays the fees: to be funded by the operator.
+/// Reports readiness, and the address of the wallet that pays the fees, which the operator has to fund.
 fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });

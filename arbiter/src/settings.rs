@@ -1,4 +1,4 @@
-//! What the operator configures. All of it is checked before anything is served.
+//! Settings of the arbiter, all of which are checked before anything is served.
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc};
 
@@ -11,7 +11,7 @@ use edge::{
 use escrow::Deployment;
 use worker::Env;
 
-/// Fewest characters of the token.
+/// Minimum length of the token in characters.
 const MIN_TOKEN: usize = 24;
 
 /// The arbiter's configuration.
@@ -21,7 +21,7 @@ pub struct ArbiterSettings {
     pub deployment: Deployment,
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
-    /// How far the newest block may be ahead of the clock.
+    /// Allowed lead of the newest block over the clock.
     pub lead: Lead,
 }
 
@@ -34,7 +34,7 @@ const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
 }
 
 impl ArbiterSettings {
-    /// This isolate's settings: read and checked until they are right, then kept.
+    /// Returns the settings, which are read once they are valid.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }

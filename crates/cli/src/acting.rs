@@ -245,8 +245,8 @@ fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
     Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
 }
 
-/// Waits until another party's transaction has spent the escrow. Returns false if the contract never allowed this
-/// action.
+/// Waits for another party's transaction to spend the escrow. Returns true if one does, false if none does in time or
+/// the contract does not allow this action now.
 fn is_superseded(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
     let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {

@@ -1,7 +1,7 @@
-//! Whether a request comes from a browser or from a program (RFC 9110, 12.5.1).
+//! Content negotiation between pages and JSON (RFC 9110, 12.5.1).
 
-/// Whether `Accept` names `text/html`, and likes nothing that a program reads better. Programs that take anything, and say
-/// so or nothing, get JSON.
+/// Whether `Accept` prefers `text/html` to JSON and plain text. Clients that accept anything, or send no header, get
+/// JSON.
 #[must_use]
 pub fn prefers_html(accept: Option<&str>) -> bool {
     let quality = |kind: &str| {
@@ -12,7 +12,7 @@ pub fn prefers_html(accept: Option<&str>) -> bool {
     html > 0 && html >= quality("application/json") && html >= quality("text/plain")
 }
 
-/// The quality, in thousandths, that a media range gives to a type that it names; `None` where it names another.
+/// Returns the quality in thousandths that a media range gives to a type; `None` if it does not match the type.
 fn quality_of(range: &str, kind: &str) -> Option<u32> {
     let mut parts = range.split(';').map(str::trim);
     if !parts.next()?.eq_ignore_ascii_case(kind) {

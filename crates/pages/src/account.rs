@@ -1,4 +1,4 @@
-//! `/me`: sign in with a wallet; then the Surety balance, what was bought, what is sold, limits, and agents.
+//! `/me`: sign-in; then the Surety balance, purchases, sales, limits and agents.
 
 use api_types::{Limits, Me};
 use cardano::Lovelace;
@@ -23,31 +23,31 @@ mod selling;
 pub use request::page as request;
 pub use selling::{Payout, Sale};
 
-/// Purchases and listings that are shown: the newest.
+/// Maximum number of purchases, and of listings, on the page, newest first.
 pub const SHOWN: usize = 50;
 
-/// An account, as its owner sees it; purchases and listings, newest first.
+/// An account as its owner sees it. Purchases and listings are in descending order of time.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// What programs are told.
+    /// The JSON of the API.
     pub me: Me,
-    /// The balance; `None` where the provider does not tell now.
+    /// The balance; `None` if the provider is unavailable.
     pub balance: Option<Lovelace>,
-    /// What agents ask now, the oldest first.
+    /// Pending requests of agents, oldest first.
     pub waiting: Vec<PurchaseRequest>,
-    /// What the bought listings are called.
+    /// Titles of the purchased listings.
     pub titles: Vec<Title>,
-    /// What the owner took off sale.
+    /// Listings that the owner has taken off sale.
     pub taken_off: Vec<Listing>,
-    /// What was sold.
+    /// The account's sales.
     pub sales: Vec<Sale>,
-    /// Who may spend.
+    /// Agents that may spend.
     pub agents: Vec<Agent>,
-    /// Where transactions are shown: an address to which an id is appended.
+    /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: String,
 }
 
-/// What a listing is called.
+/// Title of a listing.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(missing_docs, reason = "the fields of the public API")]
 pub struct Title {
@@ -59,7 +59,7 @@ fn around(main: &Markup) -> String {
     Page { title: "Your account", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(main)
 }
 
-/// The page without a session.
+/// Renders the page for signing in.
 #[must_use]
 pub fn sign_in() -> String {
     around(&html! {
@@ -76,7 +76,7 @@ pub fn sign_in() -> String {
     })
 }
 
-/// The page of an account; `now` is POSIX ms.
+/// Renders an account's page. `now` is POSIX ms.
 #[must_use]
 pub fn page(account: &Account, now: u64) -> String {
     let balance = account.balance.map(Lovelace::get);
@@ -142,7 +142,7 @@ impl Account {
     fn limits(&self) -> Markup {
         let Limits { max_per_payment_lovelace, daily_budget_lovelace, spent_today_lovelace, ask_above_lovelace } =
             self.me.limits;
-        // No purchase may cost more: agents that ask above it never do.
+        // No purchase may cost more, so agents never need an approval above it.
         let ask_above = ask_above_lovelace.unwrap_or(Lovelace::from_ada(MAX_PER_PAYMENT_ADA));
         html! {
             section.box aria-labelledby="limits" {
@@ -162,7 +162,7 @@ impl Account {
     }
 
     fn bought(&self) -> Markup {
-        /// With more than this many, they can be searched.
+        /// With more purchases, the page has a search field.
         const FEW: usize = 5;
         html! {
             section aria-labelledby="bought" {
@@ -215,7 +215,7 @@ impl Account {
     }
 }
 
-/// To a hundredth of an ADA, rounded down, as the header shows it.
+/// Rounds down to a hundredth of an ADA, as in the header.
 fn hundredths(amount: Lovelace) -> Lovelace {
     amount.saturating_sub(Lovelace::new(amount.get() % 10_000).unwrap_or(Lovelace::ZERO))
 }

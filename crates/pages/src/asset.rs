@@ -1,24 +1,25 @@
-//! Stylesheet and scripts, in the program itself: named by their hash, so that a browser may cache each permanently.
+//! Stylesheet and scripts, which are part of the program and served under names with their hash, so that browsers can
+//! cache them forever.
 //!
-//! Scripts are modules that import from `./common.js`; what is served names the hashed file instead, and is made small
+//! Scripts are modules that import from `./common.js`; the served ones import its hashed name, and are minified
 //! (`build.rs`).
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use cardano::ContentHash;
 
-/// A file of the pages.
+/// A static file.
 #[derive(Debug)]
 pub struct Asset {
-    /// Where it is served.
+    /// Path at which it is served.
     pub path: String,
-    /// Its media type.
+    /// Media type.
     pub kind: &'static str,
-    /// What it holds.
+    /// Contents.
     pub text: Cow<'static, str>,
 }
 
-/// Characters of a hash in a name: enough that no two of the service's files share one.
+/// Length of the hash in a name.
 const HASH_CHARS: usize = 12;
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -32,14 +33,14 @@ impl Asset {
         Self::new(name, "js", SCRIPT, text.into())
     }
 
-    /// A module that imports from the common one.
+    /// Creates a module that imports from the common one.
     fn module(name: &str, text: &str) -> Self {
         let common = COMMON.path.rsplit('/').next().unwrap_or_default();
         Self::script(name, text.replace("./common.js", &format!("./{common}")))
     }
 }
 
-/// A file of `web/`, made small by the build script.
+/// A file of `web/`, minified by the build script.
 macro_rules! small {
     ($file:literal) => {
         include_str!(concat!(env!("OUT_DIR"), "/", $file))
@@ -49,30 +50,30 @@ macro_rules! small {
 /// The stylesheet of all pages.
 pub static STYLE: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("surety", "css", "text/css; charset=utf-8", small!("surety.css").into()));
-/// The sign of the site.
+/// The site's icon.
 pub static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("surety", "svg", "image/svg+xml", include_str!("../../../web/surety.svg").into()));
-/// What every page's script begins with: wallets, requests, words for what went wrong; and copying.
+/// Functions used by all scripts: wallets, requests, error messages, copying.
 pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::script("common", small!("common.js")));
-/// Of the consent page.
+/// Script of the consent page.
 pub static CONSENT: LazyLock<Asset> = LazyLock::new(|| Asset::module("consent", small!("consent.js")));
-/// Of the account's page.
+/// Script of the account's page.
 pub static ACCOUNT: LazyLock<Asset> = LazyLock::new(|| Asset::module("account", small!("account.js")));
-/// Of the page to sell.
+/// Script of the page for selling.
 pub static SELL: LazyLock<Asset> = LazyLock::new(|| Asset::module("sell", small!("sell.js")));
-/// Of a purchase's page.
+/// Script of a purchase's page.
 pub static PURCHASE: LazyLock<Asset> = LazyLock::new(|| Asset::module("purchase", small!("purchase.js")));
-/// Of the paywall.
+/// Script of the paywall.
 pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", small!("paywall.js")));
-/// The wallet of shops on a local ledger (`test_wallet`): no file of a public deployment.
+/// The test wallet of shops on a local ledger (`test_wallet`). Not served by public deployments.
 pub static TEST_WALLET: LazyLock<Asset> = LazyLock::new(|| Asset::module("test-wallet", small!("test-wallet.js")));
 
-/// Every file of a public deployment.
+/// All files of a public deployment.
 fn all() -> [&'static LazyLock<Asset>; 8] {
     [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL, &ACCOUNT, &SELL, &PURCHASE]
 }
 
-/// The file at this path.
+/// Returns the file at a path.
 #[must_use]
 pub fn at(path: &str) -> Option<&'static Asset> {
     all().into_iter().map(LazyLock::force).find(|asset| asset.path == path)
@@ -82,7 +83,7 @@ pub fn at(path: &str) -> Option<&'static Asset> {
 mod tests {
     use super::*;
 
-    /// Bytes of all scripts together: what an old phone reads at once.
+    /// Maximum size of all scripts in bytes, for slow phones.
     const MAX_SCRIPTS: usize = 28_000;
 
     #[test]

@@ -1,4 +1,4 @@
-//! `/creators/{address}`: what a seller offers, and how the sales ended.
+//! `/creators/{address}`: a seller's listings and record.
 
 use maud::html;
 
@@ -9,7 +9,7 @@ use crate::{
     view::{Listing, Seller},
 };
 
-/// The page, with the newest listings or those after a cursor.
+/// Renders the page with the newest listings, or those after a cursor.
 #[must_use]
 pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], next: Option<&str>) -> String {
     let title = format!("Prompts by {}", short(address));

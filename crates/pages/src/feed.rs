@@ -4,10 +4,10 @@ use maud::{PreEscaped, html};
 
 use crate::{format::stamp, view::Listing};
 
-/// Listings in a feed.
+/// Number of listings in a feed.
 pub const NEWEST: u32 = 30;
 
-/// The feed; `origin` is our own address.
+/// Renders the feed. `origin` is the service's address.
 #[must_use]
 pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String {
     let own = format!("{origin}/feed.xml{}", seller.map(|seller| format!("?seller={seller}")).unwrap_or_default());
@@ -36,7 +36,7 @@ pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String 
     feed.into_string()
 }
 
-/// A text without the characters that XML 1.0 cannot hold.
+/// Removes characters that XML 1.0 does not allow.
 fn readable(text: &str) -> String {
     let holds = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
     text.chars().filter(holds).collect()

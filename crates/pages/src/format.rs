@@ -1,4 +1,4 @@
-//! Amounts, times and hashes in words.
+//! Formats amounts, times and hashes for people.
 
 use cardano::Lovelace;
 use maud::{Markup, html};
@@ -19,51 +19,51 @@ fn written(at_ms: u64, format: &(impl Formattable + ?Sized)) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// A time in UTC; the common script shows it in the reader's zone, in the form that `shown` names.
+/// Renders a time in UTC. The common script converts it to the reader's time zone, in the format `shown`.
 fn stamped(at_ms: u64, shown: &str, format: Format) -> Markup {
     html! { time datetime=(stamp(at_ms)) data-as=(shown) { (written(at_ms, format)) } }
 }
 
-/// A time, to the minute.
+/// Renders date and time, to the minute.
 pub fn at(at_ms: u64) -> Markup {
     stamped(at_ms, "at", WHOLE)
 }
 
-/// A time of a day that is near.
+/// Renders the time of day.
 pub fn clock(at_ms: u64) -> Markup {
     stamped(at_ms, "clock", CLOCK)
 }
 
-/// A day.
+/// Renders a date.
 pub fn on(at_ms: u64) -> Markup {
     stamped(at_ms, "day", DAY)
 }
 
-/// A time as machines read it (RFC 3339).
+/// Formats a time by RFC 3339.
 pub fn stamp(at_ms: u64) -> String {
     written(at_ms, &Rfc3339)
 }
 
-/// A day as a file's name or a table has it: `2026-11-26`.
+/// Formats a date as in a file's name or a table: `2026-11-26`.
 pub fn date(at_ms: u64) -> String {
     stamp(at_ms).get(..10).unwrap_or_default().to_owned()
 }
 
-/// A time; the common script says how far it is from now, both POSIX ms, and keeps that true.
+/// Renders a time as its distance from now, which the common script keeps up to date.
 pub fn span(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let (left, at) = (signed(at_ms).saturating_sub(signed(now_ms)), written(at_ms, WHOLE));
     html! { time datetime=(stamp(at_ms)) data-left=(left) title=(at) { (at) } }
 }
 
-/// An amount: `12.5 tADA`.
+/// Renders an amount: `12.5 tADA`.
 pub fn tada(amount: Lovelace) -> Markup {
     let words = amount.display_tada();
     let (number, unit) = words.split_once(' ').unwrap_or((&words, ""));
     html! { span.amount { (number) " " small { (unit) } } }
 }
 
-/// The beginning and the end of a hash or an address, which are ASCII.
+/// Abbreviates a hash or an address, which are ASCII, to its beginning and end.
 pub fn short(text: &str) -> String {
     const WHOLE: usize = 21;
     match (text.get(..14), text.get(text.len().saturating_sub(6)..)) {
@@ -72,7 +72,7 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// A name for a file with this text in it: `saas-landing-page-kit.md`.
+/// Derives a file name from a title: `saas-landing-page-kit.md`.
 pub fn file_name(title: &str) -> String {
     const MOST: usize = 40;
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -81,7 +81,7 @@ pub fn file_name(title: &str) -> String {
     format!("{}.md", if name.is_empty() { "prompt" } else { name })
 }
 
-/// `1 sale`, `2 sales`.
+/// Formats a number with its noun: `1 sale`, `2 sales`.
 pub fn count(number: u64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }

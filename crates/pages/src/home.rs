@@ -1,4 +1,4 @@
-//! `/`: what this is, and what is for sale.
+//! `/`: the catalogue.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,13 +14,13 @@ use crate::{
     view::Listing,
 };
 
-/// Listings on a page: few enough that the page stays light whatever sellers write.
+/// Listings per page, few enough to load quickly.
 pub const PAGE: u32 = 12;
 
 const TITLE: &str = "Design prompts, delivered or your money back";
 const WHAT: &str = "Buy a prompt, paste it into Claude, GPT or Cursor, and get the page in the preview.";
 
-/// The orders beside the newest first, as [`market::catalogue::Sort`] reads them.
+/// Sort orders other than newest first, as in [`market::catalogue::Sort`].
 const SORTS: [(&str, &str); 4] = [
     ("popular", "Most sold"),
     ("price_asc", "Price: low to high"),
@@ -28,20 +28,20 @@ const SORTS: [(&str, &str); 4] = [
     ("reputation", "Best seller record"),
 ];
 
-/// The form's fields; `max` is in tADA.
+/// The form's fields. `max` is in tADA.
 const FIELDS: [&str; 5] = ["q", "category", "mode", "sort", "max"];
 
-/// What was asked for, as it was sent.
+/// The query of the catalogue's form.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// The fields that say something.
+    /// The non-empty fields.
     said: BTreeMap<&'static str, String>,
-    /// Which page this is, as the link to it says: 0 or 1 is the first.
+    /// Number of the page; 0 or 1 is the first.
     page: u32,
 }
 
 impl Asked {
-    /// What the query says, in the form's fields; everything else is ignored.
+    /// Parses the query. Unknown fields are ignored.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
@@ -64,7 +64,7 @@ impl Asked {
         self.said("mode") == DeliveryMode::Protected.as_str()
     }
 
-    /// The most that is to be paid; `None` where that is no amount of tADA with at most six decimals.
+    /// Returns the maximum price; `None` if it is not an amount of tADA with at most six decimals.
     #[must_use]
     pub fn max_price(&self) -> Option<Lovelace> {
         let max = self.said("max");
@@ -77,7 +77,7 @@ impl Asked {
         self.said.keys().any(|field| *field != "sort")
     }
 
-    /// This catalogue with one field changed, from its first page on.
+    /// Returns the catalogue's path with one field changed, at its first page.
     fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
         let mut query = Serializer::new(String::new());
         query.extend_pairs(self.said.iter().filter(|(said, _)| **said != name));
@@ -88,7 +88,7 @@ impl Asked {
         if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
     }
 
-    /// `protected Hero prompts for “aurora” up to 5 tADA`, after a number.
+    /// Describes the query after a number: `protected Hero prompts for “aurora” up to 5 tADA`.
     fn named(&self, one: bool) -> String {
         let words = [
             self.is_protected_only().then(|| "protected".to_owned()),
@@ -101,18 +101,18 @@ impl Asked {
     }
 }
 
-/// A page of the catalogue.
+/// A page of listings.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
     /// The listings on it.
     pub listings: &'a [Listing],
-    /// How many there are on all pages.
+    /// Number of listings on all pages.
     pub total: u64,
     /// The cursor of the next page.
     pub next: Option<&'a str>,
 }
 
-/// The page; `origin` is our own address.
+/// Renders the page. `origin` is the service's address.
 #[must_use]
 pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
     let narrowed = asked.narrows();

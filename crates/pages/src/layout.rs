@@ -1,4 +1,4 @@
-//! What all pages have around them.
+//! The layout of all pages.
 
 use maud::{DOCTYPE, Markup, html};
 
@@ -7,20 +7,20 @@ use crate::{
     picture,
 };
 
-/// What a link to a page shows elsewhere (Open Graph).
+/// Preview of a link to a page on other sites (Open Graph).
 #[derive(Clone, Debug, Default)]
 pub struct Card {
-    /// The page's whole address.
+    /// The page's address.
     pub url: String,
     /// One or two sentences.
     pub description: String,
-    /// The address of our own picture of it (`picture`).
+    /// Address of the preview picture (`picture`).
     pub image: Option<String>,
-    /// An https address of a video.
+    /// Address of a video, https.
     pub video: Option<String>,
 }
 
-/// Which entry of the navigation a page is.
+/// The page's entry in the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// `/`
@@ -29,33 +29,33 @@ pub enum Section {
     Sell,
     /// `/me`
     Account,
-    /// None of them.
+    /// None.
     Elsewhere,
-    /// None of them, and no link leads away: the reader came to answer one question.
+    /// None, and without links to other pages, because the reader came to answer one question.
     Alone,
 }
 
-/// A page around its main part.
+/// A page's properties.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// For the tab and for links elsewhere.
+    /// Title for the tab and for link previews.
     pub title: &'a str,
-    /// Where it is in the navigation.
+    /// Entry in the navigation.
     pub section: Section,
-    /// Its script, where a wallet signs on it.
+    /// Script, if a wallet signs on the page.
     pub script: Option<&'static Asset>,
-    /// What a link to it shows; without one, search engines are asked to leave it out.
+    /// Preview of links to it. Without one, search engines are asked not to index the page.
     pub card: Option<Card>,
 }
 
 impl Page<'_> {
-    /// The whole document around `<main>`.
+    /// Renders the document around `<main>`.
     #[must_use]
     pub fn around(&self, main: &Markup) -> String {
         self.after_search("", main)
     }
 
-    /// The whole document around `<main>`, with the words that were searched for.
+    /// Renders the document around `<main>`, with the search words in the header.
     #[must_use]
     pub fn after_search(&self, words: &str, main: &Markup) -> String {
         let alone = self.section == Section::Alone;

@@ -1,11 +1,11 @@
-//! What people see: HTML for browsers, beside the JSON that programs get from the same paths.
+//! HTML pages for browsers, at the same paths as the API's JSON.
 //!
 //! ```text
 //! JSON of market ── view ──> page ── layout ──> HTML        web/*.css, web/*.js ── asset ──> /assets/NAME.HASH.EXT
 //! ```
 //!
-//! Everything is rendered here and escaped by maud; nothing is inline, for the policy in [`HEADERS`] forbids it. Scripts are
-//! needed only where a wallet signs: they read what they need from the page's `data-` attributes.
+//! Pages are rendered from the API's types and escaped by maud. Nothing is inline, because the policy in [`HEADERS`]
+//! forbids it. Scripts are needed only to sign with a wallet; they read their parameters from `data-` attributes.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
@@ -28,11 +28,11 @@ pub mod sell;
 pub mod test_wallet;
 pub mod view;
 
-/// The header that says what a page may load and ask.
+/// Header that restricts a page's sources.
 pub const POLICY: &str = "content-security-policy";
 
-/// The headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own
-/// (`preview`). No page may frame it, and no referrer reaches others.
+/// Headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own
+/// (`preview`). Pages cannot be framed by others, and send no referrer.
 pub const HEADERS: [(&str, &str); 5] = [
     ("content-type", "text/html; charset=utf-8"),
     (

@@ -1,4 +1,4 @@
-//! `/listings/{id}`: what it is, what it costs, who sells it, and how to buy it.
+//! `/listings/{id}`: a listing, its seller, and the ways to buy it.
 
 use market::DeliveryMode;
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::{
     view::{Listing, Seller},
 };
 
-/// The page; `origin` is our own address.
+/// Renders the page. `origin` is the service's address.
 #[must_use]
 pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
     let url = format!("{origin}/listings/{}", listing.id);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::format::short;
 
-    /// A new field does not compile here until it stands among those that are shown.
+    /// Destructured, so that a new field does not compile until it is shown or left out on purpose.
     #[test]
     fn the_page_shows_every_field_of_a_listing() {
         let listing: Listing = serde_json::from_value(json!({
@@ -138,7 +138,7 @@ mod tests {
             description,
             price_lovelace,
             seller_address,
-            // Both: the last two texts below.
+            // Both appear in the last two texts below.
             modes: _,
             content_hash,
             preview_media,

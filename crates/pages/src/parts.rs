@@ -1,4 +1,4 @@
-//! Parts of several pages.
+//! Components of several pages.
 
 use cardano::{Address, TxHash};
 use market::DeliveryMode;
@@ -10,7 +10,7 @@ use crate::{
     view::{Listing, Reputation, Seller},
 };
 
-/// A text to be copied: the button appears where scripts run.
+/// Renders a text with a button to copy it, which appears if scripts run.
 pub fn copyable(label: &str, text: &str) -> Markup {
     html! {
         div.code {
@@ -20,29 +20,29 @@ pub fn copyable(label: &str, text: &str) -> Markup {
     }
 }
 
-/// A link to a creator's page.
+/// Renders a link to a creator's page.
 pub fn creator(address: &Address) -> Markup {
     let address = address.to_string();
     html! { a.hash href={ "/creators/" (address) } title=(address) { (short(&address)) } }
 }
 
-/// A link to a transaction; `explorer` is an address to which an id is appended.
+/// Renders a link to a transaction. `explorer` is an address to which the id is appended.
 pub fn transaction(explorer: &str, id: &TxHash) -> Markup {
     let id = id.to_string();
     html! { a.hash href={ (explorer) (id) } rel="noreferrer" title=(id) { (short(&id)) } }
 }
 
-/// What is said where nothing is listed, and where to go instead.
+/// Renders a message for an empty list, with a link.
 pub fn empty(words: &str, to: &str, label: &str) -> Markup {
     html! { div.empty { p { (words) } p { a.button.quiet href=(to) { (label) } } } }
 }
 
-/// A form's control under its label.
+/// Renders a form control with its label.
 pub fn field(id: &str, label: &str, control: &Markup) -> Markup {
     html! { p.field { label for=(id) { (label) } (control) } }
 }
 
-/// A button for each wallet that is found, and what to do without one.
+/// Renders a button per wallet found by the script, or a hint if there is none.
 #[must_use]
 pub fn wallets(legend: &str) -> Markup {
     html! {
@@ -54,7 +54,7 @@ pub fn wallets(legend: &str) -> Markup {
     }
 }
 
-/// What to do without a wallet: shown by scripts that find none.
+/// Renders a hint that scripts show if they find no wallet.
 #[must_use]
 pub fn no_wallet() -> Markup {
     html! {
@@ -65,7 +65,7 @@ pub fn no_wallet() -> Markup {
     }
 }
 
-/// Where is said what a wallet is asked to sign.
+/// Renders the place where scripts describe what the wallet is asked to sign.
 #[must_use]
 pub fn draft() -> Markup {
     html! {
@@ -76,7 +76,7 @@ pub fn draft() -> Markup {
     }
 }
 
-/// Where scripts say how it goes.
+/// Renders the place where scripts report progress.
 #[must_use]
 pub fn progress() -> Markup {
     html! {
@@ -85,9 +85,9 @@ pub fn progress() -> Markup {
     }
 }
 
-/// How a seller's protected sales ended: `3 of 3 protected sales paid out`.
+/// Renders a seller's record of protected sales: `3 of 3 protected sales paid out`.
 pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
-    // The score is rounded: below this many sales, it tells their number exactly.
+    // Below this number of sales, the rounded score still yields the exact number.
     const EXACT: u64 = 100;
     let sales = count(basis, "protected sale");
     let paid = basis.saturating_mul(u64::from(score)).saturating_add(50) / 100;
@@ -96,7 +96,7 @@ pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
     }
 }
 
-/// A seller in a few words.
+/// Renders a seller's record.
 pub fn standing(seller: &Seller) -> Markup {
     html! {
         @match seller.seller_reputation {
@@ -107,7 +107,7 @@ pub fn standing(seller: &Seller) -> Markup {
     }
 }
 
-/// What a card says besides title and price.
+/// Renders a card's line below title and price.
 fn remarks(listing: &Listing) -> Markup {
     let sold = listing.sales.filter(|sold| *sold > 0).map(|sold| format!("{sold} sold"));
     html! {
@@ -122,7 +122,7 @@ fn remarks(listing: &Listing) -> Markup {
     }
 }
 
-/// Listings as cards.
+/// Renders listings as cards.
 pub fn cards(listings: &[Listing]) -> Markup {
     html! {
         ul.cards {

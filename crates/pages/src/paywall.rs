@@ -1,4 +1,4 @@
-//! `/listings/{id}/unlock`, unpaid: the order, the protection, and a wallet to pay with. It is the 402 that programs get.
+//! `/listings/{id}/unlock` for browsers: the order, its protection, and a wallet to pay with. Programs get a 402 here.
 
 use cardano::Lovelace;
 use escrow::Deadlines;
@@ -13,23 +13,23 @@ use crate::{
     view::Listing,
 };
 
-/// Lovelace that a payment costs on the network, rounded up; the wallet shows the exact fee.
+/// Network fee of a payment in lovelace, rounded up; the wallet shows the exact one.
 const NETWORK_FEE: u64 = 200_000;
 
-/// What is offered now.
+/// Offers for a listing.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// What is for sale.
+    /// The listing.
     pub listing: &'a Listing,
-    /// Whether the seller may be paid at once.
+    /// Whether an instant payment is possible.
     pub instant: bool,
-    /// The deadlines of a payment into the escrow made now, if that is offered.
+    /// Deadlines of a protected payment made now, if one is possible.
     pub protected: Option<Deadlines>,
-    /// Where transactions are shown: an address to which an id is appended.
+    /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn page(offer: &Offer<'_>) -> String {
     let listing = offer.listing;
@@ -40,7 +40,7 @@ pub fn page(offer: &Offer<'_>) -> String {
             (summary(listing))
             section.stack aria-label="Pay" {
                 (offer.choices())
-                // Good news for an owner.
+                // First, because owners need not read on.
                 section.box.stack #owned hidden tabindex="-1" aria-labelledby="have" {
                     h2 #have { "You already own this" }
                     p #owned-words { "Showing it again is free." }
@@ -128,7 +128,7 @@ impl Offer<'_> {
                 }
                 fieldset.options #payers {
                     legend { "2. Pay with" }
-                    // The script says what the balance holds, or why it cannot pay.
+                    // The script fills in the balance, or the reason why it cannot pay.
                     label.option #balance-row {
                         input type="radio" name="payer" value="balance" disabled;
                         span {
@@ -147,7 +147,7 @@ impl Offer<'_> {
     }
 }
 
-/// Where the purchase stands, instead of the form.
+/// Renders the progress of the purchase, which replaces the form.
 fn stages() -> Markup {
     html! {
         section #working hidden tabindex="-1" aria-labelledby="steps" {

@@ -18,23 +18,23 @@ use crate::{
     view::Listing,
 };
 
-/// Pixels from left to right.
+/// Width in pixels.
 pub const WIDTH: u16 = 600;
-/// Pixels from top to bottom.
+/// Height in pixels.
 pub const HEIGHT: u16 = 315;
 const COLUMNS: usize = WIDTH as usize;
 const ROWS: usize = HEIGHT as usize;
-/// Pixels between the edge and what is written.
+/// Margin in pixels.
 const MARGIN: usize = 32;
-/// Steps from one tone to the other, and mixtures of each with white.
+/// Steps between the two tones, and mixtures of each with white.
 const STEPS: usize = 32;
 const MIXTURES: usize = 8;
-/// What is written is all white; a pattern is the first mixture.
+/// Text is white; the pattern is the first mixture.
 const WHITE: usize = MIXTURES - 1;
 const WEIGHT: FontWeight = FontWeight::Bold;
 const LARGE: RasterHeight = RasterHeight::Size32;
 const SMALL: RasterHeight = RasterHeight::Size20;
-/// Lines of a title, and pixels from one to the next.
+/// Maximum lines of a title, and their distance in pixels.
 const LINES: usize = 4;
 const LEADING: usize = 40;
 
@@ -48,10 +48,10 @@ const TONES: [[[u8; 3]; 2]; preview::TONES] = [
     [[0x12, 0x4e, 0x78], [0x5b, 0x2a, 0x86]],
 ];
 
-/// The picture.
+/// Draws the picture.
 ///
 /// # Errors
-/// None that is known: memory takes what is written.
+/// None is known, because it is written to memory.
 pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     let (tone, pattern) = look(listing);
     let mut canvas = Canvas::decorated(pattern);
@@ -72,13 +72,13 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     canvas.encoded(tone)
 }
 
-/// Where a text begins that ends at the right margin.
+/// Returns the left edge of a text that ends at the right margin.
 fn right(text: &str, size: RasterHeight) -> usize {
     let width = text.chars().count().saturating_mul(get_raster_width(WEIGHT, size));
     (COLUMNS - MARGIN).saturating_sub(width)
 }
 
-/// What the font can write of a text: the Latin scripts; of others, what is around them.
+/// Keeps the characters that the font has, those of Latin scripts.
 fn legible(text: &str) -> String {
     let plain = text.chars().map(|c| match c {
         '“' | '”' => '"',
@@ -90,7 +90,7 @@ fn legible(text: &str) -> String {
     written.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Lines of at most so many characters, cut between words where there are any, and ended with dots where it is too long.
+/// Wraps a text between words into lines of at most `most` characters, and ends it with dots if it is too long.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split(' ') {
@@ -115,11 +115,11 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// How much of white each pixel has, row by row.
+/// Mixture with white of each pixel, row by row.
 struct Canvas(Vec<usize>);
 
 impl Canvas {
-    /// With the cover's pattern, as in the stylesheet.
+    /// Draws the cover's pattern, as in the stylesheet.
     fn decorated(pattern: usize) -> Self {
         let is_drawn = |x: usize, y: usize| {
             let near = |left: usize, top: usize, radius: usize| {
@@ -143,7 +143,7 @@ impl Canvas {
                 for (along, intensity) in row.iter().enumerate() {
                     let (x, y) = (x + along, top + down);
                     if let Some(pixel) = self.0.get_mut(y * COLUMNS + x).filter(|_| x < COLUMNS) {
-                        // The brightest of 32 is white. More of it, never less.
+                        // The brightest of 32 intensities is white. Pixels only become brighter.
                         *pixel = usize::from(intensity / 32).min(WHITE).max(*pixel);
                     }
                 }
@@ -172,7 +172,7 @@ impl Canvas {
     }
 }
 
-/// Each step between the tones in each mixture with white.
+/// All steps between the tones, in all mixtures with white.
 fn palette(tone: usize) -> Vec<u8> {
     let [from, to] = TONES.get(tone).copied().unwrap_or_default();
     let mixed = |from: u8, to: u8, part: usize, of: usize| {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn any_title_gives_a_small_picture_of_the_declared_size() {
-        /// What sites fetch for each link to a listing.
+        /// Sites fetch this for each link to a listing.
         const MAX_BYTES: usize = 20_000;
         for title in ["Aurora hero", "", "標題", &"W".repeat(120), &"word ".repeat(24), "\u{202e}“Žluťoučký” — kůň"]
         {

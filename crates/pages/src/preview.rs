@@ -1,11 +1,13 @@
-//! A listing's cover, and its recording from another server: in a sandboxed frame, loaded when it is seen. The recording
-//! cannot run, reach the page around it, or learn where it was shown. Where it does not load, the cover stays.
+//! A listing's cover, and its recording from another server.
+//!
+//! The recording is loaded lazily in a sandboxed frame, where it can neither run scripts nor reach the page or learn
+//! its address. If it does not load, the cover remains.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::{asset::STYLE, view::Listing};
 
-/// The headers of a preview's frame: it shows one picture or video and does nothing else.
+/// Headers of a preview's frame, which may show one picture or video and nothing else.
 pub const HEADERS: [(&str, &str); 4] = [
     ("content-type", "text/html; charset=utf-8"),
     (
@@ -17,22 +19,22 @@ pub const HEADERS: [(&str, &str); 4] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-/// How it is shown.
+/// Size of a preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// On a card: it stands still.
+    /// On a card, without animation.
     Small,
     /// On the listing's page.
     Large,
 }
 
-/// Whether this is a video, by its ending.
+/// Whether a preview is a video, by its extension.
 #[must_use]
 pub fn is_video(media: &str) -> bool {
     media.ends_with(".mp4") || media.ends_with(".webm")
 }
 
-/// The frame's document.
+/// Renders the frame's document.
 #[must_use]
 pub fn page(media: &str, size: Size) -> String {
     let page = html! {
@@ -55,7 +57,7 @@ pub fn page(media: &str, size: Size) -> String {
     page.into_string()
 }
 
-/// A listing's cover: drawn for it alone, with its title; over it the recording, where there is one and it loads.
+/// Renders a listing's cover with its title, and its recording on top, if it has one.
 pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     let (query, title) = match size {
         Size::Small => ("?small", format!("Recording: {}", listing.title)),
@@ -72,17 +74,17 @@ pub(crate) fn picture(listing: &Listing, size: Size) -> Markup {
     }
 }
 
-/// The cover.
+/// Renders a listing's cover.
 pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
     let (tone, pattern) = look(listing);
     html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }
 }
 
-/// Colours and patterns of covers in the stylesheet.
+/// Number of colours and patterns of covers in the stylesheet.
 pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
 
-/// Which colours and which pattern a listing's cover has: as random as the last characters of its id.
+/// Derives a cover's colours and pattern from the listing's id.
 pub(crate) fn look(listing: &Listing) -> (usize, usize) {
     let sum = listing.id.bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     (sum % TONES, (sum / TONES) % PATTERNS)

@@ -1,10 +1,10 @@
-//! A page instead of the one that was asked for.
+//! Error pages.
 
 use maud::html;
 
 use crate::layout::{Page, Section};
 
-/// Why there is no page; `words` are the API's, for what only the service knows.
+/// Renders an error page. `words` is the API's message, for errors that need its details.
 #[must_use]
 pub fn page(status: u16, words: &str) -> String {
     let (title, words) = match status {

@@ -19,24 +19,24 @@ mod next;
 mod track;
 mod verdict;
 
-/// What a purchase's page shows.
+/// Data of a purchase's page.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// The purchase.
     pub purchase: &'a Purchase,
-    /// What was bought; `None` where it is no longer shown.
+    /// The listing; `None` if it is hidden.
     pub listing: Option<&'a Listing>,
-    /// Whether it still is for sale.
+    /// Whether the listing is still for sale.
     pub for_sale: bool,
-    /// What it cost.
+    /// Amounts of the purchase.
     pub receipt: Receipt,
-    /// The clock of escrow matters, POSIX ms.
+    /// Clock for escrow deadlines, POSIX ms.
     pub now: u64,
-    /// Where transactions are shown: an address to which an id is appended.
+    /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
     let Shown { purchase, listing, now, .. } = *shown;
@@ -76,14 +76,14 @@ pub fn page(shown: &Shown<'_>) -> String {
 }
 
 impl Shown<'_> {
-    /// Whether the escrow goes on.
+    /// Whether the escrow has not ended.
     const fn is_open(&self) -> bool {
         let over =
             matches!(self.purchase.status, Status::Settled | Status::Withdrawn | Status::Refunded | Status::Closed);
         self.purchase.escrow.is_some() && !over
     }
 
-    /// What was bought: the script shows it to its buyer.
+    /// Renders the place of the content, which the script loads for its buyer.
     fn goods(&self) -> Markup {
         if self.purchase.status == Status::Refunded {
             return html! { p.box { "This purchase was refunded, so its text is no longer available." } };
@@ -109,7 +109,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What the buyer can do, and the buyer's verdict; filled in by the script.
+    /// Renders the buyer's possible actions and verdict, which the script fills in.
     fn wrong(&self) -> Markup {
         let Purchase { status, verification, .. } = self.purchase;
         let deadlines = deadlines(self.purchase);
@@ -172,7 +172,7 @@ impl Shown<'_> {
         }
     }
 
-    /// What it cost: every amount, and what came back.
+    /// Renders all amounts of the purchase, including what was returned.
     fn receipt(&self) -> Markup {
         let (purchase, receipt) = (self.purchase, self.receipt);
         let line = |words: &str, amount: Lovelace| html! { div.line.soft { span { (words) } (tada(amount)) } };

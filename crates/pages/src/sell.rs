@@ -1,4 +1,4 @@
-//! `/sell`: an offer, signed by the seller's wallet, and the card that buyers see of it.
+//! `/sell`: the form for a listing, which the seller's wallet signs, with a preview of its card.
 
 use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE, MIN_PRICE, MIN_PROTECTED_PRICE};
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::{
 
 const WHAT: &str = "List a prompt with your wallet. No account, no fee to list.";
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn page(origin: &str) -> String {
     let main = html! {
@@ -26,7 +26,7 @@ pub fn page(origin: &str) -> String {
             }
             aside.stack.sticky aria-label="Preview" {
                 h2 { "What a buyer sees" }
-                // Filled in while the seller types.
+                // Filled in by the script while the seller types.
                 div.card #card {
                     div.picture { div class="cover tone-0 pattern-0" aria-hidden="true" { span data-shows="category" { "Prompt" } b data-shows="title" { "Your title" } } }
                     div.row {
@@ -50,7 +50,7 @@ pub fn page(origin: &str) -> String {
     Page { title: "Sell a prompt", section: Section::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
 }
 
-/// What is public.
+/// Renders the fields that are public.
 fn description() -> Markup {
     let category = html! {
         select #category name="category" {
@@ -74,7 +74,7 @@ fn description() -> Markup {
     }
 }
 
-/// What is sold, and for what.
+/// Renders the fields for content, price and modes.
 fn terms() -> Markup {
     let content = html! {
         textarea #content name="content" rows="8" required aria-describedby="content-note" {}

@@ -1,23 +1,23 @@
-//! The wallet of shops on a local ledger: their pages bring it along, so that a purchase needs nothing else installed.
+//! The test wallet, which pages of a shop on a local ledger include, so that a purchase needs no browser extension.
 //!
-//! It asks the ledger's HTTP API, which is another origin: the policy of these pages alone allows that.
+//! It uses the ledger's HTTP API, which is another origin; only the policy of these pages allows that.
 
 use maud::html;
 use url::Url;
 
 use crate::{HEADERS, POLICY, asset::TEST_WALLET};
 
-/// A page with the test wallet in it; `ledger` is the address of the local ledger's HTTP API.
+/// Adds the test wallet to a page. `ledger` is the address of the local ledger's HTTP API.
 #[must_use]
 pub fn inside(page: &str, ledger: &Url) -> String {
     let script = html! {
         script type="module" src=(TEST_WALLET.path) data-ledger=(ledger.origin().ascii_serialization()) {}
     };
-    // Pages have one script, which looks for wallets: this one is there before it looks. What sellers write is escaped.
+    // Before the page's script, which looks for wallets. Sellers' texts are escaped, so this finds the page's own tag.
     page.replacen("<script", &format!("{}<script", script.into_string()), 1)
 }
 
-/// The policy of such a page.
+/// Returns the content security policy of such a page.
 #[must_use]
 pub fn policy(ledger: &Url) -> String {
     let usual = HEADERS.iter().find(|(name, _)| *name == POLICY).map_or("", |(_, policy)| policy);

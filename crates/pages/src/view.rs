@@ -1,4 +1,4 @@
-//! What pages show: the API's own types, so that a page and a program are never told different things.
+//! Types shown on pages: those of the API, so that pages and programs get the same facts.
 
 use api_types::EscrowDeadlines;
 pub use api_types::{
@@ -7,7 +7,7 @@ pub use api_types::{
 };
 pub use escrow::Deadlines;
 
-/// When the parties of a protected purchase may act, POSIX ms.
+/// Returns the deadlines of a protected purchase, POSIX ms.
 #[must_use]
 pub fn deadlines(purchase: &Purchase) -> Option<Deadlines> {
     let EscrowDeadlines { pay_by, submit_result, unlock, external_dispute_unlock } =

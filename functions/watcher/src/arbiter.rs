@@ -1,4 +1,4 @@
-//! The arbiter, over its service binding.
+//! The arbiter, through its service binding.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use market::watch::ArbiterClient;
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
 
-/// Bytes of an answer that are read.
+/// Maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-/// How long it may take: it walks back to a lock, and submits.
+/// Maximum duration of a question: the arbiter walks back to a lock, and submits.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Why the arbiter said nothing.
+/// Reason why the arbiter did not answer.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error("ARBITER_TOKEN is not set")]
@@ -31,12 +31,12 @@ enum AskError {
     Status(u16),
 }
 
-/// The bound arbiter, if there is one.
+/// The bound arbiter, if configured.
 pub struct Bound<'a> {
     pub env: &'a Env,
     pub token: Option<&'a str>,
     pub usage: &'a Usage,
-    /// POSIX ms after which nothing more is asked.
+    /// Time after which no more questions are sent, POSIX ms.
     pub until: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The keys that the watcher acts with: the seller of record's, and those of service wallets.
+//! The keys of the watcher: the platform's, and those of service wallets.
 
 use std::rc::Rc;
 
@@ -6,22 +6,22 @@ use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
 use market::watch::{Keys, ServiceWallet};
 
-/// The platform's keys, as far as they are set. Without the seller's there is no action; without a version's master
-/// secret, none for the buyers of its wallets.
+/// The configured keys. Without the seller's, the watcher does not act; without a version of the master secret, it does
+/// not act for the wallets of that version.
 pub struct PlatformKeys(Rc<KeyStore>);
 
 impl PlatformKeys {
-    /// With a seller's key that can be used, if there is one.
+    /// Checks the seller's key if it is set.
     ///
     /// # Errors
-    /// It is there and unusable.
+    /// It is invalid.
     pub fn new(keys: Rc<KeyStore>) -> Result<Self, SettingError> {
         keys.seller()?;
         Ok(Self(keys))
     }
 }
 
-/// A wallet whose key is not to be had here.
+/// A service wallet whose key cannot be derived here.
 #[derive(Debug, thiserror::Error)]
 #[error("the service wallet {0} cannot be protected: {1}")]
 struct Unprotected(Address, SettingError);

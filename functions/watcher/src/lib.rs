@@ -1,4 +1,4 @@
-//! The watcher worker: every minute one tick of [`market::watch`].
+//! The watcher worker, which runs one tick of [`market::watch`] per minute.
 
 mod arbiter;
 mod keys;
@@ -22,23 +22,24 @@ use sql::Database;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
-/// How long a tick asks and waits, in ms: the next one begins a minute after it, and what is built in it is valid for three.
+/// Maximum duration of a tick in ms. The next one starts a minute after it began, and its transactions are valid for
+/// three minutes.
 const TICK_MS: u64 = 110_000;
-/// How long it asks the arbiter, which may take a minute for its last answer.
+/// Time in ms during which it asks the arbiter, whose last answer may take another minute.
 const ASKING_MS: u64 = 40_000;
-/// How long answers that others made long may be read. With a second for each further one that the calls reach, it is
-/// less than the time until the arbiter is asked last.
+/// Time in ms for reading answers whose length strangers determine. With a second for each further call, this ends
+/// before the last question to the arbiter.
 const READING_MS: u64 = 20_000;
 
-/// One tick. What fails is in the log, and done by a later tick.
+/// Runs a tick. Failures are logged, and the next tick retries.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    // What it did, or why not, is in its line.
+    // The log has the result.
     let _ = tick(&env, false).await;
 }
 
-/// In development, where that setting is made, `POST /tick` runs a tick; with `?reads` the answer also says which statements
-/// ran and how many rows each read.
+/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With `?reads`, the answer lists the
+/// statements and the rows that each has read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -58,7 +59,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
-/// What a tick did and what it cost.
+/// Renders a tick's report with its cost.
 fn told(report: &Report, usage: &Usage) -> String {
     let mut told = serde_json::json!(report);
     if let Some(told) = told.as_object_mut() {
@@ -70,7 +71,7 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
-/// A tick, and its line in the log.
+/// Runs a tick and writes its log line.
 async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let now = edge::now_ms();
     let settings = WatcherSettings::of(env);
@@ -96,7 +97,7 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
 }
 
-/// Keeps what the tick said for the operator's status.
+/// Stores the tick's result for the operator's status.
 async fn note(env: &Env, usage: &Usage, ticked: &Result<Report, Fault>, now: u64) {
     let told = match ticked {
         Ok(report) => TickOutcome { failed: None, alarms: report.alarms.clone(), notes: report.notes.clone() },
@@ -129,7 +130,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
         sells: settings.sells,
         lead: settings.lead,
         now,
-        // When its time is over there are none.
+        // None after its time is over.
         calls_left: &|| if edge::now_ms() < until { usage.calls_left() } else { 0 },
     };
     let ticked = watch.tick().await;
@@ -140,7 +141,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
             Ok(report)
         }
         Err(error) => {
-            // A full database may be why: nothing but its line tells.
+            // If the database is full, the alarm can only be logged.
             if let Some(alarm) = alarm {
                 line.note("alarms", &alarm);
             }

@@ -1,4 +1,4 @@
-//! What the operator configures of the watcher: read and parsed once in an isolate's life.
+//! Settings of the watcher, read once per isolate.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,7 +11,7 @@ use escrow::Deployment;
 use market::chain_state::Lead;
 use worker::Env;
 
-/// The paid plan's 1,000 subrequests, with room for D1.
+/// Maximum number of calls per tick: the paid plan's 1,000 subrequests, minus room for D1.
 const MOST_CALLS_PER_TICK: u32 = 900;
 
 /// The watcher's settings.
@@ -19,16 +19,16 @@ pub struct WatcherSettings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
     pub deployment: Option<Deployment>,
-    /// Whether it posts results and collects, or only protects buyers.
+    /// Whether it posts results and collects, or only acts for buyers.
     pub sells: bool,
-    /// Outside calls that a tick may make: as many as Workers' free plan allows, unless the operator has a larger one.
+    /// Provider calls per tick: as many as the Workers free plan allows, unless configured otherwise.
     pub calls_per_tick: u32,
-    /// What the database can hold, in bytes.
+    /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// How far the chain's clock may be ahead of the worker's.
+    /// Allowed lead of the newest block over the clock.
     pub lead: Lead,
     pub arbiter_token: Option<String>,
-    /// Whether it answers over HTTP at all: a development setting.
+    /// Whether it answers HTTP requests, for development.
     pub answers: bool,
 }
 
@@ -38,7 +38,7 @@ thread_local! {
 }
 
 impl WatcherSettings {
-    /// This isolate's settings.
+    /// Returns the settings of this isolate.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }
@@ -62,7 +62,7 @@ impl WatcherSettings {
     }
 }
 
-/// This isolate's keys.
+/// Returns the keys of this isolate.
 pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
     settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))))
 }

@@ -1,4 +1,4 @@
-//! What an agent asks its owner: to approve one purchase.
+//! An agent's request to approve a purchase.
 
 use market::DeliveryMode;
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::{
     view::{PurchaseRequest, RequestStatus},
 };
 
-/// The page of a request; `None` where it is over, or another account's.
+/// Renders a request; `None` if it has expired or belongs to another account.
 #[must_use]
 pub fn page(asked: Option<&PurchaseRequest>) -> String {
     let main = html! {
@@ -67,7 +67,7 @@ pub fn page(asked: Option<&PurchaseRequest>) -> String {
     Page { title: "Approve a purchase", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(&main)
 }
 
-/// Requests on the account's page.
+/// Lists requests for the account's page.
 pub(super) fn list(waiting: &[PurchaseRequest]) -> Markup {
     html! {
         section aria-labelledby="waiting" {

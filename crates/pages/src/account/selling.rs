@@ -1,4 +1,4 @@
-//! What the account sells: its listings, and each sale with what it paid and in which transaction.
+//! The account's listings, and its sales with amount and transaction.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     view::{Listing, Seller},
 };
 
-/// A sale of the account's.
+/// A sale.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the columns that are shown")]
@@ -25,13 +25,13 @@ pub struct Sale {
     /// POSIX ms.
     #[serde(with = "api_types::Millis")]
     pub sold_at: u64,
-    /// What the seller gets of it.
+    /// The seller's share.
     pub amount_lovelace: Lovelace,
-    /// Once it is paid.
+    /// The payout, once made.
     pub payout: Option<Payout>,
 }
 
-/// The transaction that paid a seller.
+/// The transaction that paid the seller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the columns that are shown")]
@@ -126,7 +126,7 @@ impl Account {
         }
     }
 
-    /// What was paid out in each month (UTC), by its name.
+    /// Sums payouts per month (UTC).
     fn months(&self) -> BTreeMap<String, (u64, Lovelace)> {
         let mut months = BTreeMap::new();
         for sale in &self.sales {

@@ -1,17 +1,17 @@
-//! What happens next to a purchase, and by when: what the contract's rules (`escrow::rules`) mean to people.
+//! The next step of a purchase and its deadline: the contract's rules (`escrow::rules`) in plain words.
 
 use market::purchase::Status;
 
 use crate::view::{Purchase, deadlines};
 
-/// What happens next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// In a few words.
+    /// Short form.
     pub what: &'static str,
-    /// In a sentence or two, to which the time belongs.
+    /// Explanation, followed by the time.
     pub how: &'static str,
-    /// By when, or from when, POSIX ms.
+    /// Deadline or earliest time, POSIX ms.
     pub by: Option<u64>,
 }
 
@@ -19,10 +19,10 @@ const fn over(what: &'static str, how: &'static str) -> Next {
     Next { what, how, by: None }
 }
 
-/// No proof of delivery came in time.
+/// Step after the deadline for the proof of delivery.
 const NO_PROOF: (&str, &str) = ("The buyer can take the money back", "No proof of delivery came in time. Due was");
 
-/// What happens next to this purchase; `now` is the clock of escrow matters, POSIX ms.
+/// Returns the next step of a purchase. `now` is the clock for escrow deadlines, POSIX ms.
 pub fn after(purchase: &Purchase, now: u64) -> Next {
     let Some(deadlines) = deadlines(purchase) else {
         return over("All done", "The seller was paid at once, and the text was delivered.");

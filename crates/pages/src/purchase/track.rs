@@ -1,4 +1,4 @@
-//! The protection of a purchase as three steps: paid and held, delivery proven, money where it belongs.
+//! The progress of a protected purchase in three steps: paid and held, delivery proven, money paid out.
 
 use market::purchase::Status;
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use crate::{
     view::{Deadlines, Event, Purchase, deadlines},
 };
 
-/// The steps; nothing for what has no escrow. `now`, POSIX ms.
+/// Renders the steps; nothing for instant purchases. `now` is in POSIX ms.
 pub fn steps(purchase: &Purchase, now: u64) -> Markup {
     let (Some(deadlines), Some(paid)) = (deadlines(purchase), purchase.events.first()) else { return html! {} };
     html! {
@@ -26,7 +26,7 @@ pub fn steps(purchase: &Purchase, now: u64) -> Markup {
     }
 }
 
-/// A step, which looks `done`, `now`, `off` (in progress, and not as the seller would like it) or `later`.
+/// Renders a step with the class `done`, `now`, `off` (in progress, but not going well for the seller) or `later`.
 fn step(look: &str, what: &Markup, more: &Markup) -> Markup {
     html! { li.(look) aria-current=[matches!(look, "now" | "off").then_some("step")] { b { (what) } (more) } }
 }
@@ -35,7 +35,7 @@ fn happened<'a>(purchase: &'a Purchase, status: &str) -> Option<&'a Event> {
     purchase.events.iter().find(|event| event.status == status)
 }
 
-/// The third step: the status. What follows from it stands below the steps (`next`).
+/// Renders the third step, the purchase's status. The next step is explained below (`next`).
 fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
     let status = purchase.status;
     let seller_paid = html! { "Seller paid " (clock(deadlines.unlock)) };

@@ -1,19 +1,21 @@
-//! The buyer's verdict: what it is, what follows from it, and the buttons that give it. A verdict moves no money: the contract
-//! listens to signatures alone. For what a Surety balance bought, the watcher signs.
+//! The buyer's verdict, its consequences, and the buttons to give it.
+//!
+//! A verdict alone moves no money, because the contract requires signatures. For purchases from a Surety balance, the
+//! watcher acts on it.
 
 use market::purchase::{Status, Verification};
 use maud::{Markup, html};
 
 use crate::view::Purchase;
 
-/// What a buyer can have found, as the button says it and as others are told.
+/// The possible verdicts, as the button says them and as shown to others.
 const FOUND: [(Verification, &str, &str); 3] = [
     (Verification::Ok, "Yes, as listed", "it is what was listed"),
     (Verification::Mismatch, "No, something else", "it is not what was listed"),
     (Verification::NoResultYet, "Nothing came yet", "nothing came yet"),
 ];
 
-/// What follows from a verdict, or from none.
+/// Describes the consequences of a verdict, or of none.
 const fn follows(verdict: Option<Verification>, status: Status) -> &'static str {
     match (status, verdict) {
         (Status::Settled, _) => "The seller was paid at once. An answer tells others; it moves no money.",
@@ -36,12 +38,12 @@ const fn follows(verdict: Option<Verification>, status: Status) -> &'static str 
     }
 }
 
-/// Whether a verdict can still be of use.
+/// Whether a verdict can still have an effect.
 const fn is_asked_for(status: Status) -> bool {
     !matches!(status, Status::Refunded | Status::RefundAuthorized | Status::Closed)
 }
 
-/// The section; `None` where there is no verdict and none can be given.
+/// Renders the section; `None` if there is no verdict and none can be given.
 pub fn section(purchase: &Purchase) -> Option<Markup> {
     let Purchase { verification, status, .. } = *purchase;
     let asked = is_asked_for(status);
