@@ -1,4 +1,4 @@
-//! What a request buys, pays and delivers with; and buying and reading again for an account, whatever brings the request.
+//! Purchases: connects the market's checkout to the worker's ports, and buys for accounts.
 
 use std::rc::Rc;
 
@@ -22,14 +22,14 @@ use crate::{
     paywall::{self, ChainClock},
 };
 
-/// Waits in ms before each look for a transaction in a block: about 45 s together, two blocks of preprod.
+/// Waits in ms before each poll for a block: about 45 s in total, two blocks of preprod.
 const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
-/// What the looks themselves and the answer take of a request's time, in ms.
+/// Part of a request's time in ms for the polls themselves and the answer.
 const POLLING_MS: Millis = 5_000;
-/// Outside calls that one look for a block takes at most.
+/// Maximum number of provider calls per poll.
 const CALLS_PER_POLL: u32 = 3;
 
-/// A checkout on the worker's ports.
+/// The checkout on the worker's ports.
 pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
 
 impl From<Unavailable> for ApiError {
@@ -45,7 +45,7 @@ impl From<Unavailable> for ApiError {
     }
 }
 
-/// As many waits as a request of this many ms has the time for, and outside calls for.
+/// Returns the waits that fit into a request's time and calls.
 fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
     let ends = SCHEDULE.iter().scan(POLLING_MS, |end, wait| {
         *end = end.saturating_add(*wait);
@@ -55,7 +55,7 @@ fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
     SCHEDULE.get(..ends.take_while(|end| *end <= max_ms).count().min(polls)).unwrap_or(&SCHEDULE)
 }
 
-/// Runs a use case of the checkout on the ports that this request's client, or account, may use.
+/// Runs a use case of the checkout with the ports of this request's client or account.
 pub async fn with<T>(
     app: &App,
     clock: ChainClock,
@@ -86,17 +86,17 @@ pub async fn with<T>(
     Ok(run(&checkout).await)
 }
 
-/// What came of an order.
+/// Outcome of an order.
 pub enum Ordered {
-    /// Paid from the service wallet now, or owned before.
+    /// Paid from the service wallet, or owned before.
     Bought(Rc<ListingTerms>, Box<Bought>),
-    /// The text says why, and what to do. Not [`BuyError::Unavailable`].
+    /// Not bought, for a reason other than [`BuyError::Unavailable`].
     NotBought(Rc<ListingTerms>, BuyError),
-    /// No listing is for sale under this id.
+    /// No such listing is for sale.
     UnknownListing,
 }
 
-/// Buys a listing from an account's service wallet, or finds that the account owns it.
+/// Buys a listing from an account's service wallet, or returns the existing purchase.
 pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -> Result<Ordered, ApiError> {
     app.limit(Counted::BUY, &limits::of_account(account)).await?;
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
@@ -114,7 +114,7 @@ pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -
     }
 }
 
-/// Reads a purchase of an account's again, with its content where that is asked for.
+/// Reads a purchase of an account, with its content if requested.
 pub async fn own_purchase(
     app: &App,
     account: &Account,

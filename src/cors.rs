@@ -1,23 +1,23 @@
-//! Cross-origin requests: the API is public and carries no cookies, so any page may call it.
+//! Cross-origin requests. Any page may call the API, because it is public and uses no cookies.
 
 use edge::serve::{Request, Response};
 
 use crate::error::ApiError;
 
-/// Answers' headers that pages may read.
+/// Response headers that pages may read.
 const EXPOSED: &str = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id, X-Request-Id";
-/// Requests' headers that pages may send, where they do not say which.
+/// Request headers that pages may send if they do not ask for particular ones.
 const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
-/// Bytes of a list of headers that is answered.
+/// Maximum length of a list of requested headers.
 const MAX_ASKED: usize = 2_048;
 
-/// Lets any page read the answer.
+/// Allows any page to read the answer.
 pub fn allow(response: Response) -> Response {
     response.with_header("access-control-allow-origin", "*").with_header("access-control-expose-headers", EXPOSED)
 }
 
-/// The answer to a browser's question before a request. Whatever headers it asks for are allowed: without cookies none of
-/// them opens anything by itself, and clients' libraries add their own (`Idempotency-Key`, `Last-Event-ID`, tracing).
+/// Answers a preflight request. Every requested header is allowed: without cookies none of them grants access, and
+/// client libraries add their own (`Idempotency-Key`, `Last-Event-ID`, tracing).
 pub fn preflight(methods: &str, request: &Request) -> Result<Response, ApiError> {
     let asked = request.headers().get("access-control-request-headers")?;
     let is_list = |text: &String| {

@@ -1,7 +1,6 @@
-//! The paths of the API: one table of which path takes which methods. A `{name}` is one segment, never an empty one.
+//! The table of the API's paths and methods. `{name}` stands for one non-empty segment.
 //!
-//! Each row is an endpoint with one method, so that each method has a handler of its own. A path that takes several has
-//! several rows.
+//! Each row is an endpoint with one method and its own handler. A path with several methods has several rows.
 
 const GET: &[&str] = &["GET", "HEAD"];
 const POST: &[&str] = &["POST"];
@@ -10,20 +9,21 @@ const DELETE: &[&str] = &["DELETE"];
 
 macro_rules! endpoints {
     ($($name:ident $(($param:ident))? $methods:ident $($template:literal)|+;)*) => {
-        /// A path that exists, with what it names.
+        /// An endpoint, with the parameters of its path.
         #[derive(Debug, PartialEq, Eq)]
         pub enum Endpoint {
             $($name $((endpoints!(@type $param)))?,)*
         }
 
-        /// Every path, with the methods of a row.
+        /// All paths, with the methods of each row.
         #[cfg(test)]
         pub fn routes() -> Vec<(&'static str, &'static [&'static str])> {
             vec![$($(($template, $methods),)+)*]
         }
 
         impl Endpoint {
-            /// The endpoint of a method and a path; else the methods that the path takes, none where it does not exist.
+            /// Finds the endpoint of a method and path; otherwise returns the methods that the path allows, which are
+            /// none if it does not exist.
             fn parse(method: &str, path: &str) -> Result<Self, Vec<&'static str>> {
                 let mut taken = vec![];
                 $(if let Some(_named) = [$(($template, const { fixed($template) })),+]
@@ -38,7 +38,7 @@ macro_rules! endpoints {
                 Err(taken)
             }
 
-            /// Its path with names in place of what varies.
+            /// Returns the path with parameter names instead of values.
             pub const fn template(&self) -> &'static str {
                 match self {
                     $(Self::$name $((endpoints!(@any $param)))? => {
@@ -111,7 +111,7 @@ endpoints! {
     OperatorStatus GET "/operator/status";
 }
 
-/// How every path of a template begins: by it most templates are ruled out.
+/// Returns a template's text before its first parameter, which rules out most templates.
 const fn fixed(template: &str) -> &str {
     let mut rest = template.as_bytes();
     while let [first, tail @ ..] = rest
@@ -123,7 +123,7 @@ const fn fixed(template: &str) -> &str {
     fixed
 }
 
-/// What stands in a template's place, if the path is of this template; empty where it has none.
+/// Returns the parameter's value if the path matches the template; empty if the template has none.
 fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     let (mut segments, mut named) = (path.split('/'), "");
     for expected in template.split('/') {
@@ -137,21 +137,21 @@ fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     segments.next().is_none().then_some(named)
 }
 
-/// What a request asks for.
+/// Result of routing.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Resolved<'a> {
     Route(Endpoint),
-    /// `OPTIONS` of a path with these methods, as `Allow` lists them.
+    /// An `OPTIONS` request for a path with these methods, as listed in `Allow`.
     Preflight(String),
-    /// The path takes only these methods.
+    /// The path allows only these methods.
     WrongMethod(String),
-    /// The path has slashes at its end; this one without them exists.
+    /// The path has trailing slashes; this path without them exists.
     Moved(&'a str),
-    /// No such path.
+    /// The path does not exist.
     Unknown,
 }
 
-/// Finds the route of a method, by its name in capitals, and a path.
+/// Finds the route of a method, in upper case, and a path.
 pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
     match Endpoint::parse(method, path) {
         Ok(endpoint) => Resolved::Route(endpoint),

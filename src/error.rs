@@ -1,4 +1,4 @@
-//! Why a request is not answered as it asked.
+//! Errors of requests.
 
 use agents::oauth::{ErrorCode, OAuthError};
 use cardano::chain::ChainError;
@@ -10,25 +10,25 @@ use edge::{
 use market::{PortError, challenge::ChallengesError, contents::ContentsError};
 use sql::DatabaseError;
 
-/// Seconds after which there may be room again: an operator has to make it.
+/// Seconds to wait when storage is full, until an operator may have made room.
 const NO_ROOM_RETRY: u64 = 3_600;
 
-/// Why a request is not answered as it asked.
+/// Reason why a request fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The client has to change something, or to wait.
+    /// The client must change the request, or wait.
     #[error(transparent)]
     Refused(#[from] ErrorAnswer),
-    /// What clients of OAuth are told.
+    /// An error in OAuth's format.
     #[error(transparent)]
     OAuth(#[from] OAuthError),
-    /// Ours alone.
+    /// An internal fault.
     #[error(transparent)]
     Fault(Fault),
 }
 
 impl ApiError {
-    /// What the client is told.
+    /// Returns the answer to the client.
     pub fn answer(&self) -> ErrorAnswer {
         match self {
             Self::Refused(answer) => answer.clone(),
@@ -38,7 +38,7 @@ impl ApiError {
     }
 }
 
-/// RFC 6749, 5.2, with the header that the code calls for.
+/// Formats an error by RFC 6749, section 5.2, with the header that its code requires.
 fn oauth(error: &OAuthError) -> ErrorAnswer {
     let answer = ErrorAnswer::new(error.code.status(), error).with_code(error.code);
     match error.code {
@@ -50,17 +50,17 @@ fn oauth(error: &OAuthError) -> ErrorAnswer {
     }
 }
 
-/// No route.
+/// The path does not exist.
 pub fn no_such_path() -> ErrorAnswer {
     ErrorAnswer::not_found("no such path")
 }
 
-/// No session, or none that is live.
+/// There is no valid session.
 pub fn not_signed_in() -> ErrorAnswer {
     ErrorAnswer::unauthorized("not signed in, or the session is over: sign in again (POST /auth/challenge)")
 }
 
-/// The database has room only for what is paid for.
+/// The database accepts only paid rows.
 pub fn storage_full() -> ErrorAnswer {
     let text = "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an \
                 account, still work";

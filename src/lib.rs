@@ -1,4 +1,5 @@
-//! The API worker. A request becomes an [`endpoint::Endpoint`], a route answers it, and every answer passes here.
+//! The API worker. A request is routed to an [`endpoint::Endpoint`] and answered by a function in `routes`; every
+//! answer passes through here.
 
 mod app;
 mod body;
@@ -31,7 +32,7 @@ use routes::pages::Page;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
-/// What entry.js calls with each request, and what it read of it.
+/// Called by entry.js for each request.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let app = App::new(env, Request::new(request, method, url));
@@ -46,7 +47,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 }
 
 async fn answer(app: App) -> Response {
-    // By its own name: the runtime's enum takes each method that it does not know for GET.
+    // The name is used because the runtime's enum turns unknown methods into GET.
     let request = app.request.clone();
     let method = request.method();
     let resolved = endpoint::resolve(method, request.path());
@@ -55,7 +56,7 @@ async fn answer(app: App) -> Response {
         _ => None,
     };
     let varies = page.as_ref().is_some_and(Page::is_beside) || matches!(resolved, Resolved::Unknown);
-    // Where there is only a page, every client gets it.
+    // If the path has only a page, every client gets it.
     let shown = if varies { routes::pages::wanted(&app) } else { page.is_some() };
     app.line.note("method", method);
     if let Resolved::Route(endpoint) = &resolved {
@@ -88,7 +89,7 @@ async fn answer(app: App) -> Response {
 
 async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
     match endpoint {
-        // Pages are shown before, to everyone.
+        // Handled as pages before.
         Endpoint::Home | Endpoint::Sell => Err(no_such_path().into()),
         Endpoint::Health => routes::health::show(),
         Endpoint::OperatorStatus => routes::status::show(app).await,
@@ -143,12 +144,12 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
     }
 }
 
-/// What pages are told of every answer.
+/// Adds the headers that every answer has.
 fn everywhere(response: Response) -> Response {
     cors::allow(response).with_header("x-content-type-options", "nosniff")
 }
 
-/// What every answer carries: CORS, no sniffing, the request's id, and (in development) the counts of what it cost.
+/// Adds CORS, `nosniff`, the request's id, and, in development, the cost of the request.
 fn finish(app: &App, method: &str, response: Response) -> Response {
     let mut response = everywhere(response);
     if app.shows_usage() {

@@ -1,8 +1,9 @@
-//! How often something may be asked for, by Workers' rate limiting bindings.
+//! Rate limits, by Workers' rate limiting bindings.
 //!
-//! They are brakes for floods, counted in each of Cloudflare's locations
-//! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). Money and storage are limited by the database,
-//! memory by `edge::semaphore`, and turns at the chain's provider by `edge::queue`. Many honest clients may share an address.
+//! They slow floods down, and are counted approximately in each of Cloudflare's locations
+//! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). The database limits money and
+//! storage, `edge::semaphore` limits memory, and `edge::queue` limits calls of the chain's provider. Many honest
+//! clients may share an address.
 
 use std::fmt;
 
@@ -24,31 +25,31 @@ use crate::error::ApiError;
 
 pub use edge::client::client;
 
-/// A rate, shared by actions of one kind. Each action of each client counts on its own.
+/// A rate limit for a class of actions. Each action is counted separately per client.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
-    /// Its binding in wrangler.toml.
+    /// Name of the binding in wrangler.toml.
     binding: &'static str,
-    /// So many of one action of one client.
+    /// Maximum number of an action per client and period.
     most: u32,
-    /// In so many seconds: 10 or 60, the platform has no others.
+    /// Period in seconds. The platform supports 10 and 60.
     period_s: u32,
 }
 
-/// Requests with a session, and reads that reach the database: by client, or account.
+/// Requests with a session, and reads of the database, per client or account.
 const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
-/// Offers, verdicts and drafts, by client.
+/// Offers, verdicts and drafts, per client.
 const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
-/// Challenges, their answers, and the steps of OAuth: by client.
+/// Challenges, their answers, and steps of OAuth, per client.
 const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
-/// Payments and proofs by client; purchases and withdrawals by account.
+/// Payments and proofs per client; purchases and withdrawals per account.
 const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
-/// Calls of the chain's provider before anything is paid, of all clients: the provider allows ten a second.
+/// Provider calls before a payment is claimed, of all clients. The provider allows ten per second.
 const PROVIDER: Rate = Rate { binding: "PROVIDER", most: 100, period_s: PROVIDER_SECONDS };
-/// Messages and tool calls, by agent; tool calls without an owner, by client.
+/// Messages and tool calls, per agent; tool calls without sign-in, per client.
 const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
 
-/// What is counted: its rate, its name in keys, and what it is called where there are too many.
+/// A counted action: its rate limit, its name in keys, and its name in the error.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted(Rate, &'static str, &'static str);
 
@@ -73,13 +74,13 @@ impl Counted {
     pub const TOOL: Self = Self(AGENT, "tool", "tool calls");
 }
 
-/// What there was too much of, and when there is room again, at the latest.
+/// Error for an exceeded limit.
 pub fn too_many(Counted(Rate { most, period_s, .. }, _, what): Counted) -> ErrorAnswer {
     let text = format!("too many {what}, more than {most} in {period_s} seconds: try again in {period_s} seconds");
     ErrorAnswer::too_many(period_s, text)
 }
 
-/// Counts one of an action of `who`; refuses it where nothing is left.
+/// Counts an action of `who`, or fails if the limit is exceeded.
 pub async fn take(env: &Env, action: Counted, who: &str) -> Result<(), ApiError> {
     let Counted(rate, name, _) = action;
     if is_left(env, rate, format_args!("{name}:{who}")).await? { Ok(()) } else { Err(too_many(action).into()) }
@@ -90,27 +91,27 @@ async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool,
     Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
-/// Listings that are read at once for a short answer.
+/// Maximum number of listings in a short answer.
 const WIDE: u32 = 50;
 
-/// Bytes that an answer takes while it is made, in the database's words, in ours and in the runtime's.
+/// Memory in bytes that an answer takes while it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight(usize);
 
 impl Weight {
-    /// More than [`WIDE`] listings or sales, of up to 2 MB.
+    /// For more than [`WIDE`] listings or sales, up to 2 MB of JSON.
     pub const LONG: Self = Self(8 << 20);
-    /// Up to as many, half a megabyte at their longest.
+    /// For up to [`WIDE`] of them, at most half a megabyte of JSON.
     pub const SHORT: Self = Self(3 << 20);
-    /// A draft: what a wallet says that it holds is read by then, and some of it kept while a provider runs the contract.
+    /// For a draft, including the wallet's description and the evaluation of the contract.
     pub const DRAFT: Self = Self(4 << 20);
 
-    /// Of so many listings at most.
+    /// Weight of an answer with at most this many listings.
     pub const fn of_listings(most: u32) -> Self {
         if most > WIDE { Self::LONG } else { Self::SHORT }
     }
 
-    /// Waits for room for it; refused where there is none for ten seconds.
+    /// Reserves memory, waiting at most ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
         let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
         let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, text);
@@ -118,17 +119,18 @@ impl Weight {
     }
 }
 
-/// Bytes that a purchase from a service wallet takes while it is made and waited for: what is known of the wallet. One full of
-/// tokens takes more.
+/// Memory in bytes that a purchase from a service wallet takes while it waits for a block. Wallets with many tokens
+/// take more.
 pub const PURCHASE_BYTES: usize = 32 << 10;
 
-/// Bytes that a payment takes while it is verified and waited for, by the length of its header. They hold the header,
-/// its transaction, and the outbox entry with its bytes.
+/// Returns the memory in bytes that a payment takes while it is verified and waited for: the header, its transaction,
+/// and the outbox entry.
 pub const fn payment_bytes(header: &str) -> usize {
     header.len().saturating_mul(3)
 }
 
-/// What an account is counted by: its owner for themselves, and its agents for all of them, so that none keeps its owner out.
+/// Returns the key by which an account is limited. All of its agents share one, and its owner has another, so that
+/// agents cannot lock their owner out.
 pub fn of_account(account: &Account) -> String {
     match account.authorization {
         Some(Authorization::Grant(_)) => format!("agents of {}", account.owner),
@@ -136,7 +138,7 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Waits for a client's turn at the chain's provider, which allows so many calls on a day, and counts the call.
+/// Waits for a client's turn at the chain's provider, within the daily quota, and counts the call.
 pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainError> {
     let database = D1::new(&env, "DB", Usage::default());
     let left = queue::wait_turn(&client, &database, plan).await
@@ -152,7 +154,7 @@ fn failed(error: ApiError) -> ChainError {
 mod tests {
     use super::*;
 
-    /// The limits are brakes: more of them are harder to tell apart than to do without.
+    /// Deliberately few, because more classes would be hard to tell apart.
     const RATES: [Rate; 6] = [READ, WRITE, AUTH, PAYMENT, PROVIDER, AGENT];
 
     #[test]

@@ -1,4 +1,4 @@
-//! The ways to pay that are configured.
+//! The configured payment methods.
 
 use edge::{
     keys::KeyStore,
@@ -11,21 +11,21 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-/// The ways to pay that the operator configured.
+/// The configured payment methods.
 pub struct Methods {
     instant: DefaultMethod,
     protected: Option<EscrowMethod>,
-    /// Whether anything more is sold protected: a party with money in the contract can still act on it.
+    /// Whether protected sales are offered. If not, escrows that exist are still served.
     sells_protected: bool,
-    /// Newer blocks that a payment waits for.
+    /// Confirmations that a payment needs.
     pub confirmations: u64,
 }
 
 impl Methods {
-    /// What the operator configured.
+    /// Reads the configuration.
     ///
     /// # Errors
-    /// A setting that is there and unusable.
+    /// A setting is invalid.
     pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
         const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
         const PROBLEM: &str = "must be a whole number from 0 to 20";
@@ -48,28 +48,28 @@ impl Methods {
         Ok(Self { instant, protected, sells_protected, confirmations })
     }
 
-    /// The contract that protected payments are locked in, if there is one.
+    /// Returns the escrow contract's deployment, if configured.
     pub fn deployment(&self) -> Option<&Deployment> {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
-    /// How payments into it are sold, if they are.
+    /// Returns the method of protected sales, if they are offered.
     fn sold_protected(&self) -> Option<&EscrowMethod> {
         self.protected.as_ref().filter(|_| self.sells_protected)
     }
 
-    /// Whether a listing with these modes is sold protected, so that each 402 carries a freshly signed quote.
+    /// Whether a listing with these modes is sold with protection, so that each 402 has a newly signed quote.
     pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
         self.sold_protected().is_some() && modes.contains(&DeliveryMode::Protected)
     }
 
-    /// The ways to pay, cheapest first.
+    /// Returns the payment methods, cheapest first.
     pub fn options(&self) -> Vec<PaymentOption<'_>> {
         let protected = self.sold_protected().map(|method| (DeliveryMode::Protected, method as _));
         std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 
-    /// The options for a listing: none where the operator hid it, for that has no new buyers.
+    /// Returns the payment methods for a listing; none if it is hidden.
     pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
         if terms.hidden { vec![] } else { self.options() }
     }

@@ -1,6 +1,6 @@
-//! `/openapi.json` and `/docs`: what the API takes and answers, made from types by a test and served as it is.
+//! `/openapi.json` and `/docs`, which are generated from types by a test, and served unchanged.
 //!
-//! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` writes both anew.
+//! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` generates both.
 
 use edge::serve::Response;
 
@@ -14,15 +14,15 @@ mod page;
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");
 const CACHED: &str = "public, max-age=300";
-/// Where the page's stylesheet is served, and what it is.
+/// Path and text of the page's stylesheet.
 pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.css"));
 
-/// The document.
+/// Serves the document.
 pub fn document() -> Response {
     Response::json(DOCUMENT).with_header("cache-control", CACHED)
 }
 
-/// The document as a page: own styles only, no script, no frame around it. Its commands name our own address.
+/// Serves the document as a page. Its commands contain the service's address.
 pub fn docs(app: &App) -> Result<Response, ApiError> {
     let page = PAGE.replace("{origin}", &app.public_origin()?);
     Ok(Response::text(page)

@@ -1,4 +1,4 @@
-//! The paywall: what a listing costs, as x402 says it, and unlocking it.
+//! The paywall: the terms of a listing, and unlocking it.
 
 mod unlock;
 
@@ -22,12 +22,12 @@ pub use unlock::{Outcome, Paywall};
 
 use crate::{app::App, error::ApiError, methods::Methods, read_cache};
 
-/// The clock of escrow matters.
+/// The clock for escrow deadlines.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainClock {
     /// The later of the wall clock and the newest block's time, POSIX ms.
     pub ms: Millis,
-    /// Whether the newest known block is too old for a protected sale to be quoted.
+    /// Whether the newest known block is too old to offer protected sales.
     pub is_behind: bool,
 }
 
@@ -38,7 +38,7 @@ impl ChainClock {
     }
 }
 
-/// A listing's terms, and the clock of escrow matters.
+/// A listing's terms with the clock for escrow deadlines.
 #[derive(Clone, Debug)]
 pub struct Priced {
     pub terms: Rc<ListingTerms>,
@@ -46,7 +46,7 @@ pub struct Priced {
 }
 
 impl Priced {
-    /// The ways that new terms offer: nothing protected while the newest known block is too old.
+    /// Returns the payment methods for a new offer; without protection while the newest known block is too old.
     pub fn options<'a>(&self, methods: &'a Methods) -> Vec<PaymentOption<'a>> {
         let mut options = methods.options_for(&self.terms);
         options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !self.clock.is_behind);
@@ -54,7 +54,7 @@ impl Priced {
     }
 }
 
-/// A listing's terms, at most a second old; read in one batch with the shop's state where they are not known.
+/// Returns a listing's terms, at most a second old. If not cached, they are read in one batch with the shop's state.
 pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
@@ -62,29 +62,28 @@ pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiErro
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 
-/// The clock of escrow matters alone, for what is drafted: the ledger's time may be ahead of the worker's, sold protected
-/// or not.
+/// Returns the clock for escrow deadlines. On a local ledger, time may be ahead of the worker's.
 pub async fn clock(app: &App, database: &impl Database) -> Result<ChainClock, ApiError> {
     ChainClock::of(app, state::of(&database.run(state::read()).await?)?)
 }
 
-/// The path of a listing's paywall, as directories know all of them.
+/// Path template of the paywall, for directories.
 const ROUTE: &str = "/listings/:id/unlock";
-/// Who sells, as directories show it.
+/// Name of the shop in directories.
 const SERVICE_NAME: &str = "Surety";
-/// What is sold, as directories find it.
+/// Keywords for directories.
 const TAGS: [&str; 3] = ["design", "prompts", "cardano"];
 
-/// The address of a listing's paywall.
+/// Returns the address of a listing's paywall.
 pub fn resource_url(origin: &str, listing: &ListingId) -> String {
     format!("{origin}/listings/{listing}/unlock")
 }
 
-/// What is paid for, at this address.
+/// Describes the paid resource at this address.
 pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     ResourceInfo {
         url,
-        // A client that presents its own payment for a hidden listing learns of the payment.
+        // The payer of a hidden listing still learns of the payment's state.
         description: (!terms.hidden).then(|| terms.title.clone()),
         mime_type: Some("text/plain".to_owned()),
         service_name: Some(SERVICE_NAME.to_owned()),
@@ -92,13 +91,12 @@ pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     }
 }
 
-/// A secret for one 402 (`request-binding`): 144 random bits.
+/// Creates the secret of a 402 (`request-binding`): 144 random bits.
 pub fn secret() -> Result<String, ApiError> {
     Ok(hex::encode(edge::random::<18>()?))
 }
 
-/// The extensions of a listing's 402 over HTTP: the same each time, but for the secret that belongs to each
-/// ([`request_binding`]).
+/// Returns the extensions of a listing's 402 over HTTP, except the secret that each has ([`request_binding`]).
 pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", terms.id.as_str())], output: "text" };
     let mut extensions = payment_identifier::offered();
@@ -106,9 +104,11 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     extensions
 }
 
-/// The digest of an incoming request, for the commitment of its payment: its method, and its path and query under our
-/// one origin. `None` where no origin is configured, and where the request cannot be described: one with a body, or
-/// with a URL beyond ASCII. A payment that commits to such a request is refused.
+/// Returns the digest of an incoming request, which its payment may commit to: method, path and query under our own
+/// origin.
+///
+/// `None` if no origin is configured, or if the request has a body or a URL beyond ASCII. A payment that commits to
+/// such a request is rejected.
 pub fn request_digest(app: &App) -> Option<RequestDigest> {
     let origin = app.origin().ok()?;
     let query = app.request.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -117,7 +117,7 @@ pub fn request_digest(app: &App) -> Option<RequestDigest> {
     RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
-/// The digest of the request that pays a listing at the paywall, whatever brings the payment: a draft, or a tool call.
+/// Returns the digest of the HTTP request that pays for a listing, for payments in drafts and tool calls.
 pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin().ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()

@@ -1,12 +1,12 @@
-//! What this isolate knows of the shop without asking: its state for at most a second, and answers for as long as that
-//! state stays the same.
+//! Cache of an isolate: the shop's state for at most a second, and answers while that state is unchanged.
 //!
 //! ```text
-//! asked less than a second ago, nothing written here since ──> known      no statement
-//! otherwise ──> asked, alone or in the batch that reads what is wanted
+//! read less than a second ago, nothing written here since ──> cached      no statement
+//! otherwise ──> read, alone or in the batch that reads the missing answer
 //! ```
 //!
-//! Another isolate's change is so seen within a second, one's own at once. Whatever moves money reads the database itself.
+//! Changes by other isolates are seen within a second, own ones at once. Everything that moves money reads the
+//! database.
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,36 +34,36 @@ use crate::{
     limits::{Counted, Weight},
 };
 
-/// How long a state is believed, in ms.
+/// Maximum age of a state in ms.
 const FRESH_MS: Millis = 1_000;
-/// Answers and terms that are kept at most, of each.
+/// Maximum number of cached answers, and of cached terms.
 const MAX_KEPT: usize = 2_000;
-/// Characters of all kept answers and their names together, and of one of them.
+/// Maximum length of all cached answers and keys in characters, and of one answer.
 const MAX_CHARS: usize = 16 << 20;
 const MAX_ONE: usize = 4 << 20;
-/// Bytes of a kept answer's name: a query may have sixteen thousand, and says little in most of them. A question has 200
-/// characters, of nine bytes each at most.
+/// Maximum length of a key in bytes. A query can be 16 kB long with little meaning; a search has 200 characters of at
+/// most nine bytes.
 const MAX_NAME: usize = 2 << 10;
 
-/// A state as it was read.
+/// A cached state.
 #[derive(Clone, Copy)]
 struct CachedState {
     state: ShopState,
     at: Millis,
-    /// How much this isolate had written until then.
+    /// Number of this isolate's writes when it was read.
     writes: u64,
 }
 
-/// An answer's text, and where its next page begins.
+/// A page of the catalogue, and the cursor of the next one.
 #[derive(Clone)]
 pub struct KeptPage {
-    /// Of the catalogue, when it was read.
+    /// Version of the catalogue.
     pub version: i64,
     pub json: KeptText,
     pub next: Option<Rc<str>>,
 }
 
-/// What is kept by its name, each with its characters, and how many characters that is together.
+/// A cache by key, bounded by the total length of its values.
 pub struct Answers<T> {
     by_name: HashMap<String, (usize, T)>,
     chars: usize,
@@ -80,14 +80,14 @@ impl<T: Clone> Answers<T> {
         self.by_name.get(name).map(|(_, it)| it.clone())
     }
 
-    /// Keeps what has so many characters. What has a name that is longer than any question is not kept: it is not asked
-    /// for again.
+    /// Caches a value with its length in characters. Values with long keys are not cached, because such requests do not
+    /// repeat.
     pub fn keep(&mut self, name: &str, chars: usize, it: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
         }
         let chars = chars.saturating_add(name.len());
-        // What it replaces counts no more.
+        // A replaced value no longer counts.
         let replaced = self.by_name.remove(name).map_or(0, |(chars, _)| chars);
         self.chars = self.chars.saturating_sub(replaced).saturating_add(chars);
         if self.chars > MAX_CHARS || self.by_name.len() >= MAX_KEPT {
@@ -100,19 +100,19 @@ impl<T: Clone> Answers<T> {
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
-    /// The newest listings, in the state that was last asked for.
+    /// The newest listings as of the last state.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
     static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
-/// The state, where it was read less than a second ago and nothing was written here since.
+/// Returns the state if it was read less than a second ago and nothing was written here since.
 fn fresh_state(now: Millis) -> Option<ShopState> {
     let cached = STATE.get()?;
     let believed = cached.writes == d1::writes() && now.saturating_sub(cached.at) < FRESH_MS;
     believed.then_some(cached.state)
 }
 
-/// A database that reads the shop's state with the first batch, in the same transaction.
+/// A database that reads the shop's state in the same transaction as the first batch.
 pub struct VersionedDatabase {
     database: D1,
     now: Millis,
@@ -120,12 +120,12 @@ pub struct VersionedDatabase {
 }
 
 impl VersionedDatabase {
-    /// For a request.
+    /// Creates one for a request.
     pub fn new(app: &App) -> Self {
         Self { database: app.database(), now: app.now_ms, last: Cell::new(None) }
     }
 
-    /// The state that the last batch read.
+    /// Returns the state that the last batch read.
     pub fn state(&self) -> Result<ShopState, ApiError> {
         Ok(self.last.get().ok_or_else(|| DatabaseError("nothing was asked".into()))?)
     }
@@ -133,7 +133,7 @@ impl VersionedDatabase {
 
 impl Database for VersionedDatabase {
     async fn batch(&self, mut statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
-        // As it was before: what is written meanwhile is not in what is read.
+        // Before the batch, so that concurrent writes invalidate it.
         let writes = d1::writes();
         statements.push(state::read());
         let mut answers = self.database.batch(statements).await?;
@@ -144,7 +144,7 @@ impl Database for VersionedDatabase {
     }
 }
 
-/// The state of the shop: known, or asked now.
+/// Returns the shop's state, cached or read now.
 async fn state(app: &App) -> Result<ShopState, ApiError> {
     if let Some(state) = fresh_state(app.now_ms) {
         return Ok(state);
@@ -154,8 +154,10 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
     database.state()
 }
 
-/// An answer by its name: as it is kept, if the catalogue has not changed since; otherwise as it is read now. What is not
-/// there (`None`) is not kept. What asks the database counts for the client. A list has a weight, one thing has none.
+/// Returns an answer from the cache if the catalogue has not changed, or else by `read`. Missing ones (`None`) are not
+/// cached.
+///
+/// Reads of the database are counted for the client. Lists have a weight, single objects have none.
 pub async fn answer<R>(
     app: &App,
     weight: Option<Weight>,
@@ -180,7 +182,7 @@ where
         Some(weight) => Some(weight.hold(&app.request).await?),
         None => None,
     };
-    // Another may have read it while this one waited.
+    // A concurrent request may have cached it while this one waited.
     if permit.is_some()
         && let Some(kept) = ANSWERS.with_borrow(|answers| answers.get(name))
         && current(&kept, fresh_state(app.now_ms))
@@ -189,7 +191,7 @@ where
     }
     let database = Rc::new(VersionedDatabase::new(app));
     let Some(page) = read(database.clone()).await? else { return Ok(None) };
-    // A question that answers itself asks nothing.
+    // Some answers need no statement.
     let state = match database.last.get() {
         Some(state) => state,
         None => state(app).await?,
@@ -197,7 +199,7 @@ where
     Ok(Some(keep(name, state.version, page)))
 }
 
-/// [`answer`] where there always is one: a list of this weight.
+/// Like [`answer`], for a list of this weight, which always exists.
 pub async fn list<R>(
     app: &App,
     weight: Weight,
@@ -212,23 +214,23 @@ where
     Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
 }
 
-/// The name of the whole catalogue.
+/// Key of the whole catalogue.
 const ALL_LISTINGS: &str = "/listings";
 
-/// The newest listings as they are kept, where nothing changed within a second.
+/// Returns the cached newest listings if nothing has changed within a second.
 fn newest_kept(now: Millis) -> Option<KeptPage> {
     let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS))?;
     fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)
 }
 
-/// The newest listings: kept for a second, and followed then in one batch, which reads what changed and no more.
+/// Returns the newest listings, cached for a second and then updated by one batch that reads only changes.
 pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
     app.limit_client(Counted::READ).await?;
     let _permit = Weight::LONG.hold(&app.request).await?;
-    // Another may have read them while this one waited: all of them, where many changed.
+    // A concurrent request may have cached them while this one waited.
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
@@ -254,8 +256,8 @@ fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
     page
 }
 
-/// A listing's terms with the state of the shop; those that are not known take one from what the client may ask for. On a
-/// local ledger, time may have been moved since it was last asked.
+/// Returns a listing's terms and the shop's state. Terms that are not cached count against the client's limit. On a
+/// local ledger, the state is always read, because time can be moved.
 pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
     let kept = TERMS.with_borrow(|terms| terms.get(id.as_str()));
     if let (Some((version, terms)), Some(state)) = (kept, fresh_state(app.now_ms))
@@ -281,7 +283,7 @@ mod tests {
         for length in [MAX_NAME / 2, MAX_NAME, 16_000] {
             let mut answers = Answers::<()>::default();
             for number in 0..2 * MAX_KEPT {
-                // A question with a parameter that the API does not read.
+                // A query with an unknown parameter.
                 answers.keep(&format!("/listings?q=zzzz&unread={number:0length$}"), 10_000, &());
             }
             let held: usize = answers.by_name.values().map(|(chars, ())| chars).sum();

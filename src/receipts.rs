@@ -1,7 +1,6 @@
-//! Signed receipts and statements about purchases: the key that signs them, the document that publishes it, and the block
-//! in `PAYMENT-RESPONSE`.
+//! Signed receipts and statements about purchases, their key, and the DID document that publishes it.
 //!
-//! A receipt is an extra: where it cannot be signed the content is delivered without one, and the log says why.
+//! Receipts are optional: if signing fails, the content is delivered without one, and the failure is logged.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -16,7 +15,7 @@ use x402_cardano::wire::{
 
 use crate::{app::App, error::ApiError, paywall};
 
-/// Who signs, kept for the isolate's life.
+/// The signer, cached per isolate.
 struct Issuer {
     origin: String,
     key_id: String,
@@ -27,7 +26,7 @@ thread_local! {
     static ISSUER: RefCell<Option<Rc<Issuer>>> = const { RefCell::new(None) };
 }
 
-/// The name of the key of a version of the master secret. It is permanent: receipts name it.
+/// Name of a version's key. It must never change, because receipts contain it.
 fn key_name(version: u32) -> String {
     format!("receipts-{version}")
 }
@@ -52,7 +51,7 @@ impl Issuer {
     }
 }
 
-/// Puts a receipt for a listing into a settlement that succeeded.
+/// Adds a receipt to a successful settlement.
 pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementResponse) {
     match Issuer::of(app) {
         Ok(issuer) => {
@@ -69,10 +68,10 @@ pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementRespon
     }
 }
 
-/// Signs what is known of a purchase: a compact JWS whose payload is a [`PurchaseStatement`].
+/// Signs a statement about a purchase: a compact JWS of a [`PurchaseStatement`].
 ///
 /// # Errors
-/// The service has no address or no key of its own.
+/// The service's address or key is not configured.
 pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> {
     let issuer = Issuer::of(app)?;
     let purchase::Facts { listing, purchase } = facts;
@@ -82,7 +81,7 @@ pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> 
     Ok(jws(&issuer.key_id, &issuer.key, &statement).ok_or_else(unsigned)?)
 }
 
-/// `GET /.well-known/did.json`: the keys that receipts are signed with, older ones too.
+/// `GET /.well-known/did.json`: the public keys of receipts, including earlier ones.
 pub fn did_document(app: &App) -> Result<Response, ApiError> {
     let did = identity(&app.origin()?)?;
     let keys = app.keys()?.receipt_keys();

@@ -1,4 +1,4 @@
-//! Who asks: an extractor whose type is the guarantee.
+//! Sessions of requests. Holding a [`Session`] proves that the request is authenticated.
 
 use edge::bearer::Bearer;
 use market::account::{self, Account, Token};
@@ -9,22 +9,22 @@ use crate::{
     limits::Counted,
 };
 
-/// A live session. The holder of its token is its account's owner.
+/// A valid session. The holder of its token is the account's owner.
 pub struct Session {
     pub account: Account,
-    /// What shows it.
+    /// The bearer token.
     pub token: Token,
 }
 
 impl Session {
-    /// The session that the request must show, counted for its client and read in one statement.
+    /// Returns the request's session, or fails if there is none. Counts against the client's limit.
     pub async fn of(app: &App) -> Result<Self, ApiError> {
         app.limit_client(Counted::SESSION).await?;
         Ok(Self::shown(app).await?.ok_or_else(not_signed_in)?)
     }
 
-    /// The session that the request shows, for routes that take other proofs, too. A token that is there and not live is
-    /// refused.
+    /// Returns the request's session if it has a token, for routes that accept other proofs too. An invalid token is
+    /// rejected.
     pub async fn shown(app: &App) -> Result<Option<Self>, ApiError> {
         let Some(token) = shown_token(app)? else { return Ok(None) };
         let account = account::of_session(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
@@ -33,7 +33,7 @@ impl Session {
     }
 }
 
-/// The token that the request shows, in the shape of one; whether its session is live was not checked.
+/// Returns the request's token without checking its session.
 pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
     let token = match Bearer::of(&app.request)? {
         Bearer::Absent => return Ok(None),
@@ -43,7 +43,7 @@ pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
     Ok(Some(token.ok_or_else(not_signed_in)?))
 }
 
-/// The token that the request must show, for statements that look at its session themselves.
+/// Returns the request's token, or fails if there is none. Its session is checked by the statements that use it.
 pub fn required_token(app: &App) -> Result<Token, ApiError> {
     Ok(shown_token(app)?.ok_or_else(not_signed_in)?)
 }

@@ -1,4 +1,4 @@
-//! What the operator configures of the API: read and parsed once in an isolate's life.
+//! Settings of the API, read once per isolate.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -14,25 +14,25 @@ use crate::methods::Methods;
 
 /// The API's settings.
 pub struct Settings {
-    /// The chain provider's base URL.
+    /// Base URL of the chain's provider.
     pub blockfrost_url: String,
-    /// Its project id.
+    /// Project id at the provider.
     pub blockfrost_project: Option<String>,
-    /// Calls that the provider's plan allows on a day.
+    /// Daily quota of provider calls.
     pub provider_calls: u64,
-    /// Our own address, an origin; where it is not set, that of a request that came over loopback.
+    /// The service's origin; if not set, that of requests over loopback.
     pub base_url: Option<String>,
-    /// Where pages link transactions: an address to which the id is appended.
+    /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer_url: String,
-    /// Whether answers tell what they cost: a development setting.
+    /// Whether answers report their cost, for development.
     pub shows_usage: bool,
-    /// What an operator shows to read the status; without it no one can.
+    /// Token for reading the operator's status; without it, nobody can.
     pub operator: Option<SharedToken>,
-    /// What sellers may take up.
+    /// Storage quotas of sellers.
     pub quota: Quota,
-    /// What the database can hold, in bytes.
+    /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// How far the chain's clock may be ahead of the worker's.
+    /// Allowed lead of the newest block over the clock.
     pub lead: Lead,
 }
 
@@ -42,13 +42,13 @@ thread_local! {
     static METHODS: Kept<Methods> = const { RefCell::new(None) };
 }
 
-/// Where transactions of preprod are shown.
+/// The default block explorer.
 const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
-/// Calls of a day in Blockfrost's free plan (<https://blockfrost.io/#pricing>).
+/// Daily calls in Blockfrost's free plan (<https://blockfrost.io/#pricing>).
 const FREE_CALLS: u64 = 50_000;
-/// Fewest characters of the operator's token.
+/// Minimum length of the operator's token in characters.
 const MIN_TOKEN: usize = 24;
-/// More than any seller needs, and less than a number that SQL would round.
+/// Above any seller's needs, and within SQL's exact integers.
 const MAX_QUOTA: u64 = 1 << 40;
 
 impl Settings {
@@ -83,18 +83,18 @@ impl Settings {
         })
     }
 
-    /// This isolate's settings.
+    /// Returns the settings of this isolate.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }
 }
 
-/// This isolate's keys.
+/// Returns the keys of this isolate.
 pub fn keys(env: &Env) -> Result<Rc<KeyStore>, SettingError> {
     settings::once(&KEYS, || Ok(KeyStore::read(&settings::of(env))))
 }
 
-/// This isolate's ways to pay.
+/// Returns the payment methods of this isolate.
 pub fn methods(env: &Env) -> Result<Rc<Methods>, SettingError> {
     settings::once(&METHODS, || Methods::configured(&settings::of(env), &*keys(env)?))
 }

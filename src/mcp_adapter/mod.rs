@@ -1,4 +1,4 @@
-//! The ports of `agents::mcp::shop`, connected to the use cases that HTTP has, too.
+//! Implements the ports of `agents::mcp::shop` with the use cases behind the HTTP routes.
 
 mod open;
 mod owner;
@@ -19,8 +19,7 @@ use crate::{
     read_cache::{self, VersionedDatabase},
 };
 
-/// What a tool says about an error: its text, with what to do and when to retry. A fault shows its text alone, and our
-/// log has the cause.
+/// Converts an error for a tool's result: its message, with advice and when to retry. Causes of faults are only logged.
 fn told(error: impl Into<ApiError>) -> ShopError {
     let error = error.into();
     let answer = error.answer();
@@ -34,10 +33,10 @@ fn told(error: impl Into<ApiError>) -> ShopError {
     }
 }
 
-/// What anyone may use of the shop, signed in or not.
+/// The tools for everyone, signed in or not.
 impl Shelf for App {
     fn origin(&self) -> String {
-        // Empty where it is not configured, which no request gets past.
+        // Requests without a configured origin are rejected before this.
         self.public_origin().unwrap_or_default()
     }
 

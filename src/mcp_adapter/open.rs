@@ -1,4 +1,4 @@
-//! For agents with wallets of their own: they pay over x402, inside the tool call.
+//! Tools for agents with their own wallet, which pay by x402 in the tool call.
 
 use agents::mcp::{
     open,
@@ -14,11 +14,11 @@ use crate::{
     paywall::{self, Outcome, Paywall},
 };
 
-/// The shop for agents with wallets of their own.
+/// The shop for agents with their own wallet.
 impl OpenShop for App {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let paywall = Paywall::of(self, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
-        // The extension has no profile for tools yet: a payment commits to the request that pays the listing over HTTP.
+        // The extension has no profile for tools, so a payment commits to the HTTP request for the listing.
         let digest = || paywall::unlock_digest(self, id);
         match paywall.unlock(shown, digest).await.map_err(told)? {
             Outcome::UnknownListing => Err(ShopError::NoListing),
@@ -32,7 +32,7 @@ impl OpenShop for App {
                 let accepts = paywall.accepts(pending).await.map_err(told)?;
                 let secret = paywall::secret().map_err(told)?;
                 let settlement = why.settlement().map(|settlement| json!(settlement));
-                // Beside a settlement the code, as in that; otherwise words, for the model.
+                // Next to a settlement the error code, as in x402; otherwise the message, for the model.
                 let error = if settlement.is_some() { why.code().to_owned() } else { why.to_string() };
                 let required = paywall.required(open::RESOURCE_URL.to_owned(), extensions(), accepts, &error, &secret);
                 Ok(Unlocked::PaymentRequired { required: json!(required), settlement })
@@ -41,7 +41,7 @@ impl OpenShop for App {
     }
 }
 
-/// The extensions of the tool's 402, but for its secret.
+/// Extensions of the tool's 402, without the secret.
 fn extensions() -> Map<String, Value> {
     let mut extensions = payment_identifier::offered();
     if let Some(tool) = open::paid_tool() {

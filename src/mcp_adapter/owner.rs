@@ -1,4 +1,4 @@
-//! For the agent of an account: it spends from the service wallet, within the account's limits.
+//! Tools for an account's agent, which spends from the service wallet within the account's limits.
 
 use agents::{
     mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
@@ -25,14 +25,14 @@ use crate::{
     limits::{self, Counted},
 };
 
-/// The shop for the agent of an account.
+/// The shop for an account's agent.
 pub struct OwnerShop<'a> {
     pub app: &'a App,
     pub caller: &'a Caller,
 }
 
 impl OwnerShop<'_> {
-    /// Asks the owner to approve a purchase.
+    /// Requests the owner's approval of a purchase.
     async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<PurchaseRequest, ShopError> {
         let (app, Caller { grant, account, .. }) = (self.app, self.caller);
         let asked = Asked { owner: &account.owner, grant, listing: &terms.id, mode, price: terms.price_lovelace };
@@ -142,7 +142,7 @@ impl Shop for OwnerShop<'_> {
     }
 }
 
-/// What a node says is for our log: no model can act on it.
+/// Error for a rejected transaction. The node's reason is only logged, because models cannot act on it.
 fn refused_by_the_ledger(reason: &str) -> ShopError {
     edge::log::fault(&edge::answer::Fault::Inconsistent(format!("the ledger refused a transaction: {reason}")));
     let text = "the network refused the transaction, nothing was sent: call my_wallet, then try the same call again";

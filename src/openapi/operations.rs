@@ -1,4 +1,4 @@
-//! Every operation: what it takes, and each way in which it answers.
+//! The operations of the API: parameters, bodies, and answers.
 
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
@@ -12,15 +12,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
 
-/// Where a page ended.
+/// Pattern of cursors.
 const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
 
-/// Any JSON object: its form is that of another document.
+/// A JSON object that another specification describes.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 struct Document(Map<String, Value>);
 
-/// What goes wrong anywhere: status, name, what it means, and the header that says more.
+/// Possible errors: status, name, description, and an additional header.
 const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
     (400, "BadRequest", "The request is not what it should be; `error` names what.", None),
     (401, "Unauthorized", "Who asks is not known: sign in, or sign the request.", Some("WWW-Authenticate")),
@@ -37,10 +37,10 @@ const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
     (503, "Unavailable", "Something that is needed does not answer. Trying again is safe.", Some("Retry-After")),
 ];
 
-/// The groups, in the order in which they are read.
+/// Groups of operations, in order.
 const TAGS: [&str; 8] = ["Catalogue", "Paid content", "Purchases", "Account", "MCP", "OAuth", "x402", "System"];
 
-/// The document. `version` is the interface's.
+/// Generates the document. `version` is that of the API.
 pub fn document(version: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -79,7 +79,7 @@ pub fn document(version: &str) -> Value {
     })
 }
 
-/// A field that may be missing is never null: what an `Option` becomes, without the null.
+/// Removes null from the schema of optional fields, which may be missing but are never null.
 fn never_null(schema: &mut Value) {
     match schema {
         Value::Array(all) => all.iter_mut().for_each(never_null),
@@ -120,7 +120,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 #[derive(Clone)]
 struct Operation(Value);
 
-/// An operation with its name, its group, and a sentence about it. Ours to blame are always possible.
+/// Creates an operation with its name, group and summary. Server errors are always possible.
 fn operation(id: &str, tag: &str, summary: &str) -> Operation {
     let operation = json!({ "operationId": id, "tags": [tag], "summary": summary, "parameters": [], "security": [], "responses": {} });
     Operation(operation).fails(&[500, 503])
@@ -201,7 +201,7 @@ impl Operation {
         })
     }
 
-    /// Errors in OAuth's own form.
+    /// Adds errors in OAuth's format.
     fn oauth_fails(self, generator: &mut SchemaGenerator, statuses: &[u16]) -> Self {
         let schema = schema::<OAuthError>(generator);
         statuses.iter().fold(self, |operation, status| {
@@ -211,7 +211,7 @@ impl Operation {
         })
     }
 
-    /// For clients that prefer HTML, the same as a page.
+    /// Adds a page, for clients that prefer HTML.
     fn page(self, status: u16) -> Self {
         self.insert(&format!("/responses/{status}/content"), MARKUP, json!({ "schema": { "type": "string" } }))
     }
@@ -326,7 +326,7 @@ fn relist(g: &mut SchemaGenerator) -> Operation {
 fn paywall(g: &mut SchemaGenerator) -> Operations {
     let unlock = operation("unlockListing", "Paid content", "Pay for a listing over x402, or get it again")
         .more("Without a header: 402 with the terms. With `PAYMENT-SIGNATURE`: verified, submitted, and the content once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`: the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. On `settlement_pending` send the same request again.")
-        // As directories of x402 read it (docs/agents.md): the price is each listing's own.
+        // In the format that x402 directories read (docs/agents.md). The price is the listing's.
         .insert("", "x-payment-info", json!({ "price": { "mode": "dynamic", "currency": "ADA", "min": "1" }, "protocols": [{ "x402": {} }] }))
         .path("id", "The listing's id.")
         .parameter("header", "X-Service-Proof", false, "A returning buyer's signature, as `proof` says.", json!({ "type": "string" }))

@@ -1,10 +1,10 @@
-//! The reference for people: the document as one page, without a script.
+//! The API reference as a page without scripts.
 
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Map, Value};
 
-/// What a reader can paste into a shell, line by line: it asks what is for sale, and decodes the terms of the first of it.
-/// `{origin}` is put in when the page is served. A test runs it.
+/// Commands that readers can paste into a shell: they list what is for sale, and decode the first listing's terms.
+/// `{origin}` is replaced when the page is served. A test runs them.
 const WALK: &str = "\
 SURETY={origin}
 
@@ -39,7 +39,7 @@ fn walk() -> Markup {
     }
 }
 
-/// The page of a document.
+/// Renders the document as a page.
 pub fn page(document: &Value) -> String {
     let info = |name: &str| document.pointer(&format!("/info/{name}")).and_then(Value::as_str).unwrap_or_default();
     let tags: Vec<&str> =
@@ -172,7 +172,7 @@ fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
 }
 
-/// A schema in a few words, with links to the types.
+/// Describes a schema in a few words, with links to types.
 fn kind(schema: &Value) -> Markup {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
     let choices: Vec<&str> =

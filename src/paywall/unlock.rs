@@ -1,13 +1,13 @@
-//! An outside payer at the paywall: one use case for HTTP and for MCP, which render its [`Outcome`].
+//! Unlocking a listing. HTTP and MCP render the same [`Outcome`].
 //!
 //! ```text
-//! nothing shown    payment required
-//! a proof          the content again, for a buyer who paid before
-//! a payment        market::checkout pays: the content, or payment required, with the reason
+//! neither      payment required
+//! a proof      the content again, for its buyer
+//! a payment    paid by market::checkout: the content, or payment required, with the reason
 //! ```
 //!
-//! A payment that no block has in time is `settlement_pending`. The same request again goes on waiting for the same
-//! transaction, and no fresh terms invite a second one.
+//! A payment that is not included in time is `settlement_pending`. Repeating the request waits for the same
+//! transaction; no new terms are offered, which would invite a second payment.
 
 use std::rc::Rc;
 
@@ -35,24 +35,24 @@ use crate::{
     receipts,
 };
 
-/// What came of an unlocking.
+/// Outcome of a request to unlock a listing.
 pub enum Outcome {
-    /// Paid, now or before.
+    /// The content, paid for now or before.
     Delivered {
         content: String,
-        /// Where it was paid by this request, with a receipt.
+        /// Settlement of this request's payment, with a receipt.
         settlement: Option<SettlementResponse>,
-        /// The purchase, where it was made before.
+        /// The earlier purchase.
         purchase: Option<TxHash>,
     },
-    /// Not paid, or not settled: why, and the entry under which a payment is unconfirmed, the only one to show meanwhile. Of
-    /// [`PayError::Unavailable`] only that protected sales are paused.
+    /// Payment required, with the reason. The requirements are those of an unconfirmed payment, which are the only ones
+    /// to offer. The reason is not [`PayError::Unavailable`], unless protected sales are paused.
     PaymentRequired(PayError, Option<PaymentRequirements>),
-    /// No listing is for sale under this id.
+    /// No such listing is for sale.
     UnknownListing,
 }
 
-/// A listing at the paywall, for one request.
+/// A listing's paywall in the context of a request.
 pub struct Paywall<'a> {
     pub app: &'a App,
     pub priced: Priced,
@@ -60,18 +60,19 @@ pub struct Paywall<'a> {
 }
 
 impl<'a> Paywall<'a> {
-    /// The paywall of a listing; `None` where there is none.
+    /// Returns the paywall of a listing; `None` if it does not exist.
     pub async fn of(app: &'a App, id: &ListingId) -> Result<Option<Self>, ApiError> {
         let Some(priced) = priced(app, id).await? else { return Ok(None) };
         Ok(Some(Self { app, priced, methods: app.methods()? }))
     }
 
-    /// What is sold.
+    /// Returns the listing's terms.
     pub fn terms(&self) -> &ListingTerms {
         &self.priced.terms
     }
 
-    /// Sells, or hands out again what was bought. `digest`: of the request that a payment may commit to.
+    /// Sells the listing, or delivers an earlier purchase. `digest` is that of the request, for a payment that commits
+    /// to it.
     pub async fn unlock(
         &self,
         shown: Presentation,
@@ -97,7 +98,7 @@ impl<'a> Paywall<'a> {
         }
     }
 
-    /// The address whose owner signed for this listing just now.
+    /// Verifies a proof for this listing. Returns its signer.
     async fn proven(&self, header: &str) -> Result<Address, ProofError> {
         let proof = Proof::from_header(header)?;
         let digest = proof.unlock_digest(self.terms().id.as_str());
@@ -110,7 +111,7 @@ impl<'a> Paywall<'a> {
         self.priced.clock.is_behind && self.methods.quotes(&self.terms().modes)
     }
 
-    /// Asks for payment, for as long as the listing is for sale.
+    /// Requires a payment, if the listing is for sale.
     fn payment_required(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
         let why = why.into();
         if self.terms().hidden && !why.reports_earlier_payment() {
@@ -150,7 +151,7 @@ impl<'a> Paywall<'a> {
         }
     }
 
-    /// The content again, for an address that paid for it and signs for it now.
+    /// Delivers the content again to an address that has paid and signed.
     async fn redeliver(&self, buyer: Address) -> Result<Outcome, ApiError> {
         let Self { app, priced, .. } = self;
         let found = async |checkout: &checkout::ApiCheckout<'_>| {
@@ -164,7 +165,8 @@ impl<'a> Paywall<'a> {
         })
     }
 
-    /// What may be paid: every way, straight to the seller or into the escrow under a quote made now; or what is being paid.
+    /// Returns the offers of each payment method, with a new quote for the escrow, or the requirements of a pending
+    /// payment.
     pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
         match pending {
             Some(entry) => Ok(vec![entry]),
@@ -181,7 +183,7 @@ impl<'a> Paywall<'a> {
         }
     }
 
-    /// The whole 402, under the address of what is paid for, with a secret of its own.
+    /// Builds the 402 with a secret of its own.
     pub fn required(
         &self,
         url: String,

@@ -20,20 +20,20 @@ use crate::{
     session::required_token,
 };
 
-/// Addresses that are looked at beside the first.
+/// Maximum number of additional addresses.
 const MAX_OTHERS: usize = 20;
 
-/// Not the owner's signature of the challenge.
+/// The signature of the challenge is invalid.
 fn unsigned(error: impl Into<Cip8Error>) -> ErrorAnswer {
     ErrorAnswer::unauthorized(format_args!("the wallet's signature is not valid: {}", error.into()))
 }
 
-/// Answered before, expired, or never given.
+/// The challenge was used, has expired, or never existed.
 fn no_challenge() -> ErrorAnswer {
     ErrorAnswer::unauthorized("the challenge expired or was used: ask for a new one (POST /auth/challenge)")
 }
 
-/// A challenge for an address.
+/// Issues a challenge for an address.
 pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::CHALLENGE).await?;
     let ChallengeRequest { address, others } = body::read(app, MAX_BODY).await?;
@@ -43,7 +43,7 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-/// The owner among a wallet's addresses, which wallets list in any order.
+/// Selects the owner's address among a wallet's addresses, whose order varies.
 pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
         return Err(ErrorAnswer::bad_request(format_args!("others: at most {MAX_OTHERS} addresses")).into());
@@ -60,7 +60,7 @@ fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {
     Address::parse_cip30(address).map_err(|error| ErrorAnswer::bad_request(format_args!("{field}: {error}")))
 }
 
-/// A session, for a signed challenge.
+/// Opens a session for a signed challenge.
 pub async fn verify(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SIGN_IN).await?;
     let SignIn { owner, key, signature } = body::read(app, MAX_BODY).await?;
@@ -92,7 +92,7 @@ pub async fn verify(app: &App) -> Result<Response, ApiError> {
     })
 }
 
-/// The end of a session; with `everywhere=true` in the query, of all sessions of its account.
+/// Ends a session; with `everywhere=true` in the query, all sessions of its account.
 pub async fn logout(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
     let token = required_token(app)?;

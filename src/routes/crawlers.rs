@@ -1,4 +1,4 @@
-//! `/robots.txt`, `/sitemap.xml`, `/feed.xml`, `/llms.txt`: what crawlers, feed readers and models look for.
+//! `/robots.txt`, `/sitemap.xml`, `/feed.xml` and `/llms.txt`, for crawlers, feed readers and language models.
 
 use std::rc::Rc;
 
@@ -15,14 +15,14 @@ use crate::{
     read_cache::{self, VersionedDatabase},
 };
 
-/// What is listed beside listings.
+/// Paths in the sitemap other than listings.
 const PATHS: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
 
 fn typed(response: Response, kind: &str, max_age: &str) -> Response {
     response.with_header("content-type", kind).with_header("cache-control", max_age)
 }
 
-/// What is public may be read; what asks for a signature, a session or money leads nowhere.
+/// Allows public pages; excludes those that need a signature, a session or money.
 pub fn robots(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let body = format!(
@@ -31,7 +31,7 @@ pub fn robots(app: &App) -> Result<Response, ApiError> {
     Ok(Response::text(body).with_header("cache-control", "public, max-age=3600"))
 }
 
-/// The newest listings.
+/// Lists the newest listings.
 pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let read = async |database: Rc<VersionedDatabase>| {
@@ -44,7 +44,7 @@ pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
 
 fn urls(origin: &str, listings: &str) -> String {
     let pages = PATHS.iter().map(|path| format!("<url><loc>{origin}{path}</loc></url>\n"));
-    // An origin, an id and a date have no character that XML would read.
+    // Origins, ids and dates contain no special characters of XML.
     let listings = listings.lines().filter_map(|line| line.split_once(' '));
     let listings =
         listings.map(|(id, day)| format!("<url><loc>{origin}/listings/{id}</loc><lastmod>{day}</lastmod></url>\n"));
@@ -54,7 +54,7 @@ fn urls(origin: &str, listings: &str) -> String {
     )
 }
 
-/// The newest listings as an Atom feed, of all sellers or of one.
+/// Renders the newest listings as an Atom feed, of all sellers or one.
 pub async fn feed(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let seller = app.request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
@@ -72,7 +72,7 @@ pub async fn feed(app: &App) -> Result<Response, ApiError> {
     Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
-/// What a language model needs to use the service.
+/// Describes the service for language models.
 pub fn llms(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let text = Response::text(LLMS.replace("{origin}", &origin));

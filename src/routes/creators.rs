@@ -15,7 +15,7 @@ use crate::{
     respond,
 };
 
-/// What a creator sells: the newest, or what comes after them.
+/// Shows a creator's listings, the newest or those after a cursor.
 pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
     let mut pairs = form_urlencoded::parse(app.request.query().unwrap_or_default().as_bytes());
@@ -26,7 +26,7 @@ pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     Ok(respond::linked(Response::kept_json(&page.json), &app.request, page.next.as_deref())?)
 }
 
-/// Where a query goes on: behind the page that had this cursor.
+/// Parses a query's cursor.
 pub fn after(pairs: &mut form_urlencoded::Parse<'_>) -> Result<Option<Cursor>, ErrorAnswer> {
     let cursor = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     cursor.transpose().map_err(|()| ErrorAnswer::bad_request("cursor: must come from a Link header"))

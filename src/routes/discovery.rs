@@ -1,5 +1,4 @@
-//! `GET /supported`, `GET /discovery/resources`, `GET /discovery/search`: what x402 clients and directories ask before
-//! anyone pays.
+//! `GET /supported`, `GET /discovery/resources` and `GET /discovery/search`, for x402 clients and directories.
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
@@ -25,11 +24,11 @@ use x402_cardano::{
 
 use crate::{app::App, error::ApiError, limits::Weight, methods::Methods, paywall};
 
-/// How far into the listings a page may begin.
+/// Maximum offset of a page.
 const MAX_OFFSET: u32 = 1_000_000;
-/// How far into what was found a page may begin: readers do not go further.
+/// Maximum offset in search results.
 const MAX_CURSOR: u32 = 1_000;
-/// What each resource's 402 carries.
+/// Extensions of each resource's 402.
 const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];
 
 fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
@@ -37,7 +36,7 @@ fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
     Ok(Response::json(text).with_header("cache-control", "public, max-age=60"))
 }
 
-/// The ways to pay, and the extensions.
+/// Lists the payment methods and extensions.
 pub fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
     let names = methods.options().iter().map(|(_, method)| method.name()).collect();
@@ -47,15 +46,15 @@ pub fn supported(app: &App) -> Result<Response, ApiError> {
 
 type Pairs<'a> = dyn Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + 'a;
 
-/// Which resources, and which page of them.
+/// Filter and page of a directory request.
 #[derive(Debug, PartialEq)]
 struct Asked {
-    /// Whether any can match: every filter is applied, and what nothing has matches nothing.
+    /// Whether any listing can match. A filter by something that no listing has matches none.
     possible: bool,
     pay_to: Option<String>,
     question: Option<Question>,
     limit: u32,
-    /// How many are on the pages before.
+    /// Number of resources on earlier pages.
     before: u32,
 }
 
@@ -65,7 +64,7 @@ fn whole(value: &str, allowed: RangeInclusive<u32>, refusal: &str) -> Result<u32
 }
 
 impl Asked {
-    /// Reads a query. Unknown names are ignored. Of a search the limit is advice: a greater one is taken for the greatest.
+    /// Parses a query. Unknown parameters are ignored. In a search, a `limit` above the maximum counts as the maximum.
     fn from_query(pairs: &mut Pairs<'_>, searches: bool) -> Result<Self, ErrorAnswer> {
         let mut asked = Self { possible: true, pay_to: None, question: None, limit: DEFAULT_LIMIT, before: 0 };
         let limits = 1..=if searches { u32::MAX } else { MAX_LIMIT };
@@ -94,7 +93,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Which listings these are; `None` where none can be.
+    /// Returns the selection of listings; `None` if none can match.
     fn paid(&self, methods: &Methods) -> Option<Paid> {
         let escrow = methods.deployment().map(|deployment| deployment.address().to_string());
         match &self.pay_to {
@@ -106,7 +105,7 @@ impl Asked {
     }
 }
 
-/// What is for sale here, as x402's directories list it.
+/// Lists what is for sale.
 pub async fn resources(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), false)?;
     let (methods, limit, offset) = (app.methods()?, asked.limit, asked.before);
@@ -123,7 +122,7 @@ pub async fn resources(app: &App) -> Result<Response, ApiError> {
     cacheable(&page)
 }
 
-/// What of it answers a question.
+/// Searches what is for sale.
 pub async fn search(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), true)?;
     let missing = || ErrorAnswer::bad_request("query: is required, at most 200 characters");

@@ -1,8 +1,9 @@
-//! Transactions for wallets in browsers or programs, for their owners to sign.
+//! Draft transactions for wallets.
 //!
-//! - `POST /listings/{id}/payment-draft`: a payment. The signed one comes to the paywall (`GET /listings/{id}/unlock`).
-//! - `POST /purchases/{id}/action-draft`: what a party can do with its escrow, and the transaction for it. The wallet submits
-//!   the signed one, and the watcher reads from the chain what it did.
+//! - `POST /listings/{id}/payment-draft`: a payment, which the paywall accepts once signed (`GET
+//!   /listings/{id}/unlock`).
+//! - `POST /purchases/{id}/action-draft`: the possible actions on an escrow, or a transaction for one of them. The
+//!   wallet submits it, and the watcher finds it on the chain.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +35,7 @@ use crate::{
     routes::{listings, purchases},
 };
 
-/// What is not the client's fault is a fault of the service.
+/// Errors that are not the client's are faults of the service.
 impl From<ActionError> for ApiError {
     fn from(error: ActionError) -> Self {
         let answer = match error {
@@ -57,9 +58,10 @@ impl From<ActionError> for ApiError {
     }
 }
 
-/// A payment for a listing. Asks the provider only for the protocol's parameters, where this isolate has none, and for
-/// the output that pays, where the body says `checkInputs`. Pages do: a wallet on another network is told before it
-/// signs.
+/// Drafts a payment for a listing.
+///
+/// The provider is asked only for the protocol parameters, if they are not cached, and for an input, if the body says
+/// `checkInputs`. Pages do, to detect a wallet on another network before it signs.
 pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::DRAFT).await?;
     let id = listings::id(id)?;
@@ -70,13 +72,13 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     let chain = app.chain()?;
     let parameters = chain.protocol_parameters().await?;
     let digest = paywall::unlock_digest(app, &terms.id);
-    // Last: who waits for a provider holds nothing of a wallet but the body.
+    // Last, so that a request that waits for the provider holds only the body in memory.
     let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
         body.says()?;
     let wallet = wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?;
     let malformed = || ErrorAnswer::bad_request("commitment: must be 64 lowercase hexadecimal digits");
     let commitment = commitment.map(|text| Commitment::parse(&text).ok_or_else(malformed)).transpose()?;
-    // Without an origin nothing could be checked.
+    // Without an origin, commitments cannot be verified.
     let commitment = commitment.filter(|_| digest.is_some());
     let order = DraftOrder { terms: &terms, mode, nonce: edge::random()?, clock, commitment };
     let draft =
@@ -103,7 +105,7 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// The output that would pay cannot be spent here: the wallet is on another network, or lags.
+/// The input cannot be spent: the wallet is on another network, or lags behind.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     if app.is_on_local_ledger() {
         ErrorAnswer::bad_request(format_args!(
@@ -118,7 +120,7 @@ fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     }
 }
 
-/// Whether an output is there to be spent, as far as can be told: a provider that does not answer does not prevent signing.
+/// Whether an output is unspent. If the provider fails, it is assumed to be.
 async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
         Ok(outputs) => outputs.iter().flatten().any(|output| output.spent_by.is_none()),
@@ -126,7 +128,7 @@ async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     }
 }
 
-/// What parties do themselves.
+/// Actions of buyers and sellers.
 const PARTIES: [Action; 6] = [
     Action::SetRefundRequested,
     Action::AuthorizeWithdrawal,
@@ -136,7 +138,7 @@ const PARTIES: [Action; 6] = [
     Action::Withdraw,
 ];
 
-/// What can be done with a purchase, or the transaction for one action.
+/// Lists the possible actions on a purchase, or drafts one.
 pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::DRAFT).await?;
     let id = purchases::id(id)?;
@@ -156,7 +158,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     };
     let mut permit = None;
     let read = async || {
-        // Until the provider has run the contract.
+        // Held until the provider has evaluated the contract.
         permit = Some(Weight::DRAFT.hold(&app.request).await?);
         acting_wallet(&body.says()?)
     };
@@ -167,7 +169,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })
 }
 
-/// What is to be done, if anything, by a wallet that can be read.
+/// Returns the requested action, if any. Its wallet must be valid.
 fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     let said: NewActionDraft = body.says()?;
     let Some(name) = &said.action else { return Ok(None) };
@@ -179,14 +181,14 @@ fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     Ok(Some(action))
 }
 
-/// The wallet that is to act.
+/// Returns the acting wallet.
 fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
     let change_address = said.change_address.as_deref().ok_or(FieldError::Missing("changeAddress".into()))?;
     let utxos = said.utxos.as_deref().ok_or(FieldError::Missing("utxos".into()))?;
     Ok(wallet(change_address, utxos, said.collateral.as_deref(), said.addresses.as_deref())?)
 }
 
-/// A wallet as it was described.
+/// Parses a wallet's description.
 fn wallet(
     change_address: &str,
     utxos: &[String],
@@ -205,7 +207,7 @@ fn wallet(
     Cip30Wallet::read(&described).map_err(ErrorAnswer::bad_request)
 }
 
-/// What a wallet needs to sign: the transaction, its id, and the keys.
+/// Returns the transaction, its id, and the keys that must sign.
 fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
     let cbor = tx.unsigned_cbor().map_err(Fault::in_making("draft"))?;
     Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))

@@ -8,7 +8,7 @@ thread_local! {
     static HEALTH: KeptText = KeptText::new("{\"ok\":true,\"network\":\"preprod\"}");
 }
 
-/// The service runs, and for which network.
+/// Reports that the service runs, and its network.
 pub fn show() -> Result<Response, ApiError> {
     Ok(HEALTH.with(Response::kept_json))
 }

@@ -27,22 +27,22 @@ use crate::{
     session::Session,
 };
 
-/// No listing has this id, or the operator hid it.
+/// The listing does not exist, or an operator hid it.
 pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found("no such listing")
 }
 
-/// A listing's id.
+/// Parses a listing's id.
 pub fn id(text: &str) -> Result<ListingId, ErrorAnswer> {
     text.parse().map_err(|_| unknown())
 }
 
-/// The catalogue, or the page of it that the query names.
+/// Returns the whole catalogue, or the page selected by the query.
 pub async fn list(app: &App) -> Result<Response, ApiError> {
     let query = app.request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ErrorAnswer::bad_request)?;
     let page = match filter {
-        // Whatever the query says besides.
+        // Unknown parameters are ignored.
         None => read_cache::newest(app).await?,
         Some(filter) => {
             let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
@@ -58,7 +58,7 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
     Ok(respond::linked(response, &app.request, page.next.as_deref())?)
 }
 
-/// One listing.
+/// Returns a listing.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.line.note("listing", id.as_str());
@@ -70,19 +70,19 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
 }
 
-/// Bytes of a new listing's body: its content, in which JSON may spell a byte with six, and all the rest.
+/// Maximum size in bytes of a new listing's body: a content, of which JSON may escape every byte, and the other fields.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 
-/// Who offers, or changes an offer.
+/// The seller of an offer.
 pub enum Seller {
     /// The owner of the session's account.
     Owner(Address),
-    /// The signer: a recent proof, of which the signature is checked against what it is for.
+    /// The signer of a recent proof. The signature is verified once its digest is known.
     Signer(Proof),
 }
 
 impl Seller {
-    /// Who offers, known before anything of the offer is read.
+    /// Determines the seller before the offer is read.
     pub async fn of(app: &App) -> Result<Self, ApiError> {
         if let Some(Session { account, .. }) = Session::shown(app).await? {
             return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
@@ -100,7 +100,7 @@ impl Seller {
         }
     }
 
-    /// That the signer signed this offer: the digest of what was signed. `None` where a session makes it.
+    /// Verifies the signer's signature of this offer. Returns the signed digest, `None` in a session.
     async fn check(&self, offer: &NewListing, now_ms: u64) -> Result<Option<String>, ProofError> {
         let Self::Signer(proof) = self else { return Ok(None) };
         if proof.address != offer.seller {
@@ -112,7 +112,7 @@ impl Seller {
     }
 }
 
-/// A new listing: the session's owner sells, or the address that signed the offer.
+/// Creates a listing of the session's owner, or of the signer.
 pub async fn create(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::OFFER).await?;
     app.ample_room().await?;
@@ -137,7 +137,7 @@ pub async fn create(app: &App) -> Result<Response, ApiError> {
     }
 }
 
-/// The offer in the body, of which nothing else is kept, and what its client is counted for until that is stored.
+/// Parses the offer, keeping its client's reservation of memory until it is stored.
 async fn read(app: &App, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
     let (body, held) = hold_request(&app.request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ErrorAnswer::bad_request(listing::content_too_long()).into(),

@@ -28,17 +28,17 @@ use futures_util::{
 
 use crate::{app::App, error::ApiError, limits::Counted, mcp_adapter::OwnerShop, routes::oauth};
 
-/// Seconds between two notifications of a call's progress.
+/// Seconds between progress notifications.
 const PROGRESS_S: u32 = 3;
 
-/// A message of an agent whose owner signed in. Nothing is answered to others, not even `initialize`: a client that
-/// got an answer without a token would never ask for one.
+/// Answers a message of a signed-in owner's agent. Other requests get a 401, even for `initialize`, because clients
+/// only sign in after that.
 pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     refuse_foreign_page(app)?;
     let (authority, database) = (app.authority()?, app.database());
     let server = oauth::server(app, &authority, &database);
     let bearer = Bearer::of(&app.request)?;
-    // First, by what the token says of itself: an agent beyond its own limit uses nothing of its network's.
+    // First, by the grant that the token names: an agent above its own limit must not use up its network's.
     if let Bearer::Token(token) = &bearer
         && let Some(grant) = server.grant_named_by(token)
     {
@@ -56,14 +56,14 @@ pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     respond(app, Some(caller)).await
 }
 
-/// A message of an agent with a wallet of its own.
+/// Answers a message of an agent with its own wallet.
 pub async fn open(app: &App) -> Result<Response, ApiError> {
     refuse_foreign_page(app)?;
     app.limit_client(Counted::SESSION).await?;
     respond(app, None).await
 }
 
-/// Answers a message of the agent of an account; `None`: of a client with a wallet of its own, or none.
+/// Answers a message. `None` stands for an agent with its own wallet, or none.
 async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError> {
     let body = http::read_request(&app.request, MAX_MESSAGE_BYTES).await?;
     let message = match message::parse(&body) {
@@ -88,7 +88,7 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
         name: header("mcp-name")?,
     };
     let progress = ProgressToken::of(&message, &headers, header("accept")?.as_deref());
-    // The message waits for as long as the call takes, not what it was read from; and a stream once its response is given.
+    // While the call runs, the message is kept, but not its body, and a stream's response.
     let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
     let bytes = json::weight(&body).saturating_add(overhead);
     let held = http::hold(&app.request, bytes)?;
@@ -101,7 +101,7 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
     }
     let app = app.for_tool_call();
     let answer = async move {
-        // What its client is counted for meanwhile.
+        // The client's reservation of memory.
         let _held = held;
         match &caller {
             Some(caller) => dispatch::answer(&OwnerTools(&OwnerShop { app: &app, caller }), &headers, message).await,
@@ -114,7 +114,7 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
     }
 }
 
-/// Tells every few seconds that the call is at work, and then its answer.
+/// Streams progress notifications, and then the answer.
 fn stream(token: ProgressToken, answer: impl Future<Output = RpcAnswer> + 'static) -> Result<Response, ApiError> {
     let started = (0_u32, Box::pin(answer));
     let later = stream::unfold(Some(started), move |working| {
@@ -144,7 +144,7 @@ fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
     }
 }
 
-/// Refuses a page that reached us under a name that is not ours.
+/// Rejects pages that reached the service under another host name.
 fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
     let header = |name| app.request.headers().get(name);
     let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());

@@ -55,13 +55,13 @@ pub async fn read(
     Ok((view, balance, permit))
 }
 
-/// The account: wallet, limits, purchases, listings.
+/// Returns the account: wallet, limits, purchases, listings.
 pub async fn show(app: &App) -> Result<Response, ApiError> {
     let (view, balance, _permit) = read(app, true).await?;
     Ok(answer::private_json(view.json(balance?)))
 }
 
-/// New limits for purchases from the service wallet.
+/// Sets the limits of the service wallet.
 pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
     let Session { account, token } = Session::of(app).await?;
     app.limit(Counted::ACCOUNT, &account.owner).await?;
@@ -77,16 +77,16 @@ pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
     })
 }
 
-/// What a purchase of the caller's bought.
+/// Returns the content of a purchase.
 pub async fn content(app: &App, id: &str) -> Result<Response, ApiError> {
     let Session { account, .. } = Session::of(app).await?;
     let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
     let bought = checkout::own_purchase(app, &account, &id, true).await??;
-    // A payment that is in no block is no purchase yet.
+    // An unconfirmed payment is not a purchase yet.
     Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?))
 }
 
-/// A purchase paid from the service wallet.
+/// Buys a listing from the service wallet.
 pub async fn buy(app: &App) -> Result<Response, ApiError> {
     let Session { account, .. } = Session::of(app).await?;
     let Buy { listing_id, mode } = body::read(app, MAX_BODY).await?;
@@ -99,7 +99,7 @@ pub async fn buy(app: &App) -> Result<Response, ApiError> {
     Err(answer.into())
 }
 
-/// The service wallet's money, back to its owner.
+/// Withdraws the service wallet's money to its owner.
 pub async fn withdraw(app: &App) -> Result<Response, ApiError> {
     let Session { account, .. } = Session::of(app).await?;
     app.limit(Counted::WITHDRAW, &account.owner).await?;

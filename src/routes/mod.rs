@@ -1,4 +1,4 @@
-//! One file for each resource: parse, call a crate, render.
+//! Handlers of the routes, one file per resource: each parses its request, calls a crate, and renders the answer.
 
 pub mod auth;
 pub mod crawlers;

@@ -1,4 +1,4 @@
-//! `/.well-known/oauth-*`, `/oauth/*` with the consent page, and `/me/agents`
+//! `/.well-known/oauth-*`, `/oauth/*` with the consent page, and `/me/agents`.
 
 use agents::oauth::{
     Authority, ErrorCode, OAuthError, Server,
@@ -29,7 +29,7 @@ use crate::{
     session::required_token,
 };
 
-/// Bytes of a token request's form.
+/// Maximum size of a token request's form in bytes.
 const MAX_FORM: usize = 16 << 10;
 
 impl From<ApprovalError> for ApiError {
@@ -47,7 +47,7 @@ impl From<ApprovalError> for ApiError {
     }
 }
 
-/// The authorization server for this request.
+/// Returns the authorization server for this request.
 pub fn server<'a>(app: &App, authority: &'a Authority, db: &'a D1) -> Server<'a, D1, FetchedDocuments, WebCrypto> {
     Server { authority, db, documents: &FetchedDocuments, jws: &WebCrypto, now_ms: app.now_ms }
 }
@@ -56,17 +56,17 @@ fn document(value: &Value) -> Response {
     Response::json(value.to_string()).with_header("cache-control", "public, max-age=300")
 }
 
-/// RFC 9728.
+/// Protected resource metadata (RFC 9728).
 pub fn resource_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.resource_metadata()))
 }
 
-/// RFC 8414.
+/// Authorization server metadata (RFC 8414).
 pub fn server_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.server_metadata()))
 }
 
-/// RFC 7591.
+/// Client registration (RFC 7591).
 pub async fn register(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::REGISTER).await?;
     let no_room = |error: ApiError| OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string());
@@ -79,7 +79,7 @@ pub async fn register(app: &App) -> Result<Response, ApiError> {
     Ok(answer::private_json(client).with_status(201))
 }
 
-/// The consent page.
+/// Shows the consent page.
 pub async fn authorize(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::CONSENT).await?;
     let (authority, database) = (app.authority()?, app.database());
@@ -104,7 +104,7 @@ pub async fn authorize(app: &App) -> Result<Response, ApiError> {
     Ok(instead(app, response, html).with_header("cache-control", "no-store"))
 }
 
-/// What the owner's wallet is to sign.
+/// Issues the challenge for the owner's wallet.
 pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::CHALLENGE).await?;
     let (authority, database, url) = (app.authority()?, app.database(), app.request.url()?);
@@ -120,12 +120,12 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     respond::private(&server.challenge(&challenges, &sealed, &address, random).await?)
 }
 
-/// The owner's answer.
+/// Approves or denies a request by the owner's signature.
 pub async fn approve(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SIGN_IN).await?;
     app.ample_room().await?;
     let (authority, database) = (app.authority()?, app.database());
-    // Simple requests of other pages' forms have neither this origin nor this type.
+    // Forms on other sites cannot send this origin or media type.
     if app.request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {
         return Err(ErrorAnswer::forbidden("only the consent page itself may send an answer").into());
     }
@@ -152,7 +152,7 @@ fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
     Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
 }
 
-/// The body of a request that must be a form.
+/// Reads a body that must be a form.
 async fn form(app: &App) -> Result<String, ApiError> {
     if !has_type(app, "application/x-www-form-urlencoded")? {
         let text = "the body must be application/x-www-form-urlencoded";
@@ -162,7 +162,7 @@ async fn form(app: &App) -> Result<String, ApiError> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// RFC 7009: the client ends its sign-in.
+/// Revokes a client's grant (RFC 7009).
 pub async fn revoke_token(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::TOKEN).await?;
     let (authority, database) = (app.authority()?, app.database());
@@ -179,7 +179,7 @@ pub async fn token(app: &App) -> Result<Response, ApiError> {
     Ok(respond::private(&tokens)?.with_header("pragma", "no-cache"))
 }
 
-/// The agents that an owner let in.
+/// Lists the agents that an owner has approved.
 pub async fn agents(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
     let session = required_token(app)?;
@@ -189,7 +189,7 @@ pub async fn agents(app: &App) -> Result<Response, ApiError> {
     Ok(answer::private_json(list))
 }
 
-/// The end of one.
+/// Removes an agent.
 pub async fn revoke_agent(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
     let session = required_token(app)?;

@@ -1,4 +1,4 @@
-//! What browsers get where programs get JSON: the crate `pages` renders what the same queries answer.
+//! Pages for browsers, rendered by the crate `pages` from the same queries as the JSON.
 
 use agents::oauth::grant;
 use api_types::Me;
@@ -35,7 +35,7 @@ use crate::{
     session::{required_token, shown_token},
 };
 
-/// What browsers are shown at an endpoint: this enum, [`Page::at`] and [`show`] name every page.
+/// A page. This enum, [`Page::at`] and [`show`] list all pages.
 pub enum Page<'a> {
     Home,
     Sell,
@@ -48,7 +48,7 @@ pub enum Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// The page at an endpoint.
+    /// Returns an endpoint's page.
     pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
         match endpoint {
             Endpoint::Home => Some(Self::Home),
@@ -63,22 +63,22 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether programs get something else there: what is answered then depends on `Accept`.
+    /// Whether the endpoint also answers programs, so that the answer depends on `Accept`.
     pub const fn is_beside(&self) -> bool {
         !matches!(self, Self::Home | Self::Sell)
     }
 }
 
-/// Whether a browser asks. A client that pays, or proves a payment, is a program.
+/// Whether a browser asks. Clients that pay, or prove a payment, count as programs.
 pub fn wanted(app: &App) -> bool {
     let headers = app.request.headers();
     let accept = headers.get("accept").ok().flatten();
-    // Most programs are told by it alone.
+    // Checked first, because it suffices for most programs.
     let has = |name| headers.has(name).unwrap_or(false);
     accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
 }
 
-/// A page.
+/// Renders a page.
 pub async fn show(app: &App, page: &Page<'_>) -> Result<Response, ApiError> {
     match page {
         Page::Home => home(app).await,
@@ -92,13 +92,13 @@ pub async fn show(app: &App, page: &Page<'_>) -> Result<Response, ApiError> {
     }
 }
 
-/// A page that says why there is none, with the headers that the status calls for.
+/// Renders an error page with the error's status and headers.
 pub fn problem(app: &App, error: &ErrorAnswer) -> Response {
     let html = ::pages::problem::page(error.status(), error.text());
     instead(app, error.clone().into_response(), html)
 }
 
-/// A listing's preview, for a frame on our pages.
+/// Serves a listing's preview, for a frame in our pages.
 pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     let media = listing.preview_media.ok_or_else(listings::unknown)?;
@@ -108,14 +108,14 @@ pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(response.with_header("cache-control", "public, max-age=3600"))
 }
 
-/// What a link to a listing shows elsewhere. A listing never changes, and one that is taken off soon shows none.
+/// Serves the preview picture for links to a listing.
 pub async fn picture(app: &App, id: &str) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
-/// A stylesheet, a script: named by its hash, so it never changes.
+/// Serves a static file. Its name contains its hash, so it can be cached forever.
 pub fn asset(app: &App, name: &str) -> Result<Response, ApiError> {
     let path = format!("/assets/{name}");
     if path == openapi::STYLE.0 {
@@ -131,7 +131,7 @@ pub fn asset(app: &App, name: &str) -> Result<Response, ApiError> {
 async fn home(app: &App) -> Result<Response, ApiError> {
     let url = app.request.url()?;
     let asked = Asked::read(url.query_pairs());
-    // A form sends the fields that were left empty, too.
+    // Forms send empty fields too.
     let said = url.query_pairs().filter(|(name, value)| !value.is_empty() && name != "limit");
     let mut filter = Filter::from_query(said).map_err(ErrorAnswer::bad_request)?.unwrap_or_default();
     filter.max_price = asked.max_price();
@@ -151,7 +151,7 @@ async fn listing(app: &App, id: &str) -> Result<Response, ApiError> {
     kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
-/// The 402 that programs get, with its terms in words.
+/// Shows the terms of the 402 that programs get.
 async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
     let asked = unlock::show(app, id).await?;
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
@@ -205,14 +205,14 @@ async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(fresh(app, ::pages::purchase::page(&shown)))
 }
 
-/// The account of the session that the request shows; without one, the way in.
+/// Shows the account of the request's session, or the sign-in page.
 async fn account(app: &App) -> Result<Response, ApiError> {
     if shown_token(app)?.is_none() {
         return Ok(fresh(app, ::pages::account::sign_in()));
     }
     let (view, balance, _permit) = me::read(app, false).await?;
     let agents = grant::list(&app.database(), &required_token(app)?, app.now_ms).await?;
-    // Agents are removed here, whatever the provider tells.
+    // Shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
     let me: Me = read(&view.json(balance.unwrap_or_default()))?;
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
@@ -236,7 +236,7 @@ async fn account(app: &App) -> Result<Response, ApiError> {
     Ok(fresh(app, ::pages::account::page(&account, app.now_ms)))
 }
 
-/// What an agent asks the owner of the session that the request shows; without one, the way in.
+/// Shows an agent's request to the session's owner, or the sign-in page.
 async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
     if shown_token(app)?.is_none() {
         return Ok(fresh(app, ::pages::account::sign_in()));
@@ -245,7 +245,7 @@ async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(fresh(app, ::pages::account::request(asked.as_ref())))
 }
 
-/// A listing that is shown.
+/// Returns a listing that is not hidden.
 async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
     let id = listings::id(id)?;
     app.limit_client(Counted::READ).await?;
@@ -256,7 +256,7 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
     Ok(serde_json::from_str(json).map_err(Fault::in_making("what is shown"))?)
 }
 
-/// A page instead of an answer for programs, with that answer's status and headers; on a local ledger with a test wallet.
+/// Replaces an answer's body by a page. On a local ledger, the page includes the test wallet.
 pub fn instead(app: &App, answer: Response, html: String) -> Response {
     let ledger = app.test_ledger();
     let html = ledger.as_ref().map_or(html.clone(), |ledger| test_wallet::inside(&html, ledger));
@@ -267,14 +267,14 @@ pub fn instead(app: &App, answer: Response, html: String) -> Response {
     }
 }
 
-/// A page that may be kept if it is asked for again each time.
+/// Sends a page that caches must revalidate.
 fn kept(app: &App, html: String) -> Result<Response, ApiError> {
     let etag = format!("W/\"{}\"", ContentHash::of(html.as_bytes()));
     let made = || respond::tagged(instead(app, Response::empty(200), html), &etag);
     Ok(respond::not_modified(&app.request, &etag)?.unwrap_or_else(made))
 }
 
-/// A page that tells the time.
+/// Sends a page that must not be cached.
 fn fresh(app: &App, html: String) -> Response {
     instead(app, Response::empty(200), html).with_header("cache-control", "no-store")
 }

@@ -1,4 +1,4 @@
-//! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines a purchase that an agent asked for.
+//! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines an agent's purchase.
 
 use api_types::{PurchaseRequest, RequestAnswer};
 use edge::{answer::ErrorAnswer, serve::Response};
@@ -13,24 +13,24 @@ use crate::{
     session::Session,
 };
 
-/// The session's account has none with this id, or it is over.
+/// The session's account has no such request, or it has expired.
 fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found("no such request: it is over, or is another account's")
 }
 
-/// A request to the session's account, unless it is over.
+/// Returns a request to the session's account, unless it has expired.
 pub async fn read(app: &App, id: &str) -> Result<Option<PurchaseRequest>, ApiError> {
     let Session { token, .. } = owner(app).await?;
     let Some(id) = RequestId::parse(id) else { return Ok(None) };
     Ok(purchase_request::read(&app.database(), &token, id, app.now_ms).await?)
 }
 
-/// The request.
+/// Shows a request.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&read(app, id).await?.ok_or_else(unknown)?)
 }
 
-/// The owner's answer to it.
+/// Stores the owner's answer.
 pub async fn answer(app: &App, id: &str) -> Result<Response, ApiError> {
     let Session { token, .. } = owner(app).await?;
     let id = RequestId::parse(id).ok_or_else(unknown)?;

@@ -19,20 +19,20 @@ use crate::{
     session::Session,
 };
 
-/// Buyers that one question may name: as many addresses as wallets show.
+/// Maximum number of buyers in a query, as many addresses as wallets list.
 const MAX_BUYERS: usize = 100;
 
-/// No purchase has this id.
+/// There is no such purchase.
 pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found("no such purchase")
 }
 
-/// A purchase's id.
+/// Parses a purchase's id.
 pub fn id(text: &str) -> Result<TxHash, ErrorAnswer> {
     text.parse().map_err(|_| unknown())
 }
 
-/// What a seller sold, to all or to the buyers that are named.
+/// Lists a seller's sales, to everyone or to the given buyers.
 pub async fn list(app: &App) -> Result<Response, ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
@@ -52,7 +52,7 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
     Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
-/// One purchase with its timeline.
+/// Returns a purchase with its timeline.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.limit_client(Counted::READ).await?;
@@ -69,7 +69,7 @@ pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 
-/// A buyer's verdict: signed by the payer's wallet; or in a session, of the account whose service wallet paid.
+/// Stores a buyer's verdict, signed by the payer's wallet, or in a session of the account whose service wallet paid.
 pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::VERDICT).await?;
     let id = self::id(id)?;
@@ -94,7 +94,7 @@ async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Res
     proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::forbidden)
 }
 
-/// Only the service holds a service wallet's key: its account judges what it bought.
+/// Only the service holds a service wallet's key, so its account's session replaces the signature.
 async fn paid_by_account(app: &App, bought: &PaymentRecord) -> Result<(), ApiError> {
     let refused = match Session::shown(app).await? {
         Some(Session { account, .. }) if account.wallet_address == bought.payer => return Ok(()),

@@ -12,7 +12,7 @@ use crate::{
     respond,
 };
 
-/// How the service stands. Without the setting there is no such path.
+/// Reports the service's status. Without `OPERATOR_TOKEN` the path does not exist.
 pub async fn show(app: &App) -> Result<Response, ApiError> {
     let settings = app.settings()?;
     let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
@@ -24,7 +24,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {
-        // A provider that does not answer is an alarm of the tick's.
+        // The watcher's tick raises an alarm if the provider fails.
         let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
         wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
     }
@@ -46,7 +46,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     respond::private(&status)
 }
 
-/// The wallets that pay fees: the platform's, and that of the first arbiter that the contract names.
+/// Returns the wallets that pay fees: the platform's, and the first arbiter's of the contract.
 fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
     let mut wallets = vec![];
     if let Some(seller) = app.keys()?.seller()? {

@@ -1,4 +1,4 @@
-//! `DELETE /listings/{id}`, `POST /listings/{id}/relist`: a seller takes a listing off sale, and puts it back.
+//! `DELETE /listings/{id}`, `POST /listings/{id}/relist`: take a listing off sale, and offer it again.
 
 use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::catalogue::{
@@ -13,8 +13,8 @@ use crate::{
     routes::listings::{self, Seller},
 };
 
-/// Makes a listing what its seller wants: 204 off sale, or the listing that is for sale again. The owner of the session
-/// asks, or the signer of a proof for this listing and this purpose.
+/// Changes a listing's state, for the session's owner or for the signer of a proof for this listing and purpose.
+/// Answers 204 when it is off sale, or the listing when it is for sale.
 pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
     app.limit_client(Counted::OFFER).await?;
     let id = listings::id(id)?;

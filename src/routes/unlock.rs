@@ -1,9 +1,11 @@
-//! `GET /listings/{id}/unlock`: the paywall. Directories try it with HEAD, which is told the terms and nothing else: a HEAD
-//! could not carry what is paid for. They try POST, too, which is as good as GET.
+//! `GET /listings/{id}/unlock`: the paywall.
+//!
+//! Directories probe it by HEAD, which only returns the terms, because its answer could not have the content. They also
+//! probe it by POST, which is handled like GET.
 //!
 //! ```text
 //! Outcome::Delivered          200 with the content
-//! Outcome::PaymentRequired    402 with the terms in its header, a code there and words in the body
+//! Outcome::PaymentRequired    402 with the terms and an error code in a header, and a message in the body
 //! Outcome::UnknownListing     404
 //! ```
 
@@ -25,7 +27,7 @@ use crate::{
     routes::listings,
 };
 
-/// Answers as the headers ask.
+/// Unlocks a listing with the payment or proof in the headers, if any.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let paywall = Paywall::of(app, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
     let header = |name| app.request.headers().get(name);
@@ -53,7 +55,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     }
 }
 
-/// How the paywall asks for payment over HTTP.
+/// Requires a payment over HTTP.
 impl Paywall<'_> {
     async fn payment_required_response(
         &self,
