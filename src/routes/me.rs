@@ -36,8 +36,8 @@ impl From<NotRead> for ApiError {
     }
 }
 
-/// The account of the session, and what its wallet holds, if the provider tells; with the permit to be kept until the answer is
-/// made. Where nothing is answered without the balance, nothing else is read for it.
+/// Reads the session's account and its wallet's balance. The permit reserves memory until the answer is sent. If the
+/// balance is required and unavailable, nothing else is read.
 pub async fn read(
     app: &App,
     needs_balance: bool,
