@@ -37,7 +37,7 @@ pub enum FieldError {
     /// Missing, or empty.
     #[error("{0}: is required")]
     Missing(Cow<'static, str>),
-    /// Of the wrong type.
+    /// A value of the wrong type.
     #[error("{0}: {1}")]
     Value(String, Cow<'static, str>),
 }

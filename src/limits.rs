@@ -1,6 +1,6 @@
 //! Rate limits, by Workers' rate limiting bindings.
 //!
-//! They slow floods down, and are counted approximately in each of Cloudflare's locations
+//! Rate limits slow floods down, and are counted approximately in each of Cloudflare's locations
 //! (<https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/>). The database limits money and
 //! storage, `edge::semaphore` limits memory, and `edge::queue` limits calls of the chain's provider. Many honest
 //! clients may share an address.

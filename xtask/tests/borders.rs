@@ -12,9 +12,9 @@ use serde_json::Value;
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
 /// Crates of people's own machines.
 const TOOLS: [&str; 3] = ["xtask", "surety-cli", "provider"];
-/// What only [`RUNTIME`] may name: the runtime's own interfaces.
+/// Crates with the runtime's interfaces, which only [`RUNTIME`] may use.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
-/// What neither a domain crate nor a worker may name: edge has the clock, the randomness and the network for them.
+/// Functions that neither a domain crate nor a worker may use, because edge provides clock, randomness and network.
 const OUTSIDE: [&str; 13] = [
     "getrandom",
     "rand",

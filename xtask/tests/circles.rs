@@ -47,7 +47,7 @@ fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// What follows each `#[cfg(test)]`.
+/// The items after each `#[cfg(test)]`.
 fn marked(text: &str) -> impl Iterator<Item = &str> {
     text.split("#[cfg(test)]").skip(1).map(str::trim_start)
 }

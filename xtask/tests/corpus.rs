@@ -1,4 +1,4 @@
-//! What the fuzzer kept, read again: the fewest inputs that reach all that was ever reached, and every input that failed.
+//! Runs the decoders on the stored corpus: a minimal set of inputs with full coverage, and all inputs that ever failed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! What the lock file may bring in, and from where: permissive licences alone, from the public registry alone. On every
+//! Checks the dependencies in the lock file: permissive licences, from the public registry. On every
 //! platform and with every feature, as Cargo resolves it.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]

@@ -1,4 +1,4 @@
-//! What an operator can set, held against what the workers read: docs/operations.md lists every setting and binding.
+//! Compares docs/operations.md with the settings and bindings that the workers read.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests fail by panicking, and read files")]
 

@@ -180,7 +180,7 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
 /// Reads the contract's blueprint from a file, or returns this repository's.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read, or is not a blueprint.
 pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
     let blueprint = match contract {
         Some(path) => Blueprint::load(path),

@@ -35,7 +35,7 @@ impl ChainClient {
     /// otherwise.
     ///
     /// # Errors
-    /// It is not a URL, or not https to another machine.
+    /// The address is not a URL, or not https to another machine.
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let local = is_local(&secure("--blockfrost", base)?);

@@ -1,7 +1,7 @@
 //! `surety doctor URL`: sends a deployment the requests of common clients and wallets, and reports which of them it
 //! serves.
 //!
-//! It pays nothing and signs with a temporary key. Client registrations that it makes expire after a day.
+//! The command pays nothing and signs with a temporary key. Client registrations that it makes expire after a day.
 
 mod agents;
 mod cose;

@@ -39,7 +39,7 @@ use crate::{
     },
 };
 
-/// Which purchase, and where its evidence goes.
+/// Arguments of `evidence`.
 #[derive(Args)]
 pub struct EvidenceArguments {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct EvidenceArguments {
     contract: Option<PathBuf>,
 }
 
-/// The file, and what it is held against.
+/// Arguments of `verify`.
 #[derive(Args)]
 pub struct VerifyArguments {
     /// The evidence file.
@@ -81,7 +81,7 @@ impl From<Flaw> for Failure {
 /// Collects and checks the evidence of a purchase, and writes it.
 ///
 /// # Errors
-/// A part cannot be read, or does not hold.
+/// A part cannot be read, or is inconsistent.
 pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure> {
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let id = arguments.purchase.id(shop)?;
@@ -104,7 +104,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
             listing.id
         )));
     }
-    // A wallet that owned the listing already may have made out a payment that was not used.
+    // A wallet that owned the listing already may have stored a payment that was not used.
     let payment = payment.filter(|payment| payment.tx == id);
     let mut evidence = evidence(shop, jws, &said)?;
     evidence.receipt = receipt;
@@ -139,12 +139,12 @@ fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
     Ok((jws, said))
 }
 
-/// The keys that the service at --api publishes.
+/// Returns the keys that the service at --api publishes.
 fn published(shop: &Shop) -> Result<Vec<ServiceKey>, Failure> {
     Ok(ServiceKey::published(&shop.service.get("/.well-known/did.json")?))
 }
 
-/// Collects the facts that service and chain have of a purchase; the steps' statuses and datums are still empty.
+/// Collects a purchase's facts from the service and the chain. The steps' statuses and datums are still empty.
 fn evidence(shop: &Shop, jws: String, said: &PurchaseStatement) -> Result<Evidence, Failure> {
     let PurchaseStatement { service, listing, purchase, .. } = said;
     let step = |(tx_hash, at): (TxHash, Millis)| {
@@ -232,10 +232,10 @@ struct ContentChecks {
     output_is_what_seller_posted: Option<bool>,
 }
 
-/// Checks evidence, and says who proves each part of it.
+/// Checks evidence, and prints who proves each part.
 ///
 /// # Errors
-/// The first part that does not hold; otherwise the parts that nobody proves.
+/// The first part that is inconsistent, or else the parts that nobody proves.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     // Large enough for twenty transactions of the maximum size in hexadecimal.
     let file = read_file(&arguments.file)?;
@@ -326,7 +326,7 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
     }
 }
 
-/// Who proves what, for people: each field under its first prover, and the claims last.
+/// Lists each field under its first prover, and unproven claims last.
 fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<Millis>) -> String {
     let signed = as_of.map(|at| format!(", as of {}", time_of(at))).unwrap_or_default();
     let groups = [

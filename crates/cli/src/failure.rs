@@ -22,7 +22,7 @@ pub enum Failure {
     /// Parts of the evidence do not contradict each other, and nobody proves some of them.
     #[error("not proven: {0}")]
     Unproven(String),
-    /// What was to be signed is not what was asked for.
+    /// The draft does not match the command.
     #[error("not signed: {0}. Nothing was paid. Do not trust the service at this address")]
     NotAsAsked(#[from] NotAsAsked),
 }

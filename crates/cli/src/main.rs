@@ -206,7 +206,7 @@ fn random() -> Result<[u8; 32], Failure> {
 /// Reads a user's file, up to the maximum size of a content.
 ///
 /// # Errors
-/// It cannot be read, or is larger.
+/// The file cannot be read, or is larger.
 fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
     let mut bytes = vec![];

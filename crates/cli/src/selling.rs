@@ -24,7 +24,7 @@ pub struct SellArguments {
     /// Public description; by default the text's first line that is not a heading.
     #[arg(long)]
     description: Option<String>,
-    /// One of the catalogue's categories, such as Hero or Portfolio.
+    /// A category of the catalogue, such as Hero or Portfolio.
     #[arg(long)]
     category: Option<String>,
     /// Ways to pay: instant, protected.

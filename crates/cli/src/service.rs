@@ -50,7 +50,7 @@ impl Service {
     /// Connects to a service.
     ///
     /// # Errors
-    /// It is not a URL, or not https to another machine.
+    /// The address is not a URL, or not https to another machine.
     pub fn at(base: &str) -> Result<Self, Failure> {
         let url = secure("--api", base)?;
         let base = url.as_str().trim_end_matches('/').to_owned();
@@ -169,7 +169,7 @@ impl Answer {
 /// Parses a URL in an argument, which must be https or on this machine.
 ///
 /// # Errors
-/// It is neither.
+/// The address is neither.
 pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
     let refused = |why: String| Failure::Usage(format!("{argument} {text}: {why}"));
     let url = Url::parse(text).map_err(|error| refused(format!("not a URL: {error}")))?;

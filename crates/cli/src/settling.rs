@@ -59,9 +59,9 @@ pub struct Payment {
 enum Fate {
     /// Included in a block.
     InBlock,
-    /// It can no longer be included.
+    /// Can no longer be included.
     Dead,
-    /// It may still be included.
+    /// May still be included.
     Open,
 }
 

@@ -145,7 +145,7 @@ impl Draft {
     /// Decodes the transaction.
     ///
     /// # Errors
-    /// It is malformed.
+    /// The bytes are malformed.
     pub(crate) fn read(&self) -> Result<SignedTx, NotAsAsked> {
         let cbor = hex::decode(&self.transaction).map_err(|error| NotAsAsked::Unreadable(error.to_string()))?;
         Ok(SignedTx::parse(&cbor)?)

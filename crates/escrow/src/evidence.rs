@@ -145,7 +145,7 @@ mod tests {
     const DISPUTE: Millis = 1_785_766_800_000;
     const DEADLINE: Millis = DISPUTE + 600_000;
 
-    /// One case: the results of the three checks, the time, and the expected outcome.
+    /// A case: the results of the three checks, the time, and the expected outcome.
     type DisputeCase = ([bool; 3], Millis, Option<Winner>, Reason);
 
     #[rustfmt::skip]

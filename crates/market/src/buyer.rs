@@ -1,6 +1,6 @@
 //! Ownership of purchases, by the payment key that paid.
 //!
-//! One payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets list
+//! A payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets list
 //! them in varying order. Comparing addresses would charge a buyer twice who returns with another address of the same key.
 //! Stake keys do not identify a buyer, because anyone can create an address with another person's stake credential.
 

@@ -83,11 +83,11 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 
 /// State of a buyer's failed payments for a listing, according to the chain.
 enum EarlierPayments {
-    /// None is in a block. This many could still be included.
+    /// No payment is in a block. This many could still be included.
     NotFound(usize),
-    /// One is in a block, or fewer are left: the claim must be decided again.
+    /// A payment is in a block, or fewer are left: the claim must be decided again.
     Found,
-    /// This one is in the mempool.
+    /// This payment is in the mempool.
     Waiting(TxHash),
     /// More than can be looked up at once. This is the last one that was.
     TooMany(TxHash),

@@ -110,7 +110,7 @@ impl Cip30Wallet {
 
 /// Selects the largest outputs, `preferred` ones first, up to [`MAX_SPENT`] and including the one that must be spent.
 ///
-/// They come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also returns the
+/// The selected ones come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also returns the
 /// total value of the others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
@@ -160,7 +160,7 @@ pub(crate) fn quantities(value: &Value) -> BTreeMap<String, String> {
     value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }
 
-/// What is said of change.
+/// Note about change.
 pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
     let tokens = if change.assets.is_empty() { "" } else { ", and all tokens that were with it," };
     let lovelace = change.lovelace.display_tada();

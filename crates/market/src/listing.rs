@@ -104,7 +104,7 @@ pub struct NewListing {
     pub content: String,
     /// The https URL of a recording, normalized by the URL standard: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,
-    /// One of [`CATEGORIES`].
+    /// A member of [`CATEGORIES`].
     pub category: Option<&'static str>,
 }
 

@@ -27,7 +27,7 @@ const OLDEST_AND_NEWEST_FIRST: &str =
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRecord {
     pub entry: Entry,
-    /// What is paid for.
+    /// The listing that is paid for.
     pub listing_id: ListingId,
     pub payer: Address,
     /// SHA-256 of the header that brought it.

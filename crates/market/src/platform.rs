@@ -1,6 +1,6 @@
 //! The platform's wallet, which pays the fees of results and of the watcher's actions.
 //!
-//! It is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's change.
+//! The wallet is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's change.
 
 use std::collections::{BTreeSet, HashSet};
 

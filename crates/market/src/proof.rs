@@ -71,7 +71,7 @@ impl Proof {
     /// Parses a header and checks its age, before anything else is read.
     ///
     /// # Errors
-    /// It is malformed, too old, or from the future.
+    /// The proof is malformed, too old, or from the future.
     pub fn recent(header: &str, now_ms: u64) -> Result<Self, ProofError> {
         let proof = Self::from_header(header)?;
         proof.check_age(now_ms)?;

@@ -47,7 +47,7 @@ pub struct Seller<'a> {
 /// Reason why no result was posted. It can be retried, and the watcher will.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
-    /// It cannot be built, or the ledger rejects it.
+    /// The transaction cannot be built, or the ledger rejects it.
     #[error(transparent)]
     Draft(#[from] DraftError),
     #[error("the lock makes no escrow at this contract")]

@@ -1,6 +1,6 @@
 //! Effects of an included payment: its purchase, and the escrow of a lock.
 //!
-//! They are written in the batch that records the inclusion, and only if that is written. Triggers handle the other
+//! Both are written in the batch that records the inclusion, and only if that is written. Triggers handle the other
 //! effects of outbox entries (`d1-migrations/0005_purchases.sql`).
 
 use cardano::{chain::Inclusion, tx::TransactionUtxos};

@@ -89,7 +89,7 @@ impl Database for Dying<'_> {
 }
 
 fn tick(sales: &Sales, database: &impl Database) {
-    // That it may be killed is what this is about.
+    // Killing the tick here is the point of the test.
     let _ = sales.try_tick_at(database, sales.now());
 }
 

@@ -1,4 +1,4 @@
-//! What a watcher that cannot do its work cries, at every tick for as long as it is so.
+//! Alarms of a watcher that cannot act, raised at every tick while their cause lasts.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -33,7 +33,7 @@ impl ArbiterClient for Holding {
     }
 }
 
-/// What a watcher of these sales cries that has this key and this contract.
+/// Returns the alarms of a watcher with this key and contract.
 fn cried(sales: &Sales, key: Option<SigningKey>, deployment: Option<&Deployment>, sells: bool) -> Vec<String> {
     sales.ledger.calls.set(0);
     let holding = Holding(key);

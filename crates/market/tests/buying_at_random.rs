@@ -172,7 +172,7 @@ impl World {
         );
         self.log.borrow_mut().push(format!("buy {listing}: {done:?}"));
     }
-    /// What the owner's own wallet holds.
+    /// Outputs of the owner's own wallet.
     fn own_coins(&self) -> Vec<Utxo> {
         self.provider.ledger.unspent().into_iter().filter(|utxo| utxo.address == self.account.owner).collect()
     }
@@ -363,7 +363,7 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
     for listing in 0..3 {
         let paid = world.paid(listing);
         prop_assert!(paid <= 1, "listing {} paid {} times\n{}", listing, paid, world.log.borrow().join("\n"));
-        // What is in a block is known for what it is, by who comes back.
+        // A payer who returns learns whether the payment is in a block.
         if paid == 1 && !own {
             world.buy_on(&world.db, listing, true);
             world.buy_on(&world.db, listing, true);

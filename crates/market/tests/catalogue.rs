@@ -164,7 +164,7 @@ fn an_update_of_the_catalogue_reads_changed_rows_alone() {
         put(&db, number, &offer(&format!("n{number}"), 1_000_000, &["instant"], None));
     }
     let known = block(Newest::read(&db)).unwrap();
-    // What nothing says has changed.
+    // Changed behind the triggers' back.
     block(db.run(statement!("UPDATE listings SET card = replace(card, 'about', 'of')"))).unwrap();
     put(&db, 50, &offer("n50", 1_000_000, &["instant"], None));
     let updated = block(known.update(&db)).unwrap().page().json;
@@ -449,7 +449,7 @@ fn two_concurrent_offers_for_the_last_free_listing_make_one() {
     assert_eq!(titles(&all(&db).json), ["rival"]);
 }
 
-/// What an offer of these tests takes of a day.
+/// Bytes of an offer that count towards the daily quota.
 fn taken(db: &Sqlite) -> u64 {
     let bytes = statement!("SELECT CAST(coalesce(sum(bytes), 0) AS TEXT) FROM daily_listing_usage WHERE network = ''");
     block(db.run(bytes)).unwrap().first_json().unwrap().unwrap()

@@ -1,4 +1,4 @@
-//! What questions cost where very much is listed: steps of SQLite's machine, the same on any computer.
+//! Bounds on the cost of queries with very many listings, in steps of SQLite's virtual machine.
 
 #![allow(
     clippy::unwrap_used,

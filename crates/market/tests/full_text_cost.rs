@@ -1,4 +1,4 @@
-//! What questions may cost where listings are written for them. What the full-text index does is no step of SQLite's machine:
+//! Bounds on the cost of searches with listings made to be expensive. The full-text index's work is no step of SQLite's machine:
 //! these hold what its costs follow from.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]

@@ -1,4 +1,4 @@
-//! What rows that are never deleted cost clients and the watcher: steps of SQLite's machine, the same on any computer.
+//! Bounds on the cost of rows that are never deleted, for clients and the watcher, in steps of SQLite's virtual machine.
 
 #![allow(
     clippy::unwrap_used,

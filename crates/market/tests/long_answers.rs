@@ -10,7 +10,7 @@ use escrow::Action;
 /// Ninety-five megabytes, in calls.
 const LONG: u32 = 15;
 
-/// What strangers put at the contract's address, so that the address's history shows none of these steps in time.
+/// Transactions of strangers at the contract's address, which delay the reading of its history.
 fn flood(sales: &Sales) {
     for number in 0..300 {
         sales.puts(&[sales.escrow_of(&fresh_escrow(100_000 + number))]);

@@ -1,4 +1,4 @@
-//! What this crate promises, on SQLite, as one program: its tests go side by side, and what they share is compiled once.
+//! Tests of this crate on SQLite, as one program, so that they run in parallel and shared code is compiled once.
 //! `process_memory` is a program of its own.
 
 mod abandoned_escrows;

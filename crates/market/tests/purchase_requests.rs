@@ -159,7 +159,7 @@ fn concurrent_claims_on_one_approval_grant_one() {
     assert_eq!(claims.iter().filter(|claim| is_new(claim)).count(), 1);
     let used = world.standing(&approved);
     assert_eq!((used.status, used.tx), (RequestStatus::Used, None), "no purchase before its block");
-    // What keeps others from it otherwise: that the listing is owned, or being paid for.
+    // Without the conditions that usually block a second payment: the listing is owned, or being paid for.
     step(&world.db, &payments[0].tx(), &Decision::Include(inclusion(1)));
     assert_eq!(world.standing(&approved).tx, Some(payments[0].tx()));
     one(&world.db, "UPDATE purchases SET status = 'refunded' RETURNING id");

@@ -28,7 +28,7 @@ use sql::{Database, sqlite::Sqlite, statement};
 const PRICE: u64 = 5_000_000;
 const UNTIL: u64 = u64::MAX >> 12;
 
-/// What others do while a request waits for the first time.
+/// Events while a request waits for the first time.
 struct Meanwhile<'a>(&'a dyn Fn(), Cell<bool>);
 
 impl Sleep for Meanwhile<'_> {

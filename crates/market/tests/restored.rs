@@ -35,7 +35,7 @@ use crate::support::{
     sign_up,
 };
 
-/// What `make restore` runs after a backup is back.
+/// The SQL that `make restore` runs after restoring a backup.
 const MARK: &str = include_str!("../../../scripts/backup/restored.sql");
 /// Minutes after which a restored service reads the chain.
 const SETTLED: u64 = 8;

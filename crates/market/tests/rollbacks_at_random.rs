@@ -54,7 +54,7 @@ use outbox::{Decision, Draft, EntryState, Kind, Provenance, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// What happens.
+/// A random event.
 #[derive(Clone, Debug)]
 enum ChainEvent {
     /// A buyer pays; `lasts` says for how many blocks the payment may wait.
@@ -121,12 +121,12 @@ struct World {
     payments: Vec<(TxHash, usize, bool)>,
     /// Locks by their escrows' reference signatures.
     locks: BTreeMap<Vec<u8>, TxHash>,
-    /// What steps did, told where they are made.
+    /// Expected steps, as created.
     told: BTreeMap<TxHash, Told>,
     count: u32,
 }
 
-/// One step, as it must be told: whose, its status, and whether its creator is paid with it.
+/// An expected step: its purchase, its status, and whether it pays the creator.
 #[derive(Clone, Debug)]
 struct Told {
     purchase: TxHash,
@@ -277,7 +277,7 @@ impl World {
         self.ledger.add_to_mempool(tx);
     }
 
-    /// What an action makes of an escrow, and how that is told.
+    /// Returns the escrow after an action, and the expected step.
     fn outcome(&self, escrow: &Escrow, action: Action, rule: &Rule, share: u64) -> (Vec<Utxo>, &'static str) {
         let at = self.deployment.address().to_string();
         if let Effect::Continue { to, .. } = rule.effect {

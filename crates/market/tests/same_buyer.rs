@@ -51,7 +51,7 @@ struct World {
     sibling: (Account, SigningKey),
     /// Outputs of the owner's own wallet.
     coins: [Utxo; 2],
-    /// One at that other address.
+    /// An output at the other address.
     elsewhere: Utxo,
 }
 
@@ -263,7 +263,7 @@ fn an_owners_signature_opens_what_the_service_wallet_bought() {
 }
 
 impl World {
-    /// What the provider answers to a payment for which it says no from now on.
+    /// The provider's answer to a payment that it rejects from now on.
     fn is_denied(&self, pay: impl FnOnce(&Self) -> String) {
         self.provider.submit_outcome.set(SubmitOutcome::Denied);
         let said = pay(self);

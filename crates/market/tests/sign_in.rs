@@ -59,7 +59,7 @@ fn a_wallets_account_is_found_by_any_of_its_addresses_in_any_order() {
         assert_eq!(known(first, others), Some(of(2)), "{first}, {others:?}");
     }
     assert_eq!(known(1, &[3]), None);
-    // Of two accounts it is the one that is asked for, or else the older one.
+    // If there are two accounts, the requested one counts, or else the older one.
     sign_up(&db, 3, NOON);
     assert_eq!([known(2, &[3]), known(3, &[2])], [Some(of(2)), Some(of(3))]);
     assert_eq!([known(1, &[2, 3]), known(1, &[3, 2])], [Some(of(3)), Some(of(3))]);
@@ -98,7 +98,7 @@ fn an_account_has_a_bounded_number_of_sessions_and_the_newest_is_among_them() {
         };
         let most = u8::try_from(most).unwrap();
         (2..=most + 1).for_each(|number| sign_in(number, StorageHeadroom::Ample));
-        // One that is over before all others.
+        // A session that ends before all others.
         sign_in(most + 2, StorageHeadroom::Short);
         let live: Vec<u8> = (1..=most + 2)
             .filter(|number| block(account::of_session(&db, &token(*number), NOON + 1_000)).unwrap().is_some())

@@ -1,4 +1,4 @@
-//! What holds a service wallet's spending together, on SQLite: the guard of limits, give-back, reservations, what may be spent.
+//! Spending from a service wallet, on SQLite: limits, amounts given back, reserved outputs, spendable outputs.
 
 #![allow(
     clippy::unwrap_used,
@@ -66,7 +66,7 @@ fn count(db: &Sqlite, table: &str) -> String {
     one(db, &format!("SELECT CAST(count(*) AS TEXT) FROM {table}"))
 }
 
-/// What may be spent now, of what a provider shows.
+/// Returns the spendable outputs among those that the provider shows.
 fn known(db: &Sqlite, account: &Account, now: u64) -> WalletSnapshot {
     let wallet = account.wallet_address;
     let rows = block(db.run(snapshot(&wallet, 0, now))).unwrap();
@@ -232,7 +232,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     assert!(refuse(&db, &one.tx()));
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
     assert!(matches!(other.claim(&db, NOON), Claim::Blocked(Blocked::Paying { .. })));
-    // What a stranger names reserves no output of a service wallet.
+    // A stranger's transaction reserves no output of a service wallet.
     let own = Paying { checked: 1, ..paying(&account, &key, &first, 1, 4 * ADA) };
     assert!(is_new(&own.claim(&db, NOON)));
 }

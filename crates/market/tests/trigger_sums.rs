@@ -27,7 +27,7 @@ const STATES: [&str; 11] = [
 ];
 const LISTINGS: u8 = 4;
 
-/// What happens to purchases.
+/// A random event.
 #[derive(Clone, Debug)]
 enum FigureEvent {
     Bought { listing: u8, status: usize },

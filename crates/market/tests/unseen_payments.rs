@@ -491,7 +491,7 @@ fn a_confirmed_withdrawal_called_refused_does_not_block_other_outputs() {
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
     world.provider.ledger.mine();
     world.buy(0).unwrap();
-    // It spends the change, and is passed on.
+    // The payment spends the change, and is relayed.
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
     assert!(matches!(world.withdraw(), Err(WithdrawError::Ledger(_))));
     world.provider.submit_outcome.set(SubmitOutcome::Answered);

@@ -1,4 +1,4 @@
-//! What the watcher holds against strangers, hostile buyers, overlapping ticks and its own failures: sales are brought to
+//! The watcher against strangers, hostile buyers, overlapping ticks and its own failures: sales are brought to
 //! their end in time. On a chain in memory, where every transaction is built and read, and no script is run.
 
 #![allow(
@@ -135,7 +135,7 @@ fn a_lock_whose_buyer_left_is_found_in_time_behind_floods() {
 fn a_row_that_cannot_be_deleted_delays_no_sale() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
-    // What an operator's hand may leave: an entry that is over and still holds an output.
+    // An inconsistency that an operator may leave: an ended entry that still reserves an output.
     run(
         &sales,
         "INSERT INTO outbox (tx_id, kind, purpose, cbor, state, valid_until_slot, attempts, provenance, attempted_at_ms, \
@@ -346,7 +346,7 @@ fn a_collection_that_pays_no_creator_shares_no_transaction() {
     }
 }
 
-/// One of five buyers whose results are posted together overtakes them. That happens behind a flood at the escrow's
+/// A buyer acts first, among five whose results are posted together. That happens behind a flood at the escrow's
 /// address, while so many locks never confirm.
 fn overtakes(in_vain: u8) {
     let sales = Sales::new();
@@ -679,7 +679,7 @@ fn a_creator_is_paid_once_though_the_payouts_block_is_shown_late() {
 
 #[test]
 fn one_payout_transaction_is_credited_to_one_of_two_sales() {
-    // Of the first, the second tick knows alone.
+    // Only the second tick knows of the first one.
     let (sales, ids) = two_won(&[50]);
     let second = || {
         run(&sales, &format!("UPDATE escrows SET creator_due = iif(purchase_id = '{}', 1, 0)", ids[0]));
@@ -864,7 +864,7 @@ fn a_creator_is_paid_once_beside_another_whose_payout_the_ledger_refused() {
     sales.ledger.stand_still();
     let first = acting(&sales, &ids[1].parse().unwrap(), "payout").tx;
     sales.ticks(14);
-    // What the other's payout would spend is spent, though the provider does not show it.
+    // The input of the other payout is spent, although the provider does not show it.
     run(&sales, "UPDATE escrows SET creator_due = 1");
     sales.ticks(16);
     assert_eq!(entry(&sales.db, &first).state, EntryState::Expired);
@@ -888,7 +888,7 @@ fn payouts_that_wait_for_earlier_ones_delay_no_other_creator() {
     ids.sort();
     sales.ticks(3);
     won(&sales);
-    // Of each but the last, more payouts were refused than can be followed back.
+    // For each but the last, more payouts were rejected than can be conflicted with.
     run(
         &sales,
         "INSERT INTO outbox (tx_id, kind, purpose, wallet, cbor, state, valid_until_slot, attempts, provenance, \

@@ -1,4 +1,4 @@
-//! What crosses the wire as a text that SQL or this crate writes has the fields of its type in `api-types`, all of them.
+//! JSON that is written by SQL or as text has exactly the fields of its type in `api-types`.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -31,7 +31,7 @@ struct Sold {
     lock: TxHash,
 }
 
-/// Who sells, and has an account; and who buys.
+/// The seller, who has an account, and the buyer.
 const OWNER: u8 = 5;
 const BUYER: u8 = 11;
 

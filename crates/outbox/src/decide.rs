@@ -34,7 +34,7 @@ pub enum ChainObservation {
     InBlock(Inclusion),
     /// A node accepted it when it was submitted just now.
     Accepted,
-    /// It was rejected when it was submitted just now, and no block includes it; with the node's reason.
+    /// Rejected when it was submitted just now, and no block includes it; with the node's reason.
     Refused(String),
 }
 

@@ -21,7 +21,7 @@ use crate::{
 
 /// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
 ///
-/// They run after the statement that changes the entry, and must check its state: if another request was faster, they
+/// These run after the statement that changes the entry, and must check its state: if another request was faster, they
 /// must change nothing.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
 

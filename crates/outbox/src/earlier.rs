@@ -46,11 +46,11 @@ pub enum Earlier {
 
 /// State of one given-up entry.
 enum EarlierStatus {
-    /// It cannot be included any more, because another included transaction spent one of its inputs.
+    /// Can no longer be included, because another included transaction spent one of its inputs.
     Excluded,
-    /// It cannot be included together with a transaction that spends this input.
+    /// Cannot be included together with a transaction that spends this input.
     Input(Utxo),
-    /// It is included.
+    /// Included.
     InBlock,
     /// The provider cannot tell.
     Unknown,

@@ -12,7 +12,7 @@ use crate::{
 pub struct Card {
     /// The page's address.
     pub url: String,
-    /// One or two sentences.
+    /// A short description.
     pub description: String,
     /// Address of the preview picture (`picture`).
     pub image: Option<String>,

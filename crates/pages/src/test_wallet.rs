@@ -1,6 +1,6 @@
 //! The test wallet, which pages of a shop on a local ledger include, so that a purchase needs no browser extension.
 //!
-//! It uses the ledger's HTTP API, which is another origin; only the policy of these pages allows that.
+//! The wallet uses the ledger's HTTP API, which is another origin; only the policy of these pages allows that.
 
 use maud::html;
 use url::Url;

@@ -28,7 +28,7 @@ use x402_cardano::{
 
 type Edit = (Index, u8, u8);
 
-/// One to five changed, added or removed bytes.
+/// Between one and five changed, added or removed bytes.
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
     proptest::collection::vec((any::<Index>(), any::<u8>(), 0..4u8), 1..6)
 }

@@ -14,7 +14,7 @@ impl PlatformKeys {
     /// Checks the seller's key if it is set.
     ///
     /// # Errors
-    /// It is invalid.
+    /// The key is invalid.
     pub fn new(keys: Rc<KeyStore>) -> Result<Self, SettingError> {
         keys.seller()?;
         Ok(Self(keys))

@@ -21,7 +21,7 @@ use crate::secret;
 /// How long to wait for the transaction, in seconds.
 const WAIT_SECONDS: u64 = 180;
 
-/// What to do.
+/// The action to perform.
 #[derive(Clone, Copy, ValueEnum)]
 enum PartyAction {
     /// The seller posts a result (`--result`).
@@ -39,7 +39,7 @@ enum PartyAction {
 /// Which action on which escrow, and whose.
 #[derive(Args)]
 pub struct ActArguments {
-    /// What to do.
+    /// The action to perform.
     action: PartyAction,
     /// The escrow: txHash#index.
     escrow: TxRef,

@@ -26,7 +26,7 @@ use crate::secret;
 /// How long the publishing transaction stays valid, and how long to wait for it, in seconds.
 const VALID_SECONDS: u64 = 600;
 
-/// What to deploy, and who pays.
+/// Arguments of `deploy`.
 #[derive(Args)]
 pub struct DeployArguments {
     #[command(flatten)]

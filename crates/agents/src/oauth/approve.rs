@@ -5,7 +5,7 @@
 //!   demo     no signature; the shared demo wallet's limits are fixed
 //! ```
 //!
-//! One batch creates the account (with its service wallet on the first sign-in), sets its limits and inserts the grant.
+//! A single batch creates the account (with its service wallet on the first sign-in), sets its limits and inserts the grant.
 //! All of it requires that no grant has the consent request's id yet, so only the first answer counts. The batch also
 //! counts against a daily quota per network, because anyone can make up a wallet for an answer and a grant is stored
 //! for long.

@@ -190,7 +190,7 @@ impl Offer<'_> {
     /// Statement that counts an offer against the daily quotas of all sellers and of its network, if it would create a
     /// listing.
     ///
-    /// Of two concurrent offers for the last of a quota, one succeeds. It returns a row on success.
+    /// Returns a row on success. Of two concurrent offers for the last of a quota, one succeeds.
     fn take_quota(&self) -> Statement {
         let sql = format!(
             "INSERT INTO daily_listing_usage (day, network, bytes) SELECT ?10, share.value ->> 0, ?11 FROM json_each(?12) share \

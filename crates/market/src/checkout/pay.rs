@@ -369,7 +369,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// Checks that this transaction stays unseen in mempool and blocks for a moment.
     ///
-    /// It is not going to be submitted, so no node would reject it as known, and the provider's index may lag.
+    /// The transaction is not going to be submitted, so no node would reject it as known, and the provider's index may lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

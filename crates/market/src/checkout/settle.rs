@@ -130,7 +130,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|settled| settled.record.is_some());
         let found = hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?)));
         let Some((at, settled)) = found else {
-            // It was recorded before, by another request or after a rollback.
+            // The inclusion was recorded before, by another request or after a rollback.
             return self.stored_outcome(&entry.tx, status).await;
         };
         let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);

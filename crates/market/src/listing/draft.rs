@@ -44,7 +44,7 @@ impl<'a> ListingDraft<'a> {
     /// Parses a body.
     ///
     /// # Errors
-    /// It is not a JSON object, or has a field twice.
+    /// The body is not a JSON object, or has a field twice.
     pub fn read(body: &'a [u8]) -> Result<Self, InvalidField> {
         // Serde would accept an array of the fields in order.
         if body.trim_ascii_start().first() != Some(&b'{') {

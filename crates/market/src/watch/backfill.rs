@@ -47,7 +47,7 @@ struct Allowance {
 enum Read {
     /// Irrelevant, or permanently undecodable.
     Passed,
-    /// It concerns an escrow of ours.
+    /// Concerns an escrow of ours.
     Found(Box<Found>),
     /// Not available from the provider now.
     NotNow,

@@ -97,7 +97,7 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 
 /// Statement that reads due escrows without a pending transaction of the platform, after the first `except`.
 ///
-/// They are ordered by deadline: results by the seller's, then disputes by the buyer's, then everything that can wait.
+/// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can wait.
 pub(super) fn due(clock: Millis, except: usize) -> Statement {
     statement!(
         format!(

@@ -10,8 +10,8 @@ use crate::limits::DAY_MS;
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Maximum number of rows deleted per statement: more than eight clients can write between two ticks.
 const MAX_ROWS: u32 = 5_000;
-/// Maximum number of challenge claims deleted per statement: as many sign-ins as a hundred networks make in a minute.
-/// They are deleted after an hour.
+/// Maximum number of challenge claims deleted per statement, an hour after they were made: as many sign-ins as a hundred
+/// networks make in a minute.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// Lifetime of a payment identifier in ms.

@@ -1,4 +1,4 @@
-//! What happens beside a request or a tick, at a statement of its own.
+//! Injects an event at a chosen statement of a request or a tick.
 
 use std::cell::RefCell;
 

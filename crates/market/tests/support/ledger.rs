@@ -43,7 +43,7 @@ impl Tx {
         Self { id: utxos.id, cbor, utxos, valid_until }
     }
 
-    /// One that spends and makes this and needs no signature; the number makes it another than the last.
+    /// Builds an unsigned transaction with these inputs and outputs; the number makes it unique.
     pub fn unsigned(number: u64, spent: &[TxRef], made: &[Utxo], valid_until: u64) -> Self {
         Self::new(encode(number, spent, made).unwrap(), valid_until)
     }
@@ -95,7 +95,7 @@ pub struct Ledger {
     pub evaluates_blocks: Cell<bool>,
     /// How many blocks its index has, where that stands still; the newest block is the node's.
     indexed: Cell<Option<usize>>,
-    /// What another node has, which calls it answers, and whether it does now.
+    /// A second node's chain, the calls that it answers, and whether it does now.
     other: RefCell<Option<Vec<Block>>>,
     others: Cell<u64>,
     is_other: Cell<bool>,
@@ -147,7 +147,7 @@ impl Ledger {
         self.blocks.borrow().last().unwrap().tip
     }
 
-    /// What is unspent of transactions, after these blocks and the mempool.
+    /// Returns the unspent outputs after these blocks and the mempool.
     fn spent(&self, with_mempool: bool) -> BTreeMap<TxRef, TxHash> {
         let blocks = self.blocks.borrow();
         let mempool = self.mempool.borrow();
@@ -257,7 +257,7 @@ impl Ledger {
         self.indexed.set(Some(self.blocks.borrow().len()));
     }
 
-    /// It shows all of it again.
+    /// Shows everything again.
     pub fn catch_up(&self) {
         self.indexed.set(None);
     }

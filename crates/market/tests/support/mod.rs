@@ -241,7 +241,7 @@ pub fn without_echoes(header: &str) -> String {
     STANDARD.encode(payload.to_string())
 }
 
-/// What the triggers failed to keep equal. Escrows and purchases follow their newest steps, purchases the payments in
+/// Returns the rows that differ from their sources. Escrows and purchases follow their newest steps, purchases the payments in
 /// blocks, own steps their blocks, and reservations their entries. Figures equal a recount. Empty where all is equal.
 pub fn out_of_step(db: &Sqlite) -> String {
     const SQL: &str = "

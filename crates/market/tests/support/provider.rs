@@ -109,7 +109,7 @@ impl Evaluate for Provider {
     }
 }
 
-/// What others do while a request waits.
+/// Events while a request waits.
 pub struct Meanwhile<'a>(pub &'a dyn Fn());
 
 impl Sleep for Meanwhile<'_> {

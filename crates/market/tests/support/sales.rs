@@ -369,7 +369,7 @@ impl Sales {
     }
 }
 
-/// Who made the listings, and is paid for them.
+/// The creator of the listings.
 pub fn creator() -> Address {
     SELLER.parse().unwrap()
 }

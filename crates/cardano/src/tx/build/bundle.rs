@@ -37,7 +37,7 @@ pub(super) type TokenId = ([u8; 28], TokenName);
 
 /// The value of one or several outputs. No asset has a quantity of zero.
 ///
-/// One output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send them to
+/// A single output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send them to
 /// anyone, so sums are 128 bits wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {

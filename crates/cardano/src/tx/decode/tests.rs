@@ -351,7 +351,7 @@ fn malformed_cbor_is_refused_by_name() {
     ];
     for (name, outcome, expected) in cases {
         let outcome = outcome.unwrap_err();
-        // One more field than the map announces shifts everything after it, so any CBOR error is right.
+        // A field more than the map announces shifts everything after it, so any CBOR error is right.
         let shifted = name == "the fee twice" && outcome != DecodeError::Cbor(CborError::Trailing);
         assert!(shifted || outcome == DecodeError::Cbor(expected), "{name}: {outcome:?}");
     }

@@ -82,7 +82,7 @@ pub fn statement(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<(Pur
 /// Holds the file against the receipt. Returns whether one of the keys signed it.
 ///
 /// # Errors
-/// It is for another purchase, or none of the keys signed it.
+/// The statement is for another purchase, or none of the keys signed it.
 pub fn receipt(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<bool, Flaw> {
     let part = "receipt";
     let (said, proven): (ReceiptPayload, bool) = open(&file.service, jws, keys, part)?;

@@ -87,7 +87,7 @@ fn weights(cases: &mut MatrixCases, spending: &Spending) {
     cases.permitted("two votes of one admin, signed twice", &alone, hands(spending.award(&[1, 1])));
 }
 
-/// One of two signatures is invalid.
+/// Adds an invalid signature to a valid one.
 fn signatures(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     let good = |number: u8| Admin(number).signs(HEADERS, &digest);

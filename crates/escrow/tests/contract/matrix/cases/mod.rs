@@ -32,7 +32,7 @@ pub enum Shows {
     Cell,
 }
 
-/// One transaction under one deployment.
+/// A transaction under a deployment.
 #[derive(Clone, Debug)]
 pub struct MatrixCase {
     /// Subject that the group of cases varies.

@@ -74,7 +74,7 @@ fn refund(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.permitted(format!("{name}: the seller's return address gets nothing"), &bound, |_| ());
 }
 
-/// One payout, and every way in which it does not count.
+/// Cases for each way in which a payout does not count.
 fn payment(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     cases.permitted(format!("{name}, exactly"), spending, |_| ());
     for (rule, by, text) in [(None, 1, "1 lovelace more"), (Some(rule), -1, "1 lovelace short")] {
