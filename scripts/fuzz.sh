@@ -2,8 +2,9 @@
 # Fuzzes every decoder of outside bytes: scripts/fuzz.sh [executions of each target] [keep], 200,000 unless said.
 #
 # Coverage-guided (libFuzzer), on stable Rust: the compiler's own coverage pass, no cargo-fuzz, no nightly. Needs a C++
-# compiler. It starts from honest values and from fuzz/corpus/, the fewest inputs that reach all that was ever reached; with
-# `keep` that is written anew. What is found is kept in .fuzz/: corpus/ from run to run, artifacts/ for inputs that failed.
+# compiler. Starts from honest values and from fuzz/corpus/TARGET.hex, the smallest set of inputs that reaches all code ever
+# reached (one input in hex per line). With `keep` these files are written anew. New inputs stay in .fuzz/corpus/ from run
+# to run, and inputs that failed in .fuzz/artifacts/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,11 +26,29 @@ flags=(--cfg=fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
 RUSTFLAGS="${flags[*]}" CARGO_TARGET_DIR=$built cargo build --quiet --release --target "$triple" \
   --manifest-path fuzz/Cargo.toml
 
+# unpack FILE FOLDER: writes each line of a corpus as an input.
+unpack() {
+  local number=0 line
+  mkdir -p "$2"
+  while read -r line; do
+    printf '%b' "$(sed 's/../\\x&/g' <<<"$line")" >"$2/kept-$((++number))"
+  done <"$1"
+}
+# pack FOLDER: prints the inputs of a folder as the lines of a corpus, the shortest first.
+pack() {
+  local input
+  for input in "$1"/*; do
+    od -An -v -tx1 "$input" | tr -d ' \n'
+    echo
+  done | awk '{ print length, $0 }' | sort -k1,1n -k2 | cut -d' ' -f2
+}
+
 total=0
 for target in "${targets[@]}"; do
-  mkdir -p "$state/corpus/$target" "fuzz/corpus/$target"
+  mkdir -p "$state/corpus/$target"
+  rm -rf "$state/kept" && unpack "fuzz/corpus/$target.hex" "$state/kept"
   log=$state/$target.log
-  if ! "$built/$triple/release/$target" "$state/corpus/$target" "fuzz/corpus/$target" "$state/seeds/$target" \
+  if ! "$built/$triple/release/$target" "$state/corpus/$target" "$state/kept" "$state/seeds/$target" \
     -runs="$runs" -max_len=16384 -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="$state/artifacts/$target-" >"$log" 2>&1; then
     tail -40 "$log"
@@ -42,9 +61,9 @@ for target in "${targets[@]}"; do
   total=$((total + done))
   [ "${2:-}" = keep ] || continue
   # What takes long to read would be read in every run.
-  rm -rf "$state/kept" && mkdir "$state/kept"
-  "$built/$triple/release/$target" -set_cover_merge=1 -max_len=2048 "$state/kept" \
-    "fuzz/corpus/$target" "$state/corpus/$target" >>"$log" 2>&1
-  rm -rf "fuzz/corpus/$target" && mv "$state/kept" "fuzz/corpus/$target"
+  rm -rf "$state/minimal" && mkdir "$state/minimal"
+  "$built/$triple/release/$target" -set_cover_merge=1 -max_len=2048 "$state/minimal" \
+    "$state/kept" "$state/corpus/$target" >>"$log" 2>&1
+  pack "$state/minimal" >"fuzz/corpus/$target.hex"
 done
 echo "fuzz: $total executions"

@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn the_served_openapi_document_matches_the_types() {
         let document = operations::document(env!("CARGO_PKG_VERSION"));
-        check("openapi.json", DOCUMENT, &format!("{document}\n"));
+        check("openapi.json", DOCUMENT, &format!("{document:#}\n"));
         check("docs.html", PAGE, &page::page(&document));
     }
 

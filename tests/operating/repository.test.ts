@@ -1,5 +1,5 @@
-// What no program reads on this machine, held against what it speaks of: GitHub's files, the entry for MCP's registry, and
-// the versions of the tools.
+// Checks files that no program reads on this machine against what they describe: GitHub's files, the dev container, and the
+// versions of the tools.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ describe("the repository", () => {
       ".gitattributes",
       ".nvmrc",
       "rust-toolchain.toml",
-      ".github/CODEOWNERS",
+      "AGENTS.md",
       ".github/PULL_REQUEST_TEMPLATE.md",
       ".github/dependabot.yml",
       ".devcontainer/Dockerfile",
@@ -127,56 +127,6 @@ describe("the repository", () => {
     const node = text(".nvmrc").trim();
     assert.equal(only(/^FROM node:(\d+)-/m, ".devcontainer/Dockerfile"), node);
     assert.ok(Number(node) >= Number(only(/"node": ">=(\d+)/, "package.json")));
-  });
-});
-
-// The registry's schema of 2025-12-11 (server.schema.json), as far as the entry goes; nothing beside it is let through.
-const SERVER = closed({
-  $schema: { const: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json" },
-  name: { ...string(200, "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"), minLength: 3 },
-  title: string(100),
-  description: string(100),
-  version: string(255, "^\\d+\\.\\d+\\.\\d+$"),
-  remotes: {
-    type: "array",
-    minItems: 1,
-    items: closed({
-      type: { enum: ["streamable-http", "sse"] },
-      url: string(2048, "^https://[^\\s]+$"),
-      variables: {
-        type: "object",
-        additionalProperties: closed({ description: { type: "string" }, isRequired: { type: "boolean" } }),
-      },
-    }),
-  },
-});
-
-interface Server {
-  readonly version: string;
-  readonly remotes: readonly { readonly url: string; readonly variables: Record<string, object> }[];
-}
-
-describe("the entry for MCP's registry", () => {
-  const entry = JSON.parse(text("server.json")) as Server;
-
-  it("is valid by the registry's schema", () => {
-    const validate = new Ajv({ strict: false }).compile(SERVER);
-    assert.ok(validate(entry), JSON.stringify(validate.errors));
-    assert.ok(!validate({ ...entry, name: "surety" }) && !validate({ ...entry, description: "x".repeat(101) }));
-  });
-
-  it("has an address with the host as a variable", () => {
-    for (const { url, variables } of entry.remotes) {
-      const used = [...url.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-      assert.deepEqual(used, Object.keys(variables));
-      // The registry refuses an address that another entry has, before it fills in the variables.
-      assert.ok(used.every((name) => name?.startsWith("surety_")));
-    }
-    assert.equal(new Set(entry.remotes.map(({ url }) => url)).size, entry.remotes.length);
-  });
-
-  it("has the version of the build", () => {
-    assert.equal(entry.version, only(/^version = "([\d.]+)"/m, "Cargo.toml"));
   });
 });
 

@@ -51,7 +51,7 @@ fn dependencies_of_published_crates_are_on_the_registry_or_published_first() {
 #[test]
 fn each_published_crate_has_a_description_and_a_licence() {
     for member in members().iter().filter(|member| PUBLISHED.iter().any(|name| member["name"] == *name)) {
-        for field in ["description", "license", "repository", "readme", "rust_version"] {
+        for field in ["description", "license", "readme", "rust_version"] {
             assert!(member[field].as_str().is_some_and(|text| !text.is_empty()), "{}: {field}", member["name"]);
         }
         assert!(member["keywords"].as_array().unwrap().len() <= 5, "the registry's limit");
