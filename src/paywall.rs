@@ -12,7 +12,7 @@ use market::{
     state::{self, ShopState},
 };
 use serde_json::{Map, Value};
-use sql::Database;
+use sql::{Database, One};
 use x402_cardano::{
     request_commitment::{HttpRequest, RequestDigest},
     wire::{ResourceInfo, bazaar, payment_identifier},
@@ -64,7 +64,8 @@ pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiErro
 
 /// Returns the clock for escrow deadlines. On a local ledger, time may be ahead of the worker's.
 pub async fn clock(app: &App, database: &impl Database) -> Result<ChainClock, ApiError> {
-    ChainClock::of(app, state::of(&database.run(state::read()).await?)?)
+    let One(state) = database.fetch(state::read()).await?;
+    ChainClock::of(app, state)
 }
 
 /// Path template of the paywall, for directories.

@@ -26,7 +26,7 @@ use market::{
     chain_state::Lead,
     state::{self, ShopState},
 };
-use sql::{Database, DatabaseError, Rows, Statement};
+use sql::{Batch, Database, DatabaseError, One, Statement};
 
 use crate::{
     app::App,
@@ -132,12 +132,14 @@ impl VersionedDatabase {
 }
 
 impl Database for VersionedDatabase {
-    async fn batch(&self, mut statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         // Before the batch, so that concurrent writes invalidate it.
         let writes = d1::writes();
-        statements.push(state::read());
-        let mut answers = self.database.batch(statements).await?;
-        let state = state::of(&answers.pop().unwrap_or_default())?;
+        let query = state::read();
+        let mut with_state = statements.to_vec();
+        query.statements(&mut with_state);
+        let mut answers = self.database.run_statements(&with_state).await?;
+        let One(state) = query.answer(&mut answers.split_off(statements.len()).into_iter())?;
         STATE.set(Some(CachedState { state, at: self.now, writes }));
         self.last.set(Some(state));
         Ok(answers)
@@ -150,7 +152,7 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
         return Ok(state);
     }
     let database = VersionedDatabase::new(app);
-    database.batch(vec![]).await?;
+    database.run_statements(&[]).await?;
     database.state()
 }
 

@@ -4,8 +4,8 @@ use std::{cell::Cell, pin::pin, time::Duration};
 
 use futures_util::future::{Either, select};
 
-use js_sys::{Array, Object, Promise};
-use sql::{Database, DatabaseError, Param, Rows, Statement};
+use js_sys::{Array, JSON, Promise};
+use sql::{Database, DatabaseError, Param, Statement};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 use worker::{D1Database, D1PreparedStatement, Env};
@@ -72,10 +72,8 @@ impl Writing {
         WRITES.set(WRITES.get().wrapping_add(1));
     }
 
-    fn of(statements: &[Statement]) -> Option<Self> {
-        let reads = |sql: &str| sql.starts_with("SELECT") || (sql.starts_with("WITH") && !sql.contains("RETURNING"));
-        let writes = !statements.iter().all(|statement| reads(statement.sql.trim_start()));
-        writes.then(|| {
+    fn of(statements: &[&Statement]) -> Option<Self> {
+        statements.iter().any(|statement| statement.writes).then(|| {
             Self::count();
             Self
         })
@@ -100,7 +98,7 @@ extern "C" {
     /// `D1Result`.
     type Answer;
     #[wasm_bindgen(method, getter)]
-    fn results(this: &Answer) -> Option<Array>;
+    fn results(this: &Answer) -> JsValue;
     #[wasm_bindgen(method, getter)]
     fn error(this: &Answer) -> Option<String>;
     #[wasm_bindgen(method, getter)]
@@ -131,7 +129,8 @@ impl D1 {
         Self { env: env.clone(), binding, usage }
     }
 
-    async fn run_batch(&self, statements: &[Statement]) -> worker::Result<Vec<Rows>> {
+    /// The rows of each statement cross into this program as one text.
+    async fn run_batch(&self, statements: &[&Statement]) -> worker::Result<Vec<String>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
             false => vec![],
@@ -149,14 +148,7 @@ impl D1 {
             if let Some(meta) = answer.meta() {
                 self.count(&meta, texts.get(index).map(AsRef::as_ref));
             }
-            rows.push(Rows {
-                rows: answer
-                    .results()
-                    .iter()
-                    .flat_map(|rows| rows.iter())
-                    .filter_map(|row| text(&row).transpose())
-                    .collect::<Result<_, _>>()?,
-            });
+            rows.push(JSON::stringify(&answer.results())?.into());
         }
         Ok(rows)
     }
@@ -179,15 +171,6 @@ fn whole(number: Option<f64>) -> Option<u64> {
     number.map(|number| number as u64)
 }
 
-/// Returns the text of a row's only column, or `None` for NULL.
-fn text(row: &JsValue) -> worker::Result<Option<String>> {
-    let value: JsValue = Object::values(row.unchecked_ref::<Object>()).get(0);
-    if value.is_null() {
-        return Ok(None);
-    }
-    value.as_string().map(Some).ok_or_else(|| worker::Error::RustError("a row that is no text".into()))
-}
-
 fn prepare(database: &D1Database, statement: &Statement) -> worker::Result<D1PreparedStatement> {
     let params: Vec<JsValue> = statement.params.iter().map(js_value).collect();
     database.prepare(&*statement.sql).bind(&params)
@@ -203,10 +186,10 @@ fn js_value(param: &Param) -> JsValue {
 }
 
 impl Database for D1 {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         self.usage.batch(statements.len());
-        let writing = Writing::of(&statements);
-        let ask = async || self.run_batch(&statements).await.map_err(|error| error.to_string());
+        let writing = Writing::of(statements);
+        let ask = async || self.run_batch(statements).await.map_err(|error| error.to_string());
         in_time(writing.is_none(), ask, crate::sleep).await.map_err(DatabaseError)
     }
 }

@@ -151,7 +151,7 @@ mod tests {
 
     use futures_util::FutureExt;
     use market::limits::DAY_MS;
-    use sql::{DatabaseError, Param, Rows, Statement};
+    use sql::{DatabaseError, Param, Statement};
 
     use super::*;
 
@@ -159,14 +159,14 @@ mod tests {
     struct Day(Cell<Option<u64>>);
 
     impl Database for Day {
-        async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+        async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
             let before = self.0.get().ok_or_else(|| DatabaseError("away".into()))?;
             let Some(Param::Integer(calls)) = statements[0].params.last().cloned() else {
                 panic!("no number of calls")
             };
             let calls = before.saturating_add(u64::try_from(calls).unwrap());
             self.0.set(Some(calls));
-            Ok(vec![Rows { rows: vec![calls.to_string()] }])
+            Ok(vec![format!("[{{\"calls\":\"{calls}\"}}]")])
         }
     }
 

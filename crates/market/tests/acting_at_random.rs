@@ -30,7 +30,7 @@ use market::{
     ListingId, catalogue, checkout::Checkout, contents::InDatabase, fees::creator_share, result_poster::Seller,
 };
 use proptest::prelude::*;
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
 #[derive(Clone, Debug)]
 enum Ev {
@@ -81,10 +81,10 @@ fn ev() -> impl Strategy<Value = Ev> {
 
 struct Dying<'a>(&'a Sqlite, Cell<u32>);
 impl Database for Dying<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
         self.1.set(left);
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 

@@ -428,12 +428,12 @@ fn a_seller_stores_no_more_than_the_quota() {
 struct Interleaved<'a>(&'a Sqlite, std::cell::Cell<bool>);
 
 impl Database for Interleaved<'_> {
-    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+    async fn run_statements(&self, statements: &[&sql::Statement]) -> Result<Vec<String>, sql::DatabaseError> {
         if statements.iter().any(|it| it.sql.starts_with("INSERT INTO listings")) && !self.1.replace(true) {
             let rival = offer("rival", 1_000_000, &["instant"], None);
             assert!(matches!(store(self.0, 99, &rival, None, Quota::default(), NOW), Stored::Listing { .. }));
         }
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 
@@ -501,11 +501,11 @@ fn one_network_stays_within_its_share_of_the_daily_quota() {
 struct Meanwhile<'a, F>(&'a Sqlite, std::cell::Cell<u32>, F);
 
 impl<F: Fn()> Database for Meanwhile<'_, F> {
-    async fn batch(&self, statements: Vec<sql::Statement>) -> Result<Vec<sql::Rows>, sql::DatabaseError> {
+    async fn run_statements(&self, statements: &[&sql::Statement]) -> Result<Vec<String>, sql::DatabaseError> {
         if self.1.replace(self.1.get() + 1) == 1 {
             self.2();
         }
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
 use std::cell::Cell;
 
 use crate::support::{NOON, block, deployment, ledger::Ledger, list, person, sales::Platform};
@@ -13,10 +13,10 @@ use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
 
 impl Database for Counting<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let contents = statements.iter().filter(|statement| statement.sql.contains("FROM contents")).count();
         self.1.set(self.1.get().max(contents));
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 

@@ -17,7 +17,7 @@ use cardano::{ScriptHash, TxHash};
 use escrow::Action;
 use market::{catalogue, contents::InDatabase};
 use outbox::EntryState;
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
 
 /// The newest entry of this kind that acts on a purchase.
 fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
@@ -284,10 +284,10 @@ struct Between<'a> {
 }
 
 impl Database for Between<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let has = |part: &str| statements.iter().any(|statement| statement.sql.contains(part));
         let (entry, step) = (has("FROM outbox WHERE tx_id = ?1"), has("INSERT INTO escrow_steps"));
-        let done = self.db.batch(statements).await;
+        let done = self.db.run_statements(statements).await;
         let what = if step { &self.after_step } else { &self.after_entry };
         if (step || entry)
             && let Some(what) = what.borrow_mut().take()
@@ -338,12 +338,12 @@ fn a_block_that_two_nodes_show_differently_is_requested_again() {
 struct LosesOne<'a>(&'a Sqlite, RefCell<bool>);
 
 impl Database for LosesOne<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let gives_up = statements.iter().any(|statement| statement.sql.contains("SET state = 'refused'"));
         if gives_up && !self.1.replace(true) {
             return Err(DatabaseError("Network connection lost.".into()));
         }
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 

@@ -22,7 +22,7 @@ const MOST: u64 = 10_000;
 fn long_past(db: &Sqlite, listing: &str, platform: &str) {
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) ";
     let run = |sql: &str, params: Vec<sql::Param>| {
-        block(db.run(Statement { sql: sql.to_owned().into(), params })).unwrap();
+        block(db.run(Statement::new(sql.to_owned(), params))).unwrap();
     };
     for (kind, wallet, mark) in
         [("payment", None, "a"), ("result", Some(platform), "b"), ("collect", Some(platform), "c")]

@@ -14,7 +14,7 @@
     reason = "tests fail by panicking"
 )]
 
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 use std::{
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
@@ -105,10 +105,10 @@ fn event() -> impl Strategy<Value = ChainEvent> {
 struct Dying<'a>(&'a Sqlite, Cell<u32>);
 
 impl Database for Dying<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let left = self.1.get().checked_sub(1).ok_or_else(|| DatabaseError("killed".into()))?;
         self.1.set(left);
-        self.0.batch(statements).await
+        self.0.run_statements(statements).await
     }
 }
 

@@ -30,7 +30,7 @@ use market::{
     watch::Report,
 };
 use outbox::{Decision, Entry, EntryState};
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite, statement};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
 
 /// Transactions that strangers put at the escrow's address: what twenty ticks could read.
 const FLOOD: u32 = 420;
@@ -918,14 +918,14 @@ fn settled() -> (Sales, TxHash) {
 struct Away<'a>(&'a Sqlite, Cell<u32>);
 
 impl Database for Away<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let writes = statements.iter().any(|statement| statement.sql.starts_with("INSERT INTO escrow_steps"));
         match self.1.get().checked_sub(1) {
             Some(left) if writes => {
                 self.1.set(left);
                 Err(DatabaseError("Network connection lost.".into()))
             }
-            _ => self.0.batch(statements).await,
+            _ => self.0.run_statements(statements).await,
         }
     }
 }

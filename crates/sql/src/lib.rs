@@ -1,26 +1,109 @@
-//! The port to the database: batches of statements, each batch one transaction, with rows as single strings.
+//! Typed queries, and the port to the database that runs them.
 //!
-//! Every statement that returns rows returns one TEXT column (mostly JSON built by SQLite), because whole strings cross
-//! into WebAssembly cheaply and rows of many columns do not. Amounts of lovelace are bound as text and cast in SQL,
-//! because D1 passes numbers as doubles and would round those above 2^53.
+//! A [`Read`] or a [`Write`] is SQL with its parameters and the type of what it returns: `Option<R>` for at most one row,
+//! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. A row `R` is a struct whose fields have the names of the columns, or the type of
+//! the only column. A [`Batch`] is a query, or a tuple, `Vec` or `Option` of batches; it runs in one transaction and returns
+//! the same shape of answers.
+//!
+//! ```
+//! # use sql::{Database, DatabaseError};
+//! #[derive(serde::Deserialize)]
+//! struct Account {
+//!     owner: String,
+//!     key_version: u32,
+//! }
+//!
+//! fn by_owner(owner: &str) -> sql::Read<Option<Account>> {
+//!     sql::read!("SELECT owner, key_version FROM accounts WHERE owner = ?1", owner)
+//! }
+//!
+//! async fn rename(database: &impl Database, from: &str, to: &str) -> Result<Option<Account>, DatabaseError> {
+//!     let rename = sql::write!("UPDATE accounts SET owner = ?2 WHERE owner = ?1", from, to);
+//!     let ((), account) = database.batch((rename, by_owner(to))).await?;
+//!     Ok(account)
+//! }
+//! ```
+//!
+//! Only batches without a [`Write`] are retried after a lost connection. Amounts of lovelace are bound and selected as text
+//! and cast in SQL, because D1 passes numbers as doubles and would round those above 2^53.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, panic::Location};
 
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef};
 use serde::de::DeserializeOwned;
 
+mod query;
+mod row;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(all(test, feature = "sqlite"))]
+mod tests;
 
-/// A statement with its parameters (`?1`, `?2`, ...).
+pub use query::{Answer, Batch, One, Read, Write};
+pub use row::{flag, json};
+
+/// A statement as an adapter runs it.
 #[derive(Clone, Debug)]
-#[must_use = "a statement does nothing until a database runs it"]
 pub struct Statement {
     /// SQL text, a constant or composed from constants.
     pub sql: Cow<'static, str>,
-    /// Values of the parameters, in order.
+    /// Values of the parameters (`?1`, `?2`, ...).
     pub params: Vec<Param>,
+    /// `false` if the statement only reads, so that it may be run again.
+    pub writes: bool,
+    /// Place in the source, for errors and tests.
+    site: &'static Location<'static>,
+    /// Asks the row type for its columns; `None` where the rows are not typed.
+    #[cfg(feature = "sqlite")]
+    columns: Option<fn() -> row::Columns>,
 }
+
+impl Statement {
+    /// Creates a statement whose rows are not typed.
+    #[track_caller]
+    pub fn new(sql: impl Into<Cow<'static, str>>, params: Vec<Param>) -> Self {
+        let sql = sql.into();
+        let reads = sql.trim_start().starts_with("SELECT")
+            || (sql.trim_start().starts_with("WITH") && !sql.contains("RETURNING"));
+        Self {
+            sql,
+            params,
+            writes: !reads,
+            site: Location::caller(),
+            #[cfg(feature = "sqlite")]
+            columns: None,
+        }
+    }
+
+    #[track_caller]
+    fn typed<T: Answer>(sql: Cow<'static, str>, params: Vec<Param>, writes: bool) -> Self {
+        Self {
+            sql,
+            params,
+            writes,
+            site: Location::caller(),
+            #[cfg(feature = "sqlite")]
+            columns: Some(T::columns),
+        }
+    }
+}
+
+impl Batch for Statement {
+    type Answer = Rows;
+
+    fn statements<'a>(&'a self, into: &mut Vec<&'a Statement>) {
+        into.push(self);
+    }
+
+    fn answer(&self, rows: &mut dyn Iterator<Item = String>) -> Result<Rows, DatabaseError> {
+        let rows = rows.next().ok_or_else(|| DatabaseError("a batch answered too little".into()))?;
+        let rows: Vec<std::collections::BTreeMap<String, Option<String>>> = parse(&rows)?;
+        Ok(Rows { rows: rows.into_iter().filter_map(|row| row.into_values().next().flatten()).collect() })
+    }
+}
+
+/// The largest number up to which a double holds every whole number exactly.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +133,6 @@ impl From<i64> for Param {
 impl From<u64> for Param {
     /// Converts an integer. Values beyond the exact range saturate to one that no stored time, slot or count reaches.
     fn from(number: u64) -> Self {
-        const MAX_EXACT: u64 = 1 << 53;
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
     }
 }
@@ -85,14 +167,32 @@ impl<T: Into<Self>> From<Option<T>> for Param {
     }
 }
 
-/// Creates a statement with its parameters. A literal may contain constants in braces, as in `format!`.
+/// A [`Read`] with its parameters. A literal may name constants in braces, as in `format!`.
+#[macro_export]
+macro_rules! read {
+    ($($query:tt)+) => { $crate::query!(Read, $($query)+) };
+}
+
+/// A [`Write`] with its parameters. A literal may name constants in braces, as in `format!`.
+#[macro_export]
+macro_rules! write {
+    ($($query:tt)+) => { $crate::query!(Write, $($query)+) };
+}
+
+/// A statement with its parameters whose rows are not typed.
 #[macro_export]
 macro_rules! statement {
-    ($sql:literal $(, $param:expr)* $(,)?) => {
-        $crate::Statement { sql: $crate::text(format_args!($sql)), params: vec![$($crate::Param::from($param)),*] }
+    ($($query:tt)+) => { $crate::query!(Statement, $($query)+) };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! query {
+    ($kind:ident, $sql:literal $(, $param:expr)* $(,)?) => {
+        $crate::$kind::new($crate::text(format_args!($sql)), vec![$($crate::Param::from($param)),*])
     };
-    ($sql:expr $(, $param:expr)* $(,)?) => {
-        $crate::Statement { sql: $sql.into(), params: vec![$($crate::Param::from($param)),*] }
+    ($kind:ident, $sql:expr $(, $param:expr)* $(,)?) => {
+        $crate::$kind::new($sql, vec![$($crate::Param::from($param)),*])
     };
 }
 
@@ -146,16 +246,49 @@ fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
 #[error("database: {0}")]
 pub struct DatabaseError(pub String);
 
-/// A database that runs each batch as one transaction (D1; SQLite in tests).
+/// A database (D1; SQLite in tests).
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Database {
-    /// Runs the statements in order in one transaction and returns the rows of each.
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError>;
+    /// Runs the statements in order in one transaction, all or none. Returns the rows of each as a JSON array of objects.
+    /// This is what an adapter implements; callers use the typed methods below.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or a statement failed; nothing is changed then, unless the connection was lost.
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError>;
 
-    /// Runs one statement.
+    /// Runs the queries of a batch in order in one transaction, all or none.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or rows do not have the type of their query.
+    async fn batch<B: Batch>(&self, batch: B) -> Result<B::Answer, DatabaseError> {
+        let mut statements = vec![];
+        batch.statements(&mut statements);
+        let rows = self.run_statements(&statements).await?;
+        batch.answer(&mut rows.into_iter())
+    }
+
+    /// Runs one query.
+    ///
+    /// # Errors
+    /// As [`Database::batch`].
+    async fn fetch<T: Answer>(&self, query: Read<T>) -> Result<T, DatabaseError> {
+        self.batch(query).await
+    }
+
+    /// Runs one statement that writes.
+    ///
+    /// # Errors
+    /// As [`Database::batch`].
+    async fn execute<T: Answer>(&self, statement: Write<T>) -> Result<T, DatabaseError> {
+        self.batch(statement).await
+    }
+
+    /// Runs one statement whose rows are not typed.
+    ///
+    /// # Errors
+    /// As [`Database::batch`].
     async fn run(&self, statement: Statement) -> Result<Rows, DatabaseError> {
-        let answers = self.batch(vec![statement]).await?;
-        answers.into_iter().next().ok_or_else(|| DatabaseError("a batch answered nothing".into()))
+        self.batch(statement).await
     }
 }
 

@@ -1,14 +1,18 @@
-//! The database port on in-memory SQLite, for tests.
+//! The database port on SQLite in memory, for tests. Every statement that runs is compared with its types.
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeSet,
+    path::Path,
     time::Duration,
 };
 
 use rusqlite::{Connection, StatementStatus, backup::Backup, params_from_iter, types::Value};
 
-use crate::{Database, DatabaseError, Param, Rows, Statement};
+use crate::{Batch, Database, DatabaseError, MAX_EXACT, Param, Statement, row::Columns};
 
+/// How a query begins in a source.
+const QUERIES: [&str; 4] = ["sql::read!(", "sql::write!(", "Read::new(", "Write::new("];
 /// Number of pages copied at once.
 const PAGES: i32 = 1_000;
 
@@ -17,9 +21,19 @@ pub struct Sqlite {
     connection: RefCell<Connection>,
     steps: Cell<u64>,
     statements: Cell<u64>,
+    sites: RefCell<BTreeSet<(&'static str, u32)>>,
 }
 
 impl Sqlite {
+    fn new(connection: Connection) -> Self {
+        Self {
+            connection: RefCell::new(connection),
+            steps: Cell::default(),
+            statements: Cell::default(),
+            sites: RefCell::default(),
+        }
+    }
+
     /// Creates a database with these migrations.
     ///
     /// # Errors
@@ -30,7 +44,7 @@ impl Sqlite {
         for migration in migrations {
             connection.execute_batch(migration).map_err(failed)?;
         }
-        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
+        Ok(Self::new(connection))
     }
 
     /// Copies the database in its current state.
@@ -43,7 +57,7 @@ impl Sqlite {
             .and_then(|backup| backup.run_to_completion(PAGES, Duration::ZERO, None))
             .map_err(failed)?;
         connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
-        Ok(Self { connection: RefCell::new(connection), steps: Cell::new(0), statements: Cell::new(0) })
+        Ok(Self::new(connection))
     }
 
     /// Returns the number of SQLite VM steps of all statements so far, a measure of cost that does not depend on the
@@ -64,28 +78,115 @@ fn failed(error: rusqlite::Error) -> DatabaseError {
     DatabaseError(error.to_string())
 }
 
+impl Sqlite {
+    /// Prepares the statements of a batch and compares them with their types, without running them.
+    ///
+    /// # Errors
+    /// The SQL does not fit the schema.
+    ///
+    /// # Panics
+    /// The columns or the kind of a statement are not those of its type.
+    pub fn check(&self, batch: &impl Batch) -> Result<(), DatabaseError> {
+        let mut statements = vec![];
+        batch.statements(&mut statements);
+        for statement in statements {
+            self.prepare(&self.connection.borrow(), statement)?;
+        }
+        Ok(())
+    }
+
+    /// The queries in a crate's sources that were neither run nor checked until now, as `file:line`.
+    ///
+    /// # Panics
+    /// A source cannot be read.
+    #[must_use]
+    pub fn unchecked(&self, sources: &Path) -> Vec<String> {
+        let sites = self.sites.borrow();
+        let checked = |path: &Path, line: u32| sites.iter().any(|(file, at)| *at == line && path.ends_with(file));
+        let mut unchecked = vec![];
+        let mut paths = vec![sources.to_owned()];
+        while let Some(path) = paths.pop() {
+            if path.is_dir() {
+                let entries = std::fs::read_dir(&path).into_iter().flatten();
+                paths.extend(entries.map(|entry| entry.expect("a folder of sources can be read").path()));
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap_or_default();
+            let code = (1..).zip(source.lines().take_while(|line| *line != "#[cfg(test)]"));
+            let queries = code.filter(|(_, line)| QUERIES.iter().any(|query| line.contains(query)));
+            unchecked.extend(
+                queries
+                    .filter(|(line, _)| !checked(&path, *line))
+                    .map(|(line, _)| format!("{}:{line}", path.display())),
+            );
+        }
+        unchecked
+    }
+
+    fn prepare<'c>(
+        &self,
+        connection: &'c Connection,
+        statement: &Statement,
+    ) -> Result<rusqlite::Statement<'c>, DatabaseError> {
+        let Statement { sql, site, writes, columns, .. } = statement;
+        let prepared = connection.prepare(sql).map_err(|error| DatabaseError(format!("{site}: {error}")))?;
+        self.sites.borrow_mut().insert((site.file(), site.line()));
+        let Some(columns) = columns else { return Ok(prepared) };
+        assert_eq!(prepared.readonly(), !writes, "{site}: `true` for a statement that only reads: {sql}");
+        let mut names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
+        names.sort_unstable();
+        match columns() {
+            Columns::None => assert!(names.is_empty(), "{site}: nothing reads the columns {names:?}"),
+            Columns::One => assert_eq!(names.len(), 1, "{site}: one column is read, of {names:?}"),
+            Columns::Named(fields) => {
+                let mut fields = fields.to_vec();
+                fields.sort_unstable();
+                assert_eq!(names, fields, "{site}: columns, and fields of the row type");
+            }
+        }
+        Ok(prepared)
+    }
+}
+
+/// A value as D1 passes it: a whole number has no fraction.
+fn json_of(value: Value) -> Result<serde_json::Value, DatabaseError> {
+    match value {
+        Value::Null => Ok(serde_json::Value::Null),
+        Value::Text(text) => Ok(text.into()),
+        Value::Integer(number) if number.unsigned_abs() <= MAX_EXACT => Ok(number.into()),
+        Value::Integer(number) => Err(DatabaseError(format!("D1 would round {number}: select it as text"))),
+        Value::Real(number) if number.fract() == 0.0 && number.abs() <= MAX_EXACT as f64 => Ok((number as i64).into()),
+        Value::Real(number) => Ok(number.into()),
+        Value::Blob(_) => Err(DatabaseError("a column of bytes: select it as hexadecimal text".into())),
+    }
+}
+
 impl Database for Sqlite {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let mut connection = self.connection.borrow_mut();
         let transaction = connection.transaction().map_err(failed)?;
         let mut answers = Vec::with_capacity(statements.len());
         for statement in statements {
-            let mut prepared = transaction.prepare(&statement.sql).map_err(failed)?;
-            let params = statement.params.into_iter().map(|param| match param {
+            let mut prepared = self.prepare(&transaction, statement)?;
+            let names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
+            let params = statement.params.iter().map(|param| match param {
                 Param::Null => Value::Null,
-                Param::Integer(number) => Value::Integer(number),
-                Param::Text(text) => Value::Text(text),
+                Param::Integer(number) => Value::Integer(*number),
+                Param::Text(text) => Value::Text(text.clone()),
             });
-            let mut rows = Vec::new();
+            let mut rows: Vec<serde_json::Value> = vec![];
             let mut cursor = prepared.query(params_from_iter(params)).map_err(failed)?;
             while let Some(row) = cursor.next().map_err(failed)? {
-                rows.push(row.get(0).map_err(failed)?);
+                let columns = names.iter().enumerate();
+                let columns = columns.map(|(at, name)| Ok((name.clone(), json_of(row.get(at).map_err(failed)?)?)));
+                rows.push(columns.collect::<Result<serde_json::Map<_, _>, DatabaseError>>()?.into());
             }
             drop(cursor);
             self.statements.set(self.statements.get().saturating_add(1));
             let steps = u64::try_from(prepared.get_status(StatementStatus::VmStep)).unwrap_or_default();
             self.steps.set(self.steps.get().saturating_add(steps));
-            answers.push(Rows { rows });
+            drop(prepared);
+            answers.push(serde_json::Value::from(rows).to_string());
         }
         transaction.commit().map_err(failed)?;
         Ok(answers)

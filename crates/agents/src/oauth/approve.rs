@@ -285,7 +285,7 @@ impl Writing<'_> {
         let request = self.approval.request.id.as_str();
         let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
         all.extend(params);
-        Statement { sql: sql.into(), params: all }
+        Statement::new(sql, all)
     }
 
     /// Counts the approval against the network's daily quota, or, if that is used up, against that of an owner with a

@@ -172,7 +172,7 @@ pub async fn search(
     );
     let bounds = [seller.into(), i64::from(limit).into(), i64::from(offset).into()];
     let params: Vec<Param> = bounds.into_iter().chain(question.iter().map(|word| word.as_str().into())).collect();
-    let found = db.run(Statement { sql: sql.into(), params }).await?;
+    let found = db.run(Statement::new(sql, params)).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);

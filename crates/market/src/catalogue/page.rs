@@ -138,7 +138,7 @@ impl Filter {
              SELECT * FROM (SELECT k || '.' || s || ' ' || {LISTING_JSON} FROM picked CROSS JOIN listings ON seq = s \
                LEFT JOIN sellers ON address = seller_address ORDER BY k DESC, n DESC, s DESC)"
         );
-        Statement { sql: sql.into(), params: bound.0 }
+        Statement::new(sql, bound.0)
     }
 
     fn count_statement(&self) -> Statement {
@@ -155,7 +155,7 @@ impl Filter {
             "WITH found (which) AS MATERIALIZED ({found}) SELECT CAST(count(*) AS TEXT) FROM found \
              CROSS JOIN listings INDEXED BY listings_shown ON seq = which {sellers} WHERE {wanted}"
         );
-        Statement { sql: sql.into(), params: bound.0 }
+        Statement::new(sql, bound.0)
     }
 
     /// SQL for the newest listings that can be on the page, if an index selects them.

@@ -166,7 +166,7 @@ impl Offer<'_> {
     /// Statement that reads the offer's listing as `id json`, or else why it cannot be created.
     fn state(&self) -> Statement {
         let made = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
-        Statement { sql: format!("SELECT coalesce(({made}), {QUOTA_STATE})").into(), params: self.params([]) }
+        Statement::new(format!("SELECT coalesce(({made}), {QUOTA_STATE})"), self.params([]))
     }
 
     /// Statement that inserts the listing unless it exists or exceeds a quota. Of two concurrent ones, the second sees
@@ -184,7 +184,7 @@ impl Offer<'_> {
             listing.category.into(),
             now_ms.into(),
         ];
-        Statement { sql: sql.into(), params: self.params(others) }
+        Statement::new(sql, self.params(others))
     }
 
     /// Statement that counts an offer against the daily quotas of all sellers and of its network, if it would create a
@@ -204,7 +204,7 @@ impl Offer<'_> {
         let network = network::daily_digest(self.source.network, self.now_ms);
         let shares = json!([["", self.quota.daily_bytes], [network, self.quota.of_network()]]);
         let params = self.params([day(self.now_ms).into(), taken.into(), shares.to_string().into()]);
-        Statement { sql: sql.into(), params }
+        Statement::new(sql, params)
     }
 
     const fn tomorrow(&self) -> QuotaExceeded {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sql::{Database, DatabaseError, Rows, Statement, sqlite::Sqlite};
+use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
 /// A database before or after whose first batch with such a statement something else happens.
 pub struct Interrupted<'a> {
@@ -28,12 +28,12 @@ impl<'a> Interrupted<'a> {
 }
 
 impl Database for Interrupted<'_> {
-    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Rows>, DatabaseError> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         let now = statements.iter().any(|statement| statement.sql.starts_with(self.at));
         if now && !self.after {
             self.interrupt();
         }
-        let done = self.db.batch(statements).await;
+        let done = self.db.run_statements(statements).await;
         if now && self.after {
             self.interrupt();
         }

@@ -113,7 +113,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         cases: Vec<Judged>,
         platform: &PlatformWallet,
     ) -> Result<Vec<Planned>, PortError> {
-        let made = cases.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
+        let made: Vec<_> = cases.iter().map(|judged| by_id(&judged.due.utxo.tx)).collect();
         let made = self.ports.database.batch(made).await?;
         let time = ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock };
         let mut planned = Vec::new();

@@ -1,0 +1,149 @@
+//! Rows as values: a struct takes each field from the column of its name; any other type takes the only column.
+
+use std::borrow::Cow;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, Visitor},
+    forward_to_deserialize_any,
+};
+use serde_json::{Map, Value};
+
+/// A row of type `R`.
+pub(crate) struct Row<R>(pub(crate) R);
+
+impl<'de, R: Deserialize<'de>> Deserialize<'de> for Row<R> {
+    fn deserialize<D: Deserializer<'de>>(object: D) -> Result<Self, D::Error> {
+        R::deserialize(RowDeserializer(object)).map(Self)
+    }
+}
+
+/// Reads a row from an object whose members are the columns.
+struct RowDeserializer<D>(D);
+
+impl<'de, D: Deserializer<'de>> RowDeserializer<D> {
+    fn only_column(self) -> Result<Value, D::Error> {
+        let mut columns = Map::deserialize(self.0)?.into_iter();
+        match (columns.next(), columns.next()) {
+            (Some((_, value)), None) => Ok(value),
+            _ => Err(D::Error::custom("a row without exactly one column")),
+        }
+    }
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.only_column()?.deserialize_any(visitor).map_err(D::Error::custom)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.only_column()?.deserialize_option(visitor).map_err(D::Error::custom)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.only_column()?.deserialize_enum(name, variants, visitor).map_err(D::Error::custom)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        visitor.visit_bool(flag(self.only_column()?).map_err(D::Error::custom)?)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct map identifier ignored_any
+    }
+}
+
+/// Reads a flag from a column that is 0 or 1: `#[serde(deserialize_with = "sql::flag")]`.
+///
+/// # Errors
+/// The column is neither.
+pub fn flag<'de, D: Deserializer<'de>>(column: D) -> Result<bool, D::Error> {
+    match u8::deserialize(column)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(D::Error::custom("a flag that is neither 0 nor 1")),
+    }
+}
+
+/// Reads a value from a column of JSON text, where NULL is JSON's `null`: `#[serde(deserialize_with = "sql::json")]`.
+///
+/// # Errors
+/// The text is not this value.
+pub fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(column: D) -> Result<T, D::Error> {
+    let text: Option<Cow<'_, str>> = Option::deserialize(column)?;
+    serde_json::from_str(text.as_deref().unwrap_or("null")).map_err(D::Error::custom)
+}
+
+/// The columns that a row type names.
+#[cfg(feature = "sqlite")]
+#[derive(Debug)]
+pub enum Columns {
+    /// No rows are read.
+    None,
+    /// Any single column.
+    One,
+    /// These columns, in any order.
+    Named(&'static [&'static str]),
+}
+
+/// Asks a row type which columns it names, by letting it read from a deserializer that only notes what is wanted.
+#[cfg(feature = "sqlite")]
+pub(crate) fn columns_of<R: DeserializeOwned>() -> Columns {
+    struct Asking<'a>(&'a mut Columns);
+
+    impl<'de> Deserializer<'de> for Asking<'_> {
+        type Error = serde_json::Error;
+
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Self::Error> {
+            *self.0 = Columns::Named(fields);
+            Err(Self::Error::custom("no row is read"))
+        }
+
+        fn deserialize_newtype_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            visitor.visit_newtype_struct(self)
+        }
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+            Err(Self::Error::custom("no row is read"))
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+            seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let mut columns = Columns::One;
+    drop(R::deserialize(Asking(&mut columns)));
+    columns
+}
