@@ -7,11 +7,11 @@
 
 use std::sync::LazyLock;
 
-use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
+use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef, slots::Millis};
 use outbox::{Draft, Entry, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sql::{Database, DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, Read, Statement, statement};
 
 use crate::{
     account::Account,
@@ -22,12 +22,14 @@ use crate::{
     purchase_request::{self, UNUSED},
 };
 
-/// SQL for the condition that blocks a claim, as JSON, or NULL. `?1` is [`NewPayment::facts`]; `{spent}`, `{buyer}` and
-/// `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
+/// SQL for the condition that blocks a claim, over the [`Facts`] in `?1`: one row, whose `condition` is NULL if nothing does.
+/// `{spent}`, `{buyer}` and `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
 static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
     sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
 });
+/// SQL for the condition alone.
+static BLOCKED_BY: LazyLock<String> = LazyLock::new(|| format!("SELECT condition FROM ({})", *CONDITIONS));
 /// Maximum number of payment identifiers per transaction.
 const MAX_IDENTIFIERS: u32 = 8;
 
@@ -85,7 +87,7 @@ pub enum Claim {
 
 /// The condition that blocks a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(tag = "condition", rename_all = "camelCase")]
+#[serde(try_from = "BlockedRow")]
 pub enum Blocked {
     /// The transaction was claimed before.
     Known,
@@ -111,52 +113,117 @@ pub enum Blocked {
     ContentMissing,
 }
 
-impl Blocked {
-    /// Parses the row of [`conditions`].
-    ///
-    /// # Errors
-    /// The row is malformed.
-    pub fn read(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
-        rows.first_json()
+/// A [`Blocked`] as `claim.sql` returns it.
+#[derive(Deserialize)]
+struct BlockedRow {
+    condition: String,
+    purchase: Option<TxHash>,
+    paying: Option<TxHash>,
+    max_per_payment: Option<Lovelace>,
+    daily_budget: Option<Lovelace>,
+    spent: Option<Lovelace>,
+}
+
+impl TryFrom<BlockedRow> for Blocked {
+    type Error = String;
+
+    fn try_from(row: BlockedRow) -> Result<Self, String> {
+        let why = |why| Self::SpendRefused { why };
+        let blocked = match row.condition.as_str() {
+            "known" => Some(Self::Known),
+            "identifierTaken" => Some(Self::IdentifierTaken),
+            "owned" => row.purchase.map(|purchase| Self::Owned { purchase }),
+            "paying" => row.paying.map(|tx| Self::Paying { tx }),
+            "restoring" => Some(Self::Restoring),
+            "unresolved" => Some(Self::Unresolved),
+            "superseded" => Some(Self::Superseded),
+            "termsTaken" => Some(Self::TermsTaken),
+            "signedOut" => Some(why(SpendRefused::SignedOut)),
+            "perPayment" => row.max_per_payment.map(|limit| why(SpendRefused::PerPayment { limit })),
+            "daily" => row.daily_budget.zip(row.spent).map(|(limit, spent)| why(SpendRefused::Daily { limit, spent })),
+            "unapproved" => Some(why(SpendRefused::Unapproved)),
+            "contentMissing" => Some(Self::ContentMissing),
+            _ => None,
+        };
+        blocked.ok_or_else(|| format!("a claim is blocked by {}", row.condition))
     }
 }
 
-/// Statement that returns the condition that would block an account's order now. Run before a payment is built.
+/// The facts that the conditions are about, each under its field's name. `claim.sql` rejects a claim that lacks one.
+#[derive(Serialize)]
+struct Facts<'a> {
+    /// Empty before a transaction is built.
+    tx: String,
+    listing: &'a ListingId,
+    mode: DeliveryMode,
+    buyers: Vec<KeyHash>,
+    payer_key: KeyHash,
+    amount: Lovelace,
+    checked: usize,
+    excluded: usize,
+    now: Millis,
+    terms_digest: Option<ContentHash>,
+    identifier: Option<&'a str>,
+    payload: Option<ContentHash>,
+    content: Option<ContentHash>,
+    /// The account that pays; `None` for a payer from outside.
+    account: Option<AccountFacts<'a>>,
+}
+
+#[derive(Serialize)]
+struct AccountFacts<'a> {
+    owner: &'a str,
+    wallet: Address,
+    /// The time since when failed payments of the wallet count as recent, POSIX ms.
+    since: Millis,
+    day: u64,
+    session: Option<&'a str>,
+    grant_id: Option<&'a str>,
+}
+
+impl<'a> AccountFacts<'a> {
+    fn new(account: &'a Account, now: Millis) -> Self {
+        let authorization = account.authorization.as_ref();
+        Self {
+            owner: &account.owner,
+            wallet: account.wallet_address,
+            since: now.saturating_sub(MAX_LATE_MS),
+            day: day(now),
+            session: authorization.and_then(Authorization::session),
+            grant_id: authorization.and_then(Authorization::grant),
+        }
+    }
+}
+
+/// Reads the condition that would block an account's order now, before a payment is built.
 pub fn conditions(
     account: &Account,
-    listing_id: &ListingId,
+    listing: &ListingId,
     mode: DeliveryMode,
     amount: Lovelace,
     now: Millis,
-) -> Statement {
-    let facts = json!({ "tx": "", "listing": listing_id, "mode": mode, "amount": amount, "checked": 0 });
-    conditions_of(&with_account(facts, account, now))
+) -> Read<Option<Blocked>> {
+    conditions_of(&json!(Facts {
+        tx: String::new(),
+        listing,
+        mode,
+        buyers: account.keys(),
+        payer_key: *account.wallet_address.payment_key(),
+        amount,
+        checked: 0,
+        // Nothing is built that could exclude an earlier payment.
+        excluded: i32::MAX as usize,
+        now,
+        terms_digest: None,
+        identifier: None,
+        payload: None,
+        content: None,
+        account: Some(AccountFacts::new(account, now)),
+    }))
 }
 
-fn conditions_of(facts: &serde_json::Value) -> Statement {
-    statement!(
-        format!("SELECT blocked FROM (SELECT ({}) AS blocked) WHERE blocked IS NOT NULL", *CONDITIONS),
-        facts.to_string()
-    )
-}
-
-/// Adds the parameters of an account.
-fn with_account(mut facts: serde_json::Value, account: &Account, now: Millis) -> serde_json::Value {
-    let authorization = account.authorization.as_ref();
-    let own = json!({
-        "buyers": account.keys(),
-        "wallet": account.wallet_address,
-        "since": now.saturating_sub(MAX_LATE_MS),
-        "owner": account.owner,
-        "day": day(now),
-        "now": now,
-        "session": authorization.and_then(Authorization::session),
-        "grant": authorization.and_then(Authorization::grant),
-    });
-    if let (Some(facts), serde_json::Value::Object(own)) = (facts.as_object_mut(), own) {
-        facts.extend(own);
-    }
-    facts
+fn conditions_of(facts: &serde_json::Value) -> Read<Option<Blocked>> {
+    sql::read!(format!("SELECT * FROM ({}) WHERE condition IS NOT NULL", *CONDITIONS), facts.to_string())
 }
 
 impl NewPayment<'_> {
@@ -172,25 +239,22 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Returns the parameters of the conditions.
-    fn facts(&self, now: Millis) -> serde_json::Value {
-        let facts = json!({
-            "tx": self.tx,
-            "listing": self.listing_id,
-            "mode": self.mode,
-            "buyers": [self.payer.payment_key()],
-            "payerKey": self.payer.payment_key(),
-            "termsDigest": self.terms_digest,
-            "identifier": self.identifier.as_ref().map(|identifier| &identifier.id),
-            "payload": self.identifier.as_ref().map(|identifier| identifier.payload),
-            "amount": self.amount,
-            "content": self.content,
-            "checked": self.checked,
-            "excluded": self.excluded,
-        });
-        match self.account {
-            Some(account) => with_account(facts, account, now),
-            None => facts,
+    fn facts(&self, now: Millis) -> Facts<'_> {
+        Facts {
+            tx: self.tx.to_string(),
+            listing: self.listing_id,
+            mode: self.mode,
+            buyers: self.account.map_or_else(|| vec![*self.payer.payment_key()], Account::keys),
+            payer_key: *self.payer.payment_key(),
+            amount: self.amount,
+            checked: self.checked,
+            excluded: self.excluded,
+            now,
+            terms_digest: self.terms_digest,
+            identifier: self.identifier.as_ref().map(|identifier| identifier.id.as_str()),
+            payload: self.identifier.as_ref().map(|identifier| identifier.payload),
+            content: self.content,
+            account: self.account.map(|account| AccountFacts::new(account, now)),
         }
     }
 
@@ -199,25 +263,29 @@ impl NewPayment<'_> {
     /// # Errors
     /// The database query failed.
     pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
-        let facts = self.facts(now);
-        let guard = Some(Guard { blocked_by: &CONDITIONS, facts: facts.clone() });
+        self.claim_with(&json!(self.facts(now)), database, now).await
+    }
+
+    async fn claim_with(
+        &self,
+        facts: &serde_json::Value,
+        database: &impl Database,
+        now: Millis,
+    ) -> Result<Claim, DatabaseError> {
+        let guard = Some(Guard { blocked_by: &BLOCKED_BY, facts: facts.clone() });
         let entry = write_down(&Draft { guard, ..self.draft() }, now);
+        let grant = self.account.and_then(|account| account.authorization.as_ref()?.grant());
+        let of_grant = grant.map(|grant| {
+            (self.attribute(grant), purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode))
+        });
+        let identify = self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now));
         // Each statement writes only if the one before did (`changes()`), so their order matters.
-        let mut statements = vec![entry, self.insert(now)];
-        if let Some(grant) = self.account.and_then(|account| account.authorization.as_ref()?.grant()) {
-            statements.push(self.attribute(grant));
-            statements.push(purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode));
-        }
-        statements.extend(self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now)));
-        statements.push(conditions_of(&facts));
-        let answers = database.batch(statements).await?;
-        let [entry, .., blocked] = answers.as_slice() else {
-            return Err(DatabaseError("a batch answered too little".into()));
-        };
-        match Entry::first(entry)? {
-            Some(entry) => Ok(Claim::New(entry)),
-            None => Ok(Blocked::read(blocked)?.map_or(Claim::InputsTaken, Claim::Blocked)),
-        }
+        let batch = (entry, self.insert(now), of_grant, identify, conditions_of(facts));
+        let (entry, _, _, _, blocked) = database.batch(batch).await?;
+        Ok(match Entry::first(&entry)? {
+            Some(entry) => Claim::New(entry),
+            None => blocked.map_or(Claim::InputsTaken, Claim::Blocked),
+        })
     }
 
     /// Returns the transaction as an outbox entry.
@@ -296,5 +364,135 @@ impl NewPayment<'_> {
             now,
             self.header,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::keys::SigningKey;
+    use futures_lite::future::block_on;
+    use serde_json::Value;
+    use sql::{Write, sqlite::Sqlite};
+
+    use super::*;
+
+    const NOW: Millis = 1_790_000_000_000;
+    const LISTING: &str = "lst_01J00000000000000000000000";
+
+    fn account() -> Account {
+        let address = |seed| SigningKey::from_seed(&[seed; 32]).unwrap().enterprise_address();
+        Account {
+            owner: address(1).to_string(),
+            wallet_address: address(2),
+            key_version: 1,
+            max_per_payment: Lovelace::from_ada(10),
+            daily_budget: Lovelace::from_ada(30),
+            ask_above: None,
+            authorization: Some(Authorization::Session("5".repeat(64))),
+        }
+    }
+
+    /// A database with a listing and the account's session.
+    fn database() -> Sqlite {
+        let database = Sqlite::of(crate::schema::MIGRATIONS).unwrap();
+        let Account { owner, wallet_address, .. } = account();
+        let listing: Write = sql::write!(
+            "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, \
+               content_hash, content_bytes, created_at_ms) VALUES (?1, '{{}}', '', '', 5000000, '', 1, 0, ?2, 1, 1)",
+            LISTING,
+            "0".repeat(64),
+        );
+        let owner_key = owner.parse::<Address>().unwrap().payment_key().to_string();
+        let accounts: Write = sql::write!(
+            "INSERT INTO accounts (owner, owner_key, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, \
+               created_at_ms) VALUES (?1, ?2, ?3, ?4, 1, 10000000, 30000000, 1)",
+            owner.as_str(),
+            owner_key,
+            wallet_address,
+            wallet_address.payment_key(),
+        );
+        let session: Write = sql::write!("INSERT INTO sessions VALUES (?1, ?2, ?3)", "5".repeat(64), owner, NOW + 1);
+        block_on(database.batch((listing, accounts, session))).unwrap();
+        database
+    }
+
+    /// The same facts with a member missing, misspelt, or of another type, each with a name for it.
+    fn broken(facts: &Value) -> Vec<(String, Value)> {
+        let mut broken = vec![];
+        for (key, value) in facts.as_object().unwrap() {
+            let mut add = |how: &str, change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+                let mut facts = facts.clone();
+                change(facts.as_object_mut().unwrap());
+                broken.push((format!("{key} {how}"), facts));
+            };
+            add("missing", &|facts| drop(facts.remove(key)));
+            add("misspelt", &|facts| {
+                let value = facts.remove(key).unwrap();
+                facts.insert(format!("{key}s"), value);
+            });
+            let other = if value.is_number() { json!("7") } else { json!(7) };
+            add("of another type", &|facts| drop(facts.insert(key.clone(), other.clone())));
+            let required = !matches!(
+                key.as_str(),
+                "terms_digest" | "identifier" | "payload" | "content" | "account" | "session" | "grant_id"
+            );
+            if required {
+                add("null", &|facts| drop(facts.insert(key.clone(), Value::Null)));
+            }
+        }
+        broken
+    }
+
+    #[test]
+    fn a_claim_with_a_fact_missing_misspelt_or_mistyped_is_refused() {
+        let (account, listing_id, database) = (account(), LISTING.parse::<ListingId>().unwrap(), database());
+        let hash = ContentHash::of(b"some");
+        for paying in [Some(&account), None] {
+            let payment = NewPayment {
+                tx: TxHash::new([7; 32]),
+                cbor: &[1],
+                valid_until: 9,
+                provenance: Provenance::Ours,
+                listing_id: &listing_id,
+                mode: DeliveryMode::Instant,
+                payer: account.wallet_address,
+                amount: Lovelace::from_ada(5),
+                header: hash,
+                terms_digest: Some(hash),
+                identifier: Some(Identifier { id: "mine".into(), payload: hash }),
+                inputs: &[],
+                account: paying,
+                content: None,
+                checked: 0,
+                excluded: 0,
+            };
+            let claim = |facts: &Value| {
+                let database = database.copy().unwrap();
+                let claim = block_on(payment.claim_with(facts, &database, NOW));
+                let written: Read<Vec<String>> =
+                    sql::read!("SELECT tx_id FROM outbox UNION ALL SELECT tx_id FROM payments");
+                (claim, block_on(database.fetch(written)).unwrap().len())
+            };
+            let facts = json!(payment.facts(NOW));
+            assert!(matches!(claim(&facts), (Ok(Claim::New(_)), 2)), "{:?}", claim(&facts));
+            let mut all = broken(&facts);
+            if paying.is_some() {
+                let with = |account| json!({ "account": account });
+                for (name, account) in broken(&facts["account"]) {
+                    let mut facts = facts.clone();
+                    facts.as_object_mut().unwrap().extend(with(account).as_object().unwrap().clone());
+                    all.push((format!("account.{name}"), facts));
+                }
+            }
+            for amount in ["", "x", "-5", "0", "5.0", "5000000x"] {
+                let mut facts = facts.clone();
+                facts["amount"] = json!(amount);
+                all.push((format!("an amount of {amount:?}"), facts));
+            }
+            for (name, facts) in all {
+                let (claim, written) = claim(&facts);
+                assert!(claim.is_err() && written == 0, "{name}: {claim:?}");
+            }
+        }
     }
 }

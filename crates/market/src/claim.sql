@@ -1,12 +1,21 @@
--- The first condition that blocks a claim, as a JSON object, or NULL. Every condition is checked here only. ?1 is a
--- JSON object with the parameters from `claim.rs`.
+-- The first condition that blocks a claim, or NULL, with what it is about. Every condition is checked here only. ?1 is the
+-- JSON of `Facts` in `claim.rs`.
 WITH facts AS MATERIALIZED (
-  SELECT ?1 ->> '$.tx' AS tx, ?1 ->> '$.listing' AS listing, ?1 -> '$.buyers' AS buyers, ?1 ->> '$.payerKey' AS payer_key,
-    ?1 ->> '$.termsDigest' AS terms_digest, ?1 ->> '$.identifier' AS identifier, ?1 ->> '$.payload' AS payload,
-    ?1 ->> '$.owner' AS owner, ?1 ->> '$.day' AS day, ?1 ->> '$.session' AS session, ?1 ->> '$.grant' AS grant_id,
-    ?1 ->> '$.now' AS now, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.content' AS content,
-    ?1 ->> '$.checked' AS checked, ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.wallet' AS wallet,
-    ?1 ->> '$.since' AS since, ?1 ->> '$.mode' AS mode
+  SELECT ?1 ->> '$.tx' AS tx, ?1 ->> '$.listing' AS listing, ?1 ->> '$.mode' AS mode, ?1 -> '$.buyers' AS buyers,
+    ?1 ->> '$.payer_key' AS payer_key, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.checked' AS checked,
+    ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.now' AS now, ?1 ->> '$.terms_digest' AS terms_digest,
+    ?1 ->> '$.identifier' AS identifier, ?1 ->> '$.payload' AS payload, ?1 ->> '$.content' AS content,
+    ?1 ->> '$.account.owner' AS owner, ?1 ->> '$.account.wallet' AS wallet, ?1 ->> '$.account.since' AS since,
+    ?1 ->> '$.account.day' AS day, ?1 ->> '$.account.session' AS session, ?1 ->> '$.account.grant_id' AS grant_id
+),
+-- The facts with their JSON types; an optional fact is there as null.
+fact (path, type, otherwise) AS (VALUES ('tx', 'text', ''), ('listing', 'text', ''), ('mode', 'text', ''),
+  ('buyers', 'array', ''), ('buyers[0]', 'text', ''), ('payer_key', 'text', ''), ('amount', 'text', ''),
+  ('checked', 'integer', ''), ('excluded', 'integer', ''), ('now', 'integer', ''), ('terms_digest', 'text', 'null'),
+  ('identifier', 'text', 'null'), ('payload', 'text', 'null'), ('content', 'text', 'null'),
+  ('account', 'object', 'null'), ('account.owner', 'text', ''), ('account.wallet', 'text', ''),
+  ('account.since', 'integer', ''), ('account.day', 'integer', ''), ('account.session', 'text', 'null'),
+  ('account.grant_id', 'text', 'null')
 ),
 -- The buyer's payment keys.
 buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
@@ -27,57 +36,68 @@ payer AS MATERIALIZED (
   SELECT a.max_per_payment, a.daily_budget, a.ask_above, {spent} AS spent
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
-SELECT CASE
+SELECT condition, (SELECT id FROM owned) AS purchase,
+  (SELECT tx_id FROM earlier WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1) AS paying,
+  (SELECT CAST(max_per_payment AS TEXT) FROM payer) AS max_per_payment,
+  (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent
+FROM (SELECT CASE
+  -- A fact is missing or of another type. A comparison with NULL is never true, so every condition below would let it pass.
+  WHEN EXISTS (SELECT 1 FROM fact WHERE (path NOT LIKE 'account.%' OR json_type(?1, '$.account') = 'object')
+      AND coalesce(json_type(?1, '$.' || path) NOT IN (type, otherwise), TRUE))
+    OR facts.tx || facts.listing || facts.mode || facts.buyers || facts.payer_key || facts.amount || facts.checked
+      || facts.excluded || facts.now IS NULL
+    OR facts.amount <= 0 OR CAST(facts.amount AS TEXT) IS NOT ?1 ->> '$.amount'
+    OR (facts.identifier IS NULL) <> (facts.payload IS NULL)
+    OR json_type(?1, '$.account') = 'object'
+      AND facts.owner || facts.wallet || facts.since || facts.day || coalesce(facts.session, facts.grant_id) IS NULL
+    THEN 'malformed'
   -- The transaction was claimed before.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = facts.tx AND o.state <> 'refused')
-    THEN json_object('condition', 'known')
-  -- Another payload came first with this payment identifier.
+    THEN 'known'
+  -- Another payload came under the client's name for this payment.
   WHEN EXISTS (SELECT 1 FROM payment_identifiers i WHERE i.listing_id = facts.listing
       AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)
-    THEN json_object('condition', 'identifierTaken')
+    THEN 'identifierTaken'
   -- The buyer owns the listing.
   WHEN EXISTS (SELECT 1 FROM owned)
-    THEN json_object('condition', 'owned', 'purchase', (SELECT id FROM owned))
-  -- The buyer has an unconfirmed payment for it.
+    THEN 'owned'
+  -- The buyer is paying for it.
   WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
-    THEN json_object('condition', 'paying', 'tx',
-      (SELECT tx_id FROM earlier WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1))
-  -- The service wallet's purchases since the restored backup have not been read from the chain yet.
+    THEN 'paying'
+  -- The service wallet's purchases since the backup that the database was restored from are not read yet.
   WHEN facts.wallet IS NOT NULL AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
-    THEN json_object('condition', 'restoring')
-  -- Failed payments of the buyer for the listing may still be included, and more of them than were looked up. Those
-  -- that this payment conflicts with, because it spends their inputs, are counted below.
+    THEN 'restoring'
+  -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Failed
+  -- payments whose inputs this one spends are counted below.
   WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND never_included = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
-    THEN json_object('condition', 'unresolved')
+    THEN 'unresolved'
   WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')
       AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.excluded
-    THEN json_object('condition', 'superseded')
-  -- The signed terms are bound to another transaction. A failed one blocks its own payer only.
+    THEN 'superseded'
+  -- Another transaction has these signed terms. One that failed stands in the way of its own payer alone.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
       AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))
-    THEN json_object('condition', 'termsTaken')
-  -- The session or grant that authorized the request has ended.
+    THEN 'termsTaken'
+  -- What let the request use the account has ended.
   WHEN facts.session IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM sessions WHERE token_hash = facts.session AND expires_at_ms > facts.now)
     OR facts.grant_id IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM oauth_grants WHERE id = facts.grant_id AND revoked_at_ms IS NULL)
-    THEN json_object('condition', 'spendRefused', 'why', 'signedOut')
+    THEN 'signedOut'
   WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer)
-    THEN json_object('condition', 'spendRefused', 'why', 'signedOut')
+    THEN 'signedOut'
   -- The account's limits.
   WHEN facts.amount > (SELECT max_per_payment FROM payer)
-    THEN json_object('condition', 'spendRefused', 'why', json_object('perPayment',
-      json_object('limit', (SELECT CAST(max_per_payment AS TEXT) FROM payer))))
+    THEN 'perPayment'
   WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
-    THEN json_object('condition', 'spendRefused', 'why', json_object('daily',
-      json_object('limit', (SELECT CAST(daily_budget AS TEXT) FROM payer), 'spent', (SELECT CAST(spent AS TEXT) FROM payer))))
-  -- An agent's payment above the owner's approval price, without an approval of this listing, mode and price.
+    THEN 'daily'
+  -- An agent's payment above what its owner set, without the owner's approval of this listing in this mode at this price.
   WHEN facts.grant_id IS NOT NULL AND facts.amount > (SELECT ask_above FROM payer)
       AND NOT EXISTS (SELECT 1 FROM purchase_requests r WHERE r.grant_id = facts.grant_id AND r.listing_id = facts.listing
         AND r.mode = facts.mode AND r.price >= facts.amount AND r.approved = 1 AND r.expires_at_ms > facts.now AND {unused})
-    THEN json_object('condition', 'spendRefused', 'why', 'unapproved')
-  -- The content is not in the database.
+    THEN 'unapproved'
+  -- What is sold is not in the database.
   WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
-    THEN json_object('condition', 'contentMissing')
-END FROM facts
+    THEN 'contentMissing'
+END AS condition FROM facts)

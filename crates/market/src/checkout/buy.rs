@@ -13,7 +13,7 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{Earlier, Entry, Provenance, Sleep, Trust, TxStatus, WalletSnapshot, overdue, snapshot};
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError};
 use x402_cardano::{
     exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
     method::{Offered, PaymentMethod},
@@ -107,19 +107,19 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let Order { account, terms, mode, nonce, .. } = *order;
         let (wallet, now) = (account.wallet_address, self.now);
         let slot = api_types::SLOTS.slot_at(self.clock).unwrap_or(0);
-        let reads = vec![
+        let reads = (
             conditions(account, &terms.id, mode, terms.price_lovelace, now),
             overdue(&wallet, slot),
             payment::given_up_recently(&wallet, &terms.id, now),
             snapshot(&wallet, slot, now),
-        ];
-        let [blocked, over, ended, known] = exactly(self.database.batch(reads).await?)?;
+        );
+        let (blocked, over, ended, known) = self.database.batch(reads).await?;
         let offered_by = || {
             let missing = if terms.hidden { BuyError::UnknownListing } else { BuyError::NotOffered(mode) };
             method_of(self.options, terms, mode).ok_or(missing)
         };
         let mut checked = 0;
-        match Blocked::read(&blocked)? {
+        match blocked {
             Some(Blocked::Owned { purchase }) => return self.bought_before(order, &purchase).await.map(Some),
             Some(Blocked::Paying { tx }) => return self.resume_purchase(order, &tx).await,
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
