@@ -16,7 +16,7 @@ use market::{
     purchase_request::{Asked, RequestId},
     withdraw::{self, WithdrawError},
 };
-use sql::{Database, exactly};
+use sql::{Database, One};
 
 use super::told;
 use crate::{
@@ -102,13 +102,10 @@ impl Shop for OwnerShop<'_> {
         let (app, account) = (self.app, &self.caller.account);
         let database = app.database();
         let address = account.wallet_address.to_string();
-        let reads = vec![spending::spent_today(&account.owner, app.now_ms), account::pending(&address)];
-        let [spent, pending] = exactly(database.batch(reads).await.map_err(told)?).map_err(told)?;
-        let spent: Option<Lovelace> = spent.first_json().map_err(told)?;
-        let pending: Option<Lovelace> = pending.first_json().map_err(told)?;
+        let reads = (spending::spent_today(&account.owner, app.now_ms), account::pending(&address));
+        let (One(spent_today), One(pending)) = database.batch(reads).await.map_err(told)?;
         let balance = app.chain().map_err(told)?.balance_of(&address).await.map_err(told)?;
-        let balance = balance.saturating_sub(pending.unwrap_or_default());
-        Ok(WalletState { balance, spent_today: spent.unwrap_or_default() })
+        Ok(WalletState { balance: balance.saturating_sub(pending), spent_today })
     }
 
     async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
@@ -122,9 +119,8 @@ impl Shop for OwnerShop<'_> {
         let sent = withdraw::withdraw(&database, &chain, account, &key, app.now_ms).await;
         let pending = match &sent {
             Err(WithdrawError::Nothing { .. } | WithdrawError::Busy) => {
-                let pending = database.run(account::pending(&account.wallet_address.to_string())).await;
-                let pending: Option<Lovelace> = pending.map_err(told)?.first_json().map_err(told)?;
-                pending.unwrap_or_default() > Lovelace::ZERO
+                let pending = database.fetch(account::pending(&account.wallet_address.to_string())).await;
+                pending.map_err(told)?.0 > Lovelace::ZERO
             }
             _ => false,
         };

@@ -17,7 +17,7 @@ use edge::{
     serve::Response,
 };
 use market::account::{DEMO_KEY_VERSION, NewWallet};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     app::App,
@@ -186,7 +186,7 @@ pub async fn agents(app: &App) -> Result<Response, ApiError> {
     // Two hundred of two kilobytes each.
     let _permit = app.limit_search(Weight::LONG).await?;
     let list = grant::list(&app.database(), &session, app.now_ms).await?.ok_or_else(not_signed_in)?;
-    Ok(answer::private_json(list))
+    Ok(answer::private_json(json!(list).to_string()))
 }
 
 /// Removes an agent.

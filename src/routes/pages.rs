@@ -230,7 +230,7 @@ async fn account(app: &App) -> Result<Response, ApiError> {
         titles: titles.all_json()?,
         sales: sold.all_json()?,
         taken_off: taken_off.all_json()?,
-        agents: read(&agents.ok_or_else(not_signed_in)?)?,
+        agents: agents.ok_or_else(not_signed_in)?,
         explorer: app.settings()?.explorer_url.clone(),
     };
     Ok(fresh(app, ::pages::account::page(&account, app.now_ms)))

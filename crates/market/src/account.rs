@@ -8,7 +8,7 @@ pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, One, Read, Write, statement};
 
 use crate::{
     buyer, catalogue,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Token {
 
 /// An account's row, without its balance.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "AccountRow")]
 pub struct Account {
     /// The address signed in with, or [`DEMO_OWNER`].
     pub owner: String,
@@ -90,11 +90,31 @@ pub struct Account {
     /// Limit per UTC day.
     pub daily_budget: Lovelace,
     /// Price above which an agent's purchase needs the owner's approval. `None`: never.
-    #[serde(default)]
     pub ask_above: Option<Lovelace>,
     /// The session or grant that authorized this request. Payments after its expiry are rejected.
-    #[serde(default)]
     pub authorization: Option<Authorization>,
+}
+
+/// An [`Account`] as it is stored, with the session or the agent's grant that lets a request use it.
+#[derive(Deserialize)]
+struct AccountRow {
+    owner: String,
+    wallet_address: Address,
+    key_version: u32,
+    max_per_payment: Lovelace,
+    daily_budget: Lovelace,
+    ask_above: Option<Lovelace>,
+    session: Option<String>,
+    grant_id: Option<String>,
+}
+
+impl From<AccountRow> for Account {
+    fn from(row: AccountRow) -> Self {
+        let AccountRow { owner, wallet_address, key_version, max_per_payment, daily_budget, ask_above, .. } = row;
+        let grant = row.grant_id.map(Authorization::Grant);
+        let authorization = row.session.map(Authorization::Session).or(grant);
+        Self { owner, wallet_address, key_version, max_per_payment, daily_budget, ask_above, authorization }
+    }
 }
 
 impl Account {
@@ -106,9 +126,9 @@ impl Account {
     }
 }
 
-const ACCOUNT_JSON: &str = "json_object('owner', owner, 'walletAddress', wallet_address, 'keyVersion', key_version, \
-    'maxPerPayment', CAST(max_per_payment AS TEXT), 'dailyBudget', CAST(daily_budget AS TEXT), \
-    'askAbove', CAST(ask_above AS TEXT))";
+/// SQL for the columns of an [`AccountRow`] that an account has; `session` and `grant_id` follow.
+const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment AS TEXT) AS max_per_payment, \
+    CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above";
 
 /// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
 pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
@@ -150,13 +170,13 @@ pub async fn known_among(
     first: &Address,
     others: &[Address],
 ) -> Result<Option<Address>, DatabaseError> {
-    let known = statement!(
-        "SELECT json_quote(owner) FROM accounts WHERE owner = ?1 OR owner IN (SELECT value FROM json_each(?2)) \
+    let known = sql::read!(
+        "SELECT owner FROM accounts WHERE owner = ?1 OR owner IN (SELECT value FROM json_each(?2)) \
          ORDER BY owner <> ?1, created_at_ms, owner LIMIT 1",
         first,
         json!(others).to_string()
     );
-    db.run(known).await?.first_json()
+    db.fetch(known).await
 }
 
 /// Opens a session for the first answer to a challenge, and creates the account on the first sign-in.
@@ -174,7 +194,7 @@ pub async fn sign_in(
     now_ms: u64,
 ) -> Result<Account, NotSignedIn> {
     let (owner, hash, digest) = (challenge.owner.to_string(), token.hash(), challenge.digest.to_string());
-    let claim = statement!(
+    let claim: Write = sql::write!(
         "INSERT INTO challenge_claims (digest, claimed_by, expires_at_ms) SELECT ?1, ?2, ?3 \
          WHERE ?4 OR EXISTS (SELECT 1 FROM accounts WHERE owner = ?5) ON CONFLICT DO NOTHING",
         digest.as_str(),
@@ -183,7 +203,7 @@ pub async fn sign_in(
         room == StorageHeadroom::Ample,
         owner.as_str(),
     );
-    let account = statement!(
+    let account: Write = sql::write!(
         "INSERT INTO accounts (owner, wallet_address, key_version, max_per_payment, daily_budget, created_at_ms, owner_key, \
            wallet_key) \
          SELECT ?1, ?2, ?3, CAST(?4 AS INTEGER), CAST(?5 AS INTEGER), ?6, ?9, ?10 \
@@ -199,7 +219,7 @@ pub async fn sign_in(
         challenge.owner.payment_key(),
         wallet.address.payment_key(),
     );
-    let session = statement!(
+    let session: Write = sql::write!(
         "INSERT INTO sessions (token_hash, owner, expires_at_ms) SELECT ?1, ?2, ?3 \
          WHERE EXISTS (SELECT 1 FROM challenge_claims WHERE digest = ?4 AND claimed_by = ?1)",
         hash.as_str(),
@@ -207,21 +227,16 @@ pub async fn sign_in(
         now_ms.saturating_add(session_ms(room)),
         digest.as_str(),
     );
-    let known = statement!("SELECT owner FROM accounts WHERE owner = ?1", owner.as_str());
-    let statements =
-        vec![claim, account, session, end_oldest_sessions(&owner, &hash), by_session(&hash, now_ms), known];
-    let [_, _, _, _, account, known] = exactly(db.batch(statements).await?)?;
-    let refused = if known.first().is_some() || room == StorageHeadroom::Ample {
-        NotSignedIn::Answered
-    } else {
-        NotSignedIn::StorageFull
-    };
-    account.first_json()?.ok_or(refused)
+    let known: Read<Option<String>> = sql::read!("SELECT owner FROM accounts WHERE owner = ?1", owner.as_str());
+    let writes = (claim, account, session, end_oldest_sessions(&owner, &hash));
+    let (_, account, known) = db.batch((writes, by_session(&hash, now_ms), known)).await?;
+    let is_answered = known.is_some() || room == StorageHeadroom::Ample;
+    account.ok_or(if is_answered { NotSignedIn::Answered } else { NotSignedIn::StorageFull })
 }
 
 /// Statement that deletes the account's oldest sessions above its maximum.
-fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
-    statement!(
+fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
+    sql::write!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
            WHERE owner = ?1 AND token_hash <> ?2 ORDER BY expires_at_ms DESC \
            LIMIT iif(EXISTS (SELECT 1 FROM payments p JOIN purchases ON id = p.tx_id WHERE p.owner = ?1), {MAX_SESSIONS}, {MAX_SESSIONS_UNPAID}) - 1)",
@@ -230,18 +245,27 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Statement {
     )
 }
 
-/// Statement that reads the [`Account`] of a live session.
-pub fn by_session(token_hash: &str, now_ms: u64) -> Statement {
-    statement!(
-        "SELECT json_set({ACCOUNT_JSON}, '$.authorization', json_object('session', ?1)) FROM accounts WHERE owner = {SESSION_OWNER}",
+/// Reads the account of a live session.
+pub fn by_session(token_hash: &str, now_ms: u64) -> Read<Option<Account>> {
+    sql::read!(
+        "SELECT {ACCOUNT}, ?1 AS session, NULL AS grant_id FROM accounts WHERE owner = {SESSION_OWNER}",
         token_hash,
         now_ms
     )
 }
 
-/// Statement that reads the [`Account`] with this service wallet.
-pub(crate) fn by_wallet(wallet: &Address) -> Statement {
-    statement!("SELECT {ACCOUNT_JSON} FROM accounts WHERE wallet_address = ?1", wallet)
+/// Reads the account of an agent's grant, which the caller has checked.
+pub fn by_grant(grant: &str) -> Read<Option<Account>> {
+    sql::read!(
+        "SELECT {ACCOUNT}, NULL AS session, ?1 AS grant_id FROM accounts \
+         WHERE owner = (SELECT owner FROM oauth_grants WHERE id = ?1)",
+        grant
+    )
+}
+
+/// Reads the account of a service wallet, without an authorization to use it.
+pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
+    sql::read!("SELECT {ACCOUNT}, NULL AS session, NULL AS grant_id FROM accounts WHERE wallet_address = ?1", wallet)
 }
 
 /// Reads the account of a live session, `None` if there is no such session.
@@ -249,7 +273,7 @@ pub(crate) fn by_wallet(wallet: &Address) -> Statement {
 /// # Errors
 /// The database query failed.
 pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<Account>, DatabaseError> {
-    db.run(by_session(&token.hash(), now_ms)).await?.first_json()
+    db.fetch(by_session(&token.hash(), now_ms)).await
 }
 
 /// Ends a session, or all sessions of its account. Returns whether there was one.
@@ -259,8 +283,9 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
 pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
     let live = "token_hash = ?1 AND expires_at_ms > ?2";
     let these = if everywhere { format!("owner = (SELECT owner FROM sessions WHERE {live})") } else { live.to_owned() };
-    let end = statement!("DELETE FROM sessions WHERE {these} RETURNING owner", token.hash(), now_ms);
-    Ok(db.run(end).await?.first().is_some())
+    let end: Write<Vec<String>> =
+        sql::write!("DELETE FROM sessions WHERE {these} RETURNING owner", token.hash(), now_ms);
+    Ok(!db.execute(end).await?.is_empty())
 }
 
 /// Limits out of range.
@@ -324,9 +349,10 @@ pub async fn set_limits(
     ask_above: Option<AskAbove>,
     now_ms: u64,
 ) -> Result<Option<Account>, DatabaseError> {
-    let set = statement!(
+    let set = sql::write!(
         "UPDATE accounts SET max_per_payment = CAST(?3 AS INTEGER), daily_budget = CAST(?4 AS INTEGER), \
-           ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} RETURNING {ACCOUNT_JSON}",
+           ask_above = iif(?5, CAST(?6 AS INTEGER), ask_above) WHERE owner = {SESSION_OWNER} \
+         RETURNING {ACCOUNT}, NULL AS session, NULL AS grant_id",
         token.hash(),
         now_ms,
         max_per_payment,
@@ -334,14 +360,13 @@ pub async fn set_limits(
         ask_above.is_some(),
         ask_above.and_then(AskAbove::price),
     );
-    db.run(set).await?.first_json()
+    db.execute(set).await
 }
 
-/// Statement that sums the unconfirmed payments of a service wallet, which the chain's balance does not contain yet, as
-/// a JSON string of lovelace.
-pub fn pending(wallet: &str) -> Statement {
-    statement!(
-        "SELECT json_quote(CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT)) FROM outbox o JOIN payments p \
+/// Sums the unconfirmed payments of a service wallet, which the chain's balance does not contain yet, in lovelace.
+pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
+    sql::read!(
+        "SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM outbox o JOIN payments p \
            ON p.tx_id = o.tx_id WHERE o.wallet = ?1 AND o.kind IN ('payment', 'lock') AND o.state IN ('claimed', 'submitted')",
         wallet,
     )
@@ -387,30 +412,29 @@ impl AccountView {
 /// The database query failed.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
-    let spent = format!("SELECT CAST({} AS TEXT)", spent_on(SESSION_OWNER, "?3"));
+    let spent = spent_on(SESSION_OWNER, "?3");
+    let spent: Read<One<Lovelace>> = sql::read!("SELECT CAST({spent} AS TEXT)", hash.as_str(), now_ms, day(now_ms));
     let keys = format!(
         "(SELECT json_array(wallet_key, coalesce(owner_key, wallet_key)) FROM accounts WHERE owner = {SESSION_OWNER})"
     );
     let purchases = newest_of(&format!("WHERE buyer_key IN {}", buyer::keys(&keys)), MAX_LISTED);
     let listings = catalogue::newest::matching(&format!("seller_address = {SESSION_OWNER}"));
     let figures = catalogue::seller_figures(SESSION_OWNER);
-    let [account, spent, purchases, listings, figures] = exactly(
-        db.batch(vec![
+    let (account, One(spent_today), purchases, listings, figures) = db
+        .batch((
             by_session(&hash, now_ms),
-            statement!(spent, hash.as_str(), now_ms, day(now_ms)),
+            spent,
             statement!(purchases, hash.as_str(), now_ms),
             statement!(listings, hash.as_str(), now_ms),
             statement!(figures, hash.as_str(), now_ms),
-        ])
-        .await?,
-    )?;
-    let Some(account) = account.first_json()? else {
+        ))
+        .await?;
+    let Some(account) = account else {
         return Ok(None);
     };
-    let spent_today = spent.first().and_then(|text| text.parse().ok());
     Ok(Some(AccountView {
         account,
-        spent_today: spent_today.ok_or_else(|| DatabaseError("today's sum cannot be read".into()))?,
+        spent_today,
         purchases: format!("[{}]", purchases.rows.join(",")),
         listings: catalogue::newest::page(&listings)?.json,
         figures: figures.first().unwrap_or(catalogue::NO_FIGURES).to_owned(),

@@ -1,8 +1,7 @@
 //! Spending limits of an account: per purchase, per UTC day, and per authorization.
 
 use cardano::Lovelace;
-use serde::Deserialize;
-use sql::{Statement, statement};
+use sql::{One, Read};
 
 /// A UTC day in ms. Daily budgets reset at midnight UTC.
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -14,8 +13,7 @@ pub const fn day(now_ms: u64) -> u64 {
 }
 
 /// Authorization by which a request uses an account. After its end, the account pays no more.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authorization {
     /// A session, by its token's hash.
     Session(String),
@@ -34,8 +32,7 @@ impl Authorization {
 }
 
 /// Reason why an account does not pay. Nothing was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, thiserror::Error)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpendRefused {
     #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
     SignedOut,
@@ -60,7 +57,8 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Statement that reads the amount that an account has spent today, in lovelace, as a JSON string.
-pub fn spent_today(owner: &str, now_ms: u64) -> Statement {
-    statement!(format!("SELECT json_quote(CAST({} AS TEXT))", spent_on("?1", "?2")), owner, day(now_ms))
+/// Reads the amount that an account has spent today, in lovelace.
+pub fn spent_today(owner: &str, now_ms: u64) -> Read<One<Lovelace>> {
+    let spent = spent_on("?1", "?2");
+    sql::read!("SELECT CAST({spent} AS TEXT)", owner, day(now_ms))
 }

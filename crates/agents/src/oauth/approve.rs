@@ -28,7 +28,7 @@ use market::{
     limits::{DAY_MS, day},
     network,
 };
-use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Param, Read, Write};
 
 use super::{
     GrantId, Scope, Server, TokenKind,
@@ -209,21 +209,18 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         let owner = approval.approver.owner();
         let [network, own] = [network, &owner].map(|whose| network::daily_digest(whose, self.now_ms));
         let writing = Writing { approval, owner, network, own, now_ms: self.now_ms };
-        let statements = vec![
-            clear(self.now_ms),
-            writing.count(),
-            writing.account(wallet),
-            writing.grant(&id),
-            statement!("SELECT 'granted' FROM oauth_grants WHERE request = ?1", approval.request.id.as_str()),
-            statement!("SELECT json_quote(wallet_address) FROM accounts WHERE owner = ?1", writing.owner.as_str()),
-        ];
-        let [_, _, _, granted, known, account] = exactly(self.db.batch(statements).await?)?;
-        if granted.first().is_none() {
+        let of_request: Read<Option<String>> =
+            sql::read!("SELECT id FROM oauth_grants WHERE request = ?1", approval.request.id.as_str());
+        let address: Read<Option<Address>> =
+            sql::read!("SELECT wallet_address FROM accounts WHERE owner = ?1", writing.owner.as_str());
+        let writes = (clear(self.now_ms), writing.count(), writing.account(wallet), writing.grant(&id));
+        let ((_, _, _, granted), known, address) = self.db.batch((writes, of_request, address)).await?;
+        if granted.is_none() {
             let wait_s = DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000);
-            let full = known.first().is_none();
+            let full = known.is_none();
             return Err(if full { ApprovalError::NoMoreToday { wait_s } } else { RequestExpired.into() });
         }
-        let agent_address = account.first_json()?.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
+        let agent_address = address.ok_or_else(|| DatabaseError("no account for a grant".into()))?;
         let claims = Claims { grant: id, generation: 0, expires_at_ms: self.now_ms.saturating_add(CODE_MS) };
         let code = claims.token(TokenKind::Code, self.authority);
         let redirect = approval.request.granted(self.authority, &code);
@@ -253,12 +250,10 @@ async fn signer(
 }
 
 /// Builds the statement that deletes grants whose codes were never redeemed.
-fn clear(now_ms: u64) -> Statement {
-    statement!(
-        format!(
-            "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE generation = 0 \
-               AND created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_CLEARED})"
-        ),
+fn clear(now_ms: u64) -> Write {
+    sql::write!(
+        "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE generation = 0 \
+           AND created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_CLEARED})",
         now_ms.saturating_sub(UNREDEEMED_MS)
     )
 }
@@ -279,18 +274,18 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Builds a statement. `?1` to `?4` are the day, the network, the request, and the owner's quota key; `params`
-    /// follow.
-    fn statement<const N: usize>(&self, sql: String, params: [Param; N]) -> Statement {
+    /// Returns the parameters of a statement. `?1` to `?4` are the day, the network, the request, and the owner's quota
+    /// key; `params` follow.
+    fn params<const N: usize>(&self, params: [Param; N]) -> Vec<Param> {
         let request = self.approval.request.id.as_str();
         let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
         all.extend(params);
-        Statement::new(sql, all)
+        all
     }
 
     /// Counts the approval against the network's daily quota, or, if that is used up, against that of an owner with a
     /// purchase.
-    fn count(&self) -> Statement {
+    fn count(&self) -> Write {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
              FROM (SELECT ?2 AS whose, {MAX_APPROVED_A_DAY} AS most \
@@ -298,11 +293,11 @@ impl Writing<'_> {
              WHERE NOT {GRANTED} AND coalesce((SELECT grants FROM granted_days WHERE day = ?1 AND network = whose), 0) < most \
              LIMIT 1 ON CONFLICT (day, network) DO UPDATE SET grants = grants + 1, request = excluded.request"
         );
-        self.statement(sql, [self.owner.as_str().into()])
+        Write::new(sql, self.params([self.owner.as_str().into()]))
     }
 
     /// Creates the account, or sets its limits.
-    fn account(&self, wallet: &NewWallet) -> Statement {
+    fn account(&self, wallet: &NewWallet) -> Write {
         let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
         let owner_key = match &self.approval.approver {
             Approver::Wallet(owner) => Some(owner.payment_key()),
@@ -316,25 +311,23 @@ impl Writing<'_> {
                max_per_payment = iif(?14, max_per_payment, excluded.max_per_payment), \
                daily_budget = iif(?14, daily_budget, excluded.daily_budget)"
         );
-        self.statement(
-            sql,
-            [
-                self.owner.as_str().into(),
-                wallet.address.into(),
-                wallet.key_version.into(),
-                max_per_payment.into(),
-                daily_budget.into(),
-                self.now_ms.into(),
-                owner_key.into(),
-                wallet.address.payment_key().into(),
-                ask_above.and_then(AskAbove::price).into(),
-                keeps_limits.into(),
-                ask_above.is_some().into(),
-            ],
-        )
+        let params = [
+            self.owner.as_str().into(),
+            wallet.address.into(),
+            wallet.key_version.into(),
+            max_per_payment.into(),
+            daily_budget.into(),
+            self.now_ms.into(),
+            owner_key.into(),
+            wallet.address.payment_key().into(),
+            ask_above.and_then(AskAbove::price).into(),
+            keeps_limits.into(),
+            ask_above.is_some().into(),
+        ];
+        Write::new(sql, self.params(params))
     }
 
-    fn grant(&self, id: &GrantId) -> Statement {
+    fn grant(&self, id: &GrantId) -> Write<Option<String>> {
         let request = &self.approval.request;
         let sql = format!(
             "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, code_challenge, client_auth, \
@@ -342,20 +335,18 @@ impl Writing<'_> {
              SELECT ?5, ?3, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?14, ?13, ?13, ?13 WHERE {COUNTED} \
              ON CONFLICT (request) DO NOTHING RETURNING id"
         );
-        self.statement(
-            sql,
-            [
-                id.to_string().into(),
-                self.owner.as_str().into(),
-                request.client_id.as_str().into(),
-                request.client_name.as_str().into(),
-                request.redirect_uri.as_str().into(),
-                request.resource.as_str().into(),
-                self.approval.scope.as_str().into(),
-                request.code_challenge.as_str().into(),
-                self.now_ms.into(),
-                client_auth(request.has_keys).into(),
-            ],
-        )
+        let params = [
+            id.to_string().into(),
+            self.owner.as_str().into(),
+            request.client_id.as_str().into(),
+            request.client_name.as_str().into(),
+            request.redirect_uri.as_str().into(),
+            request.resource.as_str().into(),
+            self.approval.scope.as_str().into(),
+            request.code_challenge.as_str().into(),
+            self.now_ms.into(),
+            client_auth(request.has_keys).into(),
+        ];
+        Write::new(sql, self.params(params))
     }
 }

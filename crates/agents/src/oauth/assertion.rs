@@ -7,7 +7,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ContentHash;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use sql::{Database, exactly, statement};
+use sql::{Database, One, Read, Write};
 
 use super::{
     Authority, ErrorCode, OAuthError, Server,
@@ -228,12 +228,10 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         let digest = ContentHash::of(format!("{client_id}\n{}", claims.jti).as_bytes());
         let end_ms = claims.exp.saturating_add(LEEWAY_S).saturating_add(1).saturating_mul(1_000);
         // The unique key makes the use single.
-        let claim = statement!(
-            format!(
-                "INSERT INTO oauth_assertions (digest, grant_id, expires_at_ms) SELECT ?1, ?2, ?5 WHERE {LIVE} \
-                   AND (SELECT count(*) FROM oauth_assertions WHERE grant_id = ?2) < ?6 \
-                 ON CONFLICT DO NOTHING RETURNING digest"
-            ),
+        let claim: Write<Option<String>> = sql::write!(
+            "INSERT INTO oauth_assertions (digest, grant_id, expires_at_ms) SELECT ?1, ?2, ?5 WHERE {LIVE} \
+               AND (SELECT count(*) FROM oauth_assertions WHERE grant_id = ?2) < ?6 \
+             ON CONFLICT DO NOTHING RETURNING digest",
             digest,
             grant.as_str(),
             client_id,
@@ -241,21 +239,19 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             end_ms,
             MAX_KEPT,
         );
-        let otherwise = statement!(
-            format!(
-                "SELECT CASE WHEN EXISTS (SELECT 1 FROM oauth_assertions WHERE digest = ?1) THEN 'used' \
-                   WHEN {LIVE} THEN 'too many' ELSE 'over' END"
-            ),
+        let otherwise: Read<One<String>> = sql::read!(
+            "SELECT CASE WHEN EXISTS (SELECT 1 FROM oauth_assertions WHERE digest = ?1) THEN 'used' \
+               WHEN {LIVE} THEN 'too many' ELSE 'over' END",
             digest,
             grant.as_str(),
             client_id,
             redeemed,
         );
-        let [claimed, otherwise] = exactly(self.db.batch(vec![claim, otherwise]).await?)?;
-        match (claimed.first(), otherwise.first()) {
+        let (claimed, One(otherwise)) = self.db.batch((claim, otherwise)).await?;
+        match (claimed, otherwise.as_str()) {
             (Some(_), _) => Ok(()),
-            (None, Some("used")) => Err(refused("it was used before")),
-            (None, Some("too many")) => {
+            (None, "used") => Err(refused("it was used before")),
+            (None, "too many") => {
                 let text = format!(
                     "{MAX_KEPT} assertions came for this sign-in within an hour: wait for the oldest to expire"
                 );

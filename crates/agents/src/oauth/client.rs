@@ -13,7 +13,7 @@ use market::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use sql::{Database, exactly, statement};
+use sql::{Database, Read, Write};
 
 use super::{
     ErrorCode, OAuthError, RedirectUri, Scope, Server,
@@ -45,6 +45,13 @@ pub struct ClientMetadata {
     pub redirect_uris: Vec<RedirectUri>,
     /// Keys for `private_key_jwt`, if the client authenticates with it.
     pub keys: Option<ClientKeys>,
+}
+
+/// A client as it is stored.
+#[derive(Deserialize)]
+struct ClientRow {
+    #[serde(deserialize_with = "sql::json")]
+    metadata: ClientMetadata,
 }
 
 /// A known client.
@@ -222,7 +229,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
     /// `temporarily_unavailable` if the network's quota is used up, or the database is unavailable.
     pub async fn register(&self, metadata: &ClientMetadata, network: &str) -> Result<String, OAuthError> {
         let (id, text) = (metadata.id(), json!(metadata).to_string());
-        let take = statement!(
+        let take: Write = sql::write!(
             "INSERT INTO registered_days (day, network, bytes) SELECT ?1, ?2, ?3 \
              WHERE NOT EXISTS (SELECT 1 FROM oauth_clients WHERE id = ?4 AND kept_until_ms > ?6) \
                AND coalesce((SELECT bytes FROM registered_days WHERE day = ?1 AND network = ?2), 0) + ?3 <= ?5 \
@@ -234,16 +241,16 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
             MAX_REGISTERED_A_DAY,
             self.now_ms.saturating_add(REPLAY_WINDOW_MS),
         );
-        let keep = statement!(
+        let keep: Write = sql::write!(
             "INSERT INTO oauth_clients (id, metadata, kept_until_ms) SELECT ?1, ?2, ?3 WHERE changes() > 0 \
              ON CONFLICT (id) DO UPDATE SET kept_until_ms = excluded.kept_until_ms",
             id.as_str(),
             text,
             self.now_ms.saturating_add(UNUSED_MS),
         );
-        let there = statement!("SELECT id FROM oauth_clients WHERE id = ?1", id.as_str());
-        let [_, _, kept] = exactly(self.db.batch(vec![take, keep, there]).await?)?;
-        if kept.first().is_none() {
+        let kept: Read<Option<String>> = sql::read!("SELECT id FROM oauth_clients WHERE id = ?1", id.as_str());
+        let ((), (), kept) = self.db.batch((take, keep, kept)).await?;
+        if kept.is_none() {
             let text = "your network has registered as much today as one may: register after 00:00 UTC, or from another network";
             return Err(OAuthError::busy(text, DAY_MS.saturating_sub(self.now_ms % DAY_MS).div_ceil(1_000)));
         }
@@ -256,10 +263,11 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
     /// `invalid_client` if there is none, or its document is not acceptable.
     pub async fn client(&self, id: &str) -> Result<Client, OAuthError> {
         if !DocumentUrl::looks_like_one(id) {
-            let read = statement!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
+            let read = sql::read!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);
             let unknown =
                 || OAuthError::invalid_client("no client with this client_id: register it (POST /oauth/register)");
-            let metadata = self.db.run(read).await?.first_json()?.ok_or_else(unknown)?;
+            let row: Option<ClientRow> = self.db.fetch(read).await?;
+            let metadata = row.ok_or_else(unknown)?.metadata;
             return Ok(Client { id: id.to_owned(), metadata, published_at: None });
         }
         let url = DocumentUrl::parse(id)

@@ -4,7 +4,7 @@
 //! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
 
 use serde::{Deserialize, Serialize};
-use sql::{Database, DatabaseError, statement};
+use sql::{Database, DatabaseError, Write};
 use url::{Host, Url};
 
 use super::{ErrorCode, OAuthError, Server};
@@ -145,7 +145,6 @@ pub trait Documents {
 
 /// A cached document, with the time of its fetch and the time until which it is fresh (POSIX ms).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct StoredDocument {
     pub body: String,
     pub fetched_at_ms: u64,
@@ -155,12 +154,9 @@ pub(super) struct StoredDocument {
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
     /// Returns the cached document, fresh or stale.
     pub(super) async fn stored_document(&self, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
-        let read = statement!(
-            "SELECT json_object('body', body, 'fetchedAtMs', fetched_at_ms, 'freshUntilMs', fresh_until_ms) \
-             FROM oauth_documents WHERE url = ?1",
-            url.as_str(),
-        );
-        self.db.run(read).await?.first_json()
+        let read =
+            sql::read!("SELECT body, fetched_at_ms, fresh_until_ms FROM oauth_documents WHERE url = ?1", url.as_str());
+        self.db.fetch(read).await
     }
 
     /// Fetches a document without caching it. Callers cache it once it turns out to be valid.
@@ -205,13 +201,13 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         url: &DocumentUrl,
         (body, fresh_ms): (&str, u64),
     ) -> Result<(), DatabaseError> {
-        let make_room = statement!(
+        let make_room: Write = sql::write!(
             "DELETE FROM oauth_documents WHERE url IN (SELECT url FROM oauth_documents WHERE fresh_until_ms <= ?1 \
                ORDER BY fresh_until_ms LIMIT max(0, (SELECT count(*) FROM oauth_documents) + 1 - ?2))",
             self.now_ms,
             MAX_KEPT,
         );
-        let keep = statement!(
+        let keep: Write = sql::write!(
             "INSERT INTO oauth_documents (url, body, fetched_at_ms, fresh_until_ms) SELECT ?1, ?2, ?3, ?4 \
              WHERE (SELECT count(*) FROM oauth_documents WHERE url <> ?1) < ?5 ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at_ms = excluded.fetched_at_ms, \
                fresh_until_ms = excluded.fresh_until_ms",
@@ -221,7 +217,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
             self.now_ms.saturating_add(fresh_ms),
             MAX_KEPT,
         );
-        self.db.batch(vec![make_room, keep]).await.map(|_| ())
+        self.db.batch((make_room, keep)).await.map(drop)
     }
 }
 

@@ -13,7 +13,7 @@ use api_types::Tokens;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use sql::{Database, Rows, Statement, exactly, statement};
+use sql::{Database, Read, Write};
 
 use super::{
     Authority, ErrorCode, OAuthError, Scope, Server, TokenKind,
@@ -105,14 +105,11 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
 
 /// The newest generation of a grant.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Generation {
     generation: u32,
     rotated_at_ms: u64,
     scope: Scope,
 }
-
-const GENERATION_JSON: &str = "json_object('generation', generation, 'rotatedAtMs', rotated_at_ms, 'scope', scope)";
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
     /// Issues the tokens for a request.
@@ -131,20 +128,20 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             Ok(client_auth) => client_auth,
             Err(error) => {
                 if kind == TokenKind::Code {
-                    self.db.run(self.revoke_redeemed(&claims)).await?;
+                    self.db.execute(self.revoke_redeemed(&claims)).await?;
                 }
                 return Err(error);
             }
         };
-        let rows = match &request.exchange {
+        let newest = match &request.exchange {
             Exchange::Code { verifier, redirect_uri, .. } => {
                 let proof = (verifier.as_str(), redirect_uri.as_deref());
                 let redeem = self.redeem(&claims, request, client_auth, proof);
                 let grant = claims.grant.to_string();
-                let expected = statement!("SELECT client_auth FROM oauth_grants WHERE id = ?1", grant);
-                let batch = vec![self.revoke_redeemed(&claims), redeem, expected];
-                let [_, redeemed, expected] = exactly(self.db.batch(batch).await?)?;
-                if expected.first().is_some_and(|expected| expected != client_auth) {
+                let expected: Read<Option<String>> =
+                    sql::read!("SELECT client_auth FROM oauth_grants WHERE id = ?1", grant);
+                let (_, redeemed, expected) = self.db.batch((self.revoke_redeemed(&claims), redeem, expected)).await?;
+                if expected.is_some_and(|expected| expected != client_auth) {
                     let text = "a client with keys proves itself with a client_assertion, others without";
                     return Err(OAuthError::invalid_client(text));
                 }
@@ -152,8 +149,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             }
             Exchange::Refresh { .. } => self.refresh(&claims, request, client_auth).await?,
         };
-        let newest: Generation = rows.first_json()?.ok_or_else(OAuthError::invalid_grant)?;
-        Ok(self.tokens(&claims, &newest))
+        Ok(self.tokens(&claims, &newest.ok_or_else(OAuthError::invalid_grant)?))
     }
 
     /// Authenticates the client and returns its method.
@@ -169,8 +165,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
 
     /// Revokes the grant if its code is presented again after it was redeemed, whichever client sends it (RFC 6749,
     /// section 4.1.2).
-    fn revoke_redeemed(&self, claims: &Claims) -> Statement {
-        statement!(
+    fn revoke_redeemed(&self, claims: &Claims) -> Write {
+        sql::write!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",
             claims.grant.to_string(),
             self.now_ms,
@@ -183,14 +179,12 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         request: &TokenRequest,
         client_auth: &str,
         (verifier, redirect_uri): (&str, Option<&str>),
-    ) -> Statement {
+    ) -> Write<Option<Generation>> {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(verifier));
-        statement!(
-            format!(
-                "UPDATE oauth_grants SET generation = 1, rotated_at_ms = ?6, used_at_ms = ?6 \
-                 WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND client_auth = ?3 AND code_challenge = ?4 \
-                   AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING {GENERATION_JSON}"
-            ),
+        sql::write!(
+            "UPDATE oauth_grants SET generation = 1, rotated_at_ms = ?6, used_at_ms = ?6 \
+             WHERE id = ?1 AND generation = 0 AND revoked_at_ms IS NULL AND client_id = ?2 AND client_auth = ?3 AND code_challenge = ?4 \
+               AND (?5 IS NULL OR redirect_uri = ?5) AND resource = ?7 AND ?8 > ?6 RETURNING generation, rotated_at_ms, scope",
             claims.grant.to_string(),
             request.client_id.as_str(),
             client_auth,
@@ -202,10 +196,15 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         )
     }
 
-    async fn refresh(&self, claims: &Claims, request: &TokenRequest, client_auth: &str) -> Result<Rows, OAuthError> {
+    async fn refresh(
+        &self,
+        claims: &Claims,
+        request: &TokenRequest,
+        client_auth: &str,
+    ) -> Result<Option<Generation>, OAuthError> {
         let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
         let grant = claims.grant.to_string();
-        let rotate = statement!(
+        let rotate: Write = sql::write!(
             "UPDATE oauth_grants SET generation = ?2, rotated_at_ms = ?5, used_at_ms = ?5 \
              WHERE id = ?1 AND generation = ?2 - 1 AND generation > 0 AND revoked_at_ms IS NULL \
                AND client_id = ?3 AND client_auth = ?4 AND resource = ?6 AND ?7 > ?5",
@@ -217,11 +216,9 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             self.authority.resource(),
             claims.expires_at_ms,
         );
-        let read = statement!(
-            format!(
-                "SELECT {GENERATION_JSON} FROM oauth_grants WHERE id = ?1 AND generation = ?2 AND revoked_at_ms IS NULL \
-                   AND client_id = ?3 AND client_auth = ?4 AND resource = ?5 AND rotated_at_ms > ?6"
-            ),
+        let read = sql::read!(
+            "SELECT generation, rotated_at_ms, scope FROM oauth_grants WHERE id = ?1 AND generation = ?2 \
+               AND revoked_at_ms IS NULL AND client_id = ?3 AND client_auth = ?4 AND resource = ?5 AND rotated_at_ms > ?6",
             grant.as_str(),
             next,
             request.client_id.as_str(),
@@ -229,7 +226,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             self.authority.resource(),
             self.now_ms.saturating_sub(RETRY_MS),
         );
-        let [_, newest] = exactly(self.db.batch(vec![rotate, read]).await?)?;
+        let ((), newest) = self.db.batch((rotate, read)).await?;
         Ok(newest)
     }
 

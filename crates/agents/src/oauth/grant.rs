@@ -1,12 +1,13 @@
 //! Grants: looking up the caller of an access token, and the owner's list and revocation of grants (`GET /me/agents`,
 //! `DELETE /me/agents/{id}`).
 
+use api_types::Agent;
 use market::{
-    account::{Account, Token},
+    account::{self, Account, Token},
     limits::day,
 };
 use serde::Deserialize;
-use sql::{Database, DatabaseError, exactly, statement};
+use sql::{Database, DatabaseError, Read, Write};
 
 use super::{Scope, Server, TokenKind, token::Claims};
 
@@ -18,8 +19,7 @@ const MAX_SHOWN: u32 = 200;
 const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
 /// An agent with its owner's account.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub grant: String,
     pub client_id: String,
@@ -27,6 +27,13 @@ pub struct Caller {
     pub scope: Scope,
     /// Account from which the agent spends.
     pub account: Account,
+}
+
+/// A live grant as it is stored.
+#[derive(Deserialize)]
+struct GrantRow {
+    client_id: String,
+    scope: Scope,
 }
 
 impl<D: Database, W, J> Server<'_, D, W, J> {
@@ -49,52 +56,48 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
     pub async fn caller(&self, access_token: &str) -> Result<Option<Caller>, DatabaseError> {
         let Some(claims) = self.claims(access_token) else { return Ok(None) };
         let grant = claims.grant.to_string();
-        let read = statement!(
-            "SELECT json_object('grant', g.id, 'clientId', g.client_id, 'scope', g.scope, 'account', json_object('owner', a.owner, \
-               'walletAddress', a.wallet_address, 'keyVersion', a.key_version, \
-               'maxPerPayment', CAST(a.max_per_payment AS TEXT), 'dailyBudget', CAST(a.daily_budget AS TEXT), \
-               'askAbove', CAST(a.ask_above AS TEXT), \
-               'authorization', json_object('grant', g.id))) \
-             FROM oauth_grants g JOIN accounts a ON a.owner = g.owner \
-             WHERE g.id = ?1 AND g.generation >= ?2 AND ?2 > 0 AND g.revoked_at_ms IS NULL AND g.resource = ?3",
+        let read: Read<Option<GrantRow>> = sql::read!(
+            "SELECT client_id, scope FROM oauth_grants \
+             WHERE id = ?1 AND generation >= ?2 AND ?2 > 0 AND revoked_at_ms IS NULL AND resource = ?3",
             grant.as_str(),
             claims.generation,
             self.authority.resource(),
         );
-        let used = statement!(
+        let used: Write = sql::write!(
             "UPDATE oauth_grants SET used_at_ms = ?2 WHERE id = ?1 AND used_at_ms <= ?3 AND revoked_at_ms IS NULL",
             grant.as_str(),
             self.now_ms,
             self.now_ms.saturating_sub(USED_EVERY_MS),
         );
-        let [caller, _] = exactly(self.db.batch(vec![read, used]).await?)?;
-        caller.first_json()
+        let (row, account, ()) = self.db.batch((read, account::by_grant(&grant), used)).await?;
+        Ok(row.zip(account).map(|(GrantRow { client_id, scope }, account)| Caller { grant, client_id, scope, account }))
     }
 }
 
-/// Returns the unrevoked grants of a session's owner, newest first, as a JSON array of `{id, clientId, clientName,
-/// redirectUri, scope, createdAt, lastUsedAt, spentTodayLovelace}` (times: strings, POSIX ms). `None` if there is no
-/// such session.
+/// Reads the owner of a live session.
+fn session_owner(session: &Token, now_ms: u64) -> Read<Option<String>> {
+    sql::read!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL", session.hash(), now_ms)
+}
+
+/// Returns the agents with an unrevoked grant of a session's owner, newest first. `None` if there is no such session.
 ///
 /// # Errors
 /// [`DatabaseError`] if the database is unavailable.
-pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<String>, DatabaseError> {
-    let grants = format!(
-        "SELECT json_object('id', id, 'clientId', client_id, 'clientName', client_name, 'redirectUri', redirect_uri, \
-           'scope', scope, \
-           'createdAt', CAST(created_at_ms AS TEXT), 'lastUsedAt', CAST(used_at_ms AS TEXT), 'spentTodayLovelace', \
+pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<Vec<Agent>>, DatabaseError> {
+    let agents: Read<Vec<Agent>> = sql::read!(
+        "SELECT id, client_id AS clientId, client_name AS clientName, redirect_uri AS redirectUri, scope, \
+           CAST(created_at_ms AS TEXT) AS createdAt, CAST(used_at_ms AS TEXT) AS lastUsedAt, \
            (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
             JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \
-            WHERE a.grant_id = g.id AND p.day = ?3 AND o.state IN ('claimed', 'submitted', 'included'))) \
+            WHERE a.grant_id = g.id AND p.day = ?3 AND o.state IN ('claimed', 'submitted', 'included')) AS spentTodayLovelace \
          FROM oauth_grants g WHERE owner = {SESSION_OWNER} AND generation > 0 AND revoked_at_ms IS NULL \
-         ORDER BY created_at_ms DESC LIMIT {MAX_SHOWN}"
+         ORDER BY created_at_ms DESC LIMIT {MAX_SHOWN}",
+        session.hash(),
+        now_ms,
+        day(now_ms)
     );
-    let statements = vec![
-        statement!(format!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL"), session.hash(), now_ms),
-        statement!(grants, session.hash(), now_ms, day(now_ms)),
-    ];
-    let [owner, grants] = exactly(db.batch(statements).await?)?;
-    Ok(owner.first().map(|_| format!("[{}]", grants.rows.join(","))))
+    let (owner, agents) = db.batch((session_owner(session, now_ms), agents)).await?;
+    Ok(owner.map(|_| agents))
 }
 
 /// The outcome of a revocation.
@@ -118,18 +121,15 @@ pub async fn revoke(
     grant: &str,
     now_ms: u64,
 ) -> Result<Revocation, DatabaseError> {
-    let owner = statement!(format!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL"), session.hash(), now_ms);
-    let revoke = statement!(
-        format!(
-            "UPDATE oauth_grants SET revoked_at_ms = coalesce(revoked_at_ms, ?2) WHERE id = ?3 AND owner = {SESSION_OWNER} \
-             RETURNING id"
-        ),
+    let revoke: Write<Option<String>> = sql::write!(
+        "UPDATE oauth_grants SET revoked_at_ms = coalesce(revoked_at_ms, ?2) WHERE id = ?3 AND owner = {SESSION_OWNER} \
+         RETURNING id",
         session.hash(),
         now_ms,
         grant,
     );
-    let [owner, revoked] = exactly(db.batch(vec![owner, revoke]).await?)?;
-    Ok(match (owner.first(), revoked.first()) {
+    let (owner, revoked) = db.batch((session_owner(session, now_ms), revoke)).await?;
+    Ok(match (owner, revoked) {
         (None, _) => Revocation::SignedOut,
         (Some(_), None) => Revocation::NotFound,
         (Some(_), Some(_)) => Revocation::Revoked,

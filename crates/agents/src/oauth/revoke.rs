@@ -3,7 +3,7 @@
 //! Possession of a token suffices to revoke its grant; clients need not authenticate. A token that is expired,
 //! superseded or foreign changes nothing, and the answer is the same (section 2.2).
 
-use sql::{Database, statement};
+use sql::{Database, Write};
 
 use super::{OAuthError, Server, TokenKind, form::Form, token::Claims};
 
@@ -22,7 +22,7 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         let Some((claims, newest)) = read(TokenKind::Refresh).or_else(|| read(TokenKind::Access)) else {
             return Ok(());
         };
-        let end = statement!(
+        let end: Write = sql::write!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL \
                AND (generation = ?3 OR NOT ?4) AND (?5 IS NULL OR client_id = ?5)",
             claims.grant.to_string(),
@@ -31,7 +31,6 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
             newest,
             form.get("client_id"),
         );
-        self.db.run(end).await?;
-        Ok(())
+        Ok(self.db.execute(end).await?)
     }
 }

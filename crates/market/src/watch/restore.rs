@@ -22,11 +22,11 @@ use escrow::{Deployment, plan::Escrow};
 use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Rows, Statement, statement};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
-    account::{self, Account},
+    account,
     catalogue::{self, ListingTerms},
     claim::NewPayment,
     contents::Contents,
@@ -210,10 +210,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         (cbor, valid_until): (&[u8], u64),
         block: &Inclusion,
     ) -> Result<Vec<Statement>, PortError> {
-        let reads = vec![catalogue::terms(listing), account::by_wallet(wallet)];
-        let [terms, account] = exactly(self.ports.database.batch(reads).await?)?;
-        let (terms, account): (Option<ListingTerms>, Option<Account>) = (terms.first_json()?, account.first_json()?);
-        let (Some(terms), Some(account)) = (terms, account) else { return Ok(vec![]) };
+        let reads = (catalogue::terms(listing), account::by_wallet(wallet));
+        let (terms, account) = self.ports.database.batch(reads).await?;
+        let (Some(terms), Some(account)) = (terms.first_json::<ListingTerms>()?, account) else { return Ok(vec![]) };
         let seller = terms.seller_address.to_string();
         let pays = utxos.made.iter().any(|made| made.address == seller && made.value.lovelace >= terms.price_lovelace);
         let mode = match (pays, self.locks(utxos)) {

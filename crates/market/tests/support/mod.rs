@@ -96,7 +96,7 @@ pub fn sign_up_as(db: &Sqlite, owner: Address, number: u8, now: u64) -> (Account
 
 /// The account as it is now.
 pub fn reread(db: &Sqlite, number: u8, now: u64) -> Account {
-    block(db.run(account::by_session(&token(number).hash(), now))).unwrap().first_json().unwrap().unwrap()
+    block(db.fetch(account::by_session(&token(number).hash(), now))).unwrap().unwrap()
 }
 
 pub fn list(db: &Sqlite, number: u8, price: u64) -> ListingId {
