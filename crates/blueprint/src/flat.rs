@@ -189,7 +189,7 @@ impl Copy<'_> {
         if self.value(&tags)?.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Copies a value whose type these tags begin with, and returns the remaining tags.
+    /// Copies a constant. `tags` starts with the encoding of its type; returns the tags after that.
     fn value<'t>(&mut self, tags: &'t [u8]) -> Result<&'t [u8]> {
         match tags {
             [0, rest @ ..] => self.number().map(|()| rest),

@@ -60,7 +60,7 @@ pub struct BuyArguments {
     /// The most that it may cost, in ADA.
     #[arg(long, default_value = "10", value_parser = ada)]
     at_most: Lovelace,
-    /// A file for what is bought, instead of stdout.
+    /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
     /// The blueprint (CIP-57) of the contract that money may be locked in, where it is not this repository's.

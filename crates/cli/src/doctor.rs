@@ -41,7 +41,7 @@ const PROBES: [&[Probe]; 4] = [&sign_in::PROBES, &agents::PROBES, &paying::PROBE
 /// The examined deployment.
 struct Deployment {
     service: Service,
-    /// A listing that is for sale there.
+    /// Id of a listing that the deployment sells.
     listing: Option<String>,
     key: SigningKey,
 }

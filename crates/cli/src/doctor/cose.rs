@@ -12,13 +12,13 @@ use crate::{now_ms, proof::header};
 /// A wallet's way to encode a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// With COSE_Sign1's tag, 18.
+    /// Encodes the signature with COSE_Sign1's tag, 18.
     Tagged,
-    /// The public key as key id.
+    /// Puts the public key into the signature's key id.
     PublicKeyId,
-    /// The address as key id, in signature and key.
+    /// Puts the address into the key ids of signature and key.
     AddressId,
-    /// Over a hash of the payload, as hardware wallets sign.
+    /// Signs a hash of the payload instead of the payload, as hardware wallets do.
     Hashed,
 }
 

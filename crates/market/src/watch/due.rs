@@ -54,7 +54,7 @@ pub(super) struct Due {
     pub failures: u32,
     /// The service wallet that bought, if any.
     pub service_wallet: Option<ServiceWallet>,
-    /// The delivered content's result for this lock, if it was computed before.
+    /// Hash over the lock's id and the delivered content, if it was computed before.
     pub delivered: Option<ContentHash>,
 }
 

@@ -29,7 +29,7 @@ pub enum TransferMethod {
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
 
-/// No stock client could pay into this deployment.
+/// The deployment's address is not the one that clients derive, so they could not pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "clients of the method `masumi` derive the escrow's address from the published validator, blueprint \

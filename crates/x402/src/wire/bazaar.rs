@@ -22,7 +22,7 @@ pub struct Get<'a> {
 }
 
 impl Get<'_> {
-    /// Builds the block, under the extension's name.
+    /// Returns the extension's JSON, under its name, for the `extensions` of a 402.
     #[must_use]
     pub fn extension(&self) -> Map<String, Value> {
         let texts = |of: fn(&str) -> Value| -> Map<String, Value> {
@@ -63,7 +63,7 @@ pub struct Tool<'a> {
 }
 
 impl Tool<'_> {
-    /// Builds the block, under the extension's name.
+    /// Returns the extension's JSON, under its name, for the `extensions` of a 402.
     #[must_use]
     pub fn extension(&self) -> Map<String, Value> {
         let input = json!({

@@ -41,7 +41,7 @@ const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
 /// headers.
 const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
 
-/// The terms of a balance that do not depend on the chosen inputs.
+/// Amounts of a transaction's balance that do not depend on the selected inputs.
 pub(super) struct BalancingTerms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
