@@ -36,7 +36,8 @@ mod query;
 mod row;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-#[cfg(all(test, feature = "sqlite"))]
+#[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests;
 
 pub use query::{Answer, Batch, One, Read, Write};
