@@ -1,4 +1,4 @@
-// The buyer that the end-to-end tests use: the stock x402 client pays with a transaction that the ledger takes.
+// The buyer of the end-to-end tests: the stock x402 client with a wallet, on the local ledger.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Address, Transaction, TransactionHash } from "@evolution-sdk/evolution";

@@ -12,20 +12,20 @@ import type { Wallet } from "../wallets/wallet.ts";
 export interface BuyerOptions {
   /** Base address of a Blockfrost API, with `/api/v0`. */
   readonly blockfrost: string;
-  /** The method to pay by, out of those offered. */
+  /** Payment method to use among the offered ones. */
   readonly method?: string;
-  /** Most lovelace of one payment. */
+  /** Maximum lovelace per payment. */
   readonly maxLovelace?: bigint;
   /** Methods beyond `default`. */
   readonly methods?: Readonly<Record<string, TransferMethod>>;
-  /** How requests are made; the platform's by default. */
+  /** Implementation of fetch; by default the platform's. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface PayingFetch {
-  /** As `fetch`; pays where the answer is 402. */
+  /** Like `fetch`, but pays if the answer is 402. */
   readonly fetch: typeof globalThis.fetch;
-  /** Every payload that was made, newest last. */
+  /** Every payload that was sent, newest last. */
   readonly payloads: readonly PaymentPayload[];
 }
 
@@ -47,7 +47,9 @@ export function payingFetch(wallet: Wallet, options: BuyerOptions): PayingFetch 
   return { fetch: wrapFetchWithPayment(overOwnConnections(options.fetch ?? globalThis.fetch), client), payloads };
 }
 
-/** A wallet may take as long to sign as the local runtime leaves a connection open that rests. */
+/**
+ * Uses a connection per request, because the local runtime closes idle connections and wallets may take long to sign.
+ */
 function overOwnConnections(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return (input, init) => {
     const request = new Request(input, init);

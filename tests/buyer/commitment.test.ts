@@ -1,5 +1,5 @@
-// A payment that names its request, made with other libraries than the service's. It counts as its payer's wherever its
-// transaction was before, and for no other request. The request is at our configured address.
+// Payments with a request commitment, built with other libraries than the service's. Such a payment counts as its
+// payer's even if the transaction was public before, and only for the request at the configured address.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
@@ -54,7 +54,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     url: `${ORIGIN}/listings/${it.id}/unlock${query}`,
   });
 
-  /** A payment whose metadata commit to a request, and the salt that it discloses; null for none. */
+  /** Builds a payment whose metadata commits to a request, and discloses a salt (null for none). */
   async function committed(request: HttpRequest, salt: string, disclosed: string | null = salt): Promise<Payment> {
     const h = Buffer.from(salted(request, salt), "hex");
     const metadata = new Map<string, string | Uint8Array>([
@@ -71,7 +71,7 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
   }
   const fresh = (): string => randomBytes(32).toString("hex");
 
-  /** Pays in another program first: the transaction is in a block. */
+  /** Submits the payment without the service, and waits for its block. */
   async function broadcast({ tx, cbor }: Payment): Promise<void> {
     assert.ok(!("refused" in (await world.ledger.submit(cbor))));
     await world.ledger.waitFor(tx, "block");

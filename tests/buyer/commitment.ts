@@ -1,5 +1,5 @@
-// The digests of cardano-request-commitment, profile http:1, written from its document (x402-foundation/x402,
-// `specs/extensions/cardano_request_commitment.md`) without any code of the service.
+// The digests of cardano-request-commitment, profile http:1, implemented from the specification (x402-foundation/x402,
+// `specs/extensions/cardano_request_commitment.md`) without the service's code.
 import { createHash } from "node:crypto";
 import { type Json, jcs } from "./escrow/jcs.ts";
 
@@ -34,10 +34,10 @@ function inputHash(parts: readonly (readonly [name: string, digest: string])[]):
   return sha256("masumi:x402:input:v1\n", jcs(manifest));
 }
 
-/** What a 402 publishes. */
+/** The digest that a 402 publishes. */
 export const published = (request: HttpRequest): string => inputHash([["request", requestDigest(request)]]);
 
-/** `h`: what the transaction's metadata have. */
+/** The digest in the transaction's metadata, `h` in the specification. */
 export const salted = (request: HttpRequest, salt: string): string =>
   inputHash([
     ["request", requestDigest(request)],

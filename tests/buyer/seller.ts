@@ -1,4 +1,4 @@
-// The smallest seller: one resource, terms of the test's choosing, and a record of what buyers send.
+// A minimal seller: one resource, chosen terms, and a record of received payloads.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import {
   decodePaymentSignatureHeader,
@@ -16,11 +16,11 @@ export interface Seller {
 
 export const CONTENT = "a prompt that was paid for";
 
-/** Serves the terms with 402, and the content to a client that sends any payload. */
+/** Answers with 402 and the terms, or with the content if the request has any payload. */
 export async function startSeller(offers: () => PaymentRequirements[]): Promise<Seller> {
   const received: PaymentPayload[] = [];
   const server: Server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    // Buyers may think for longer than an idle connection is kept.
+    // Buyers may take longer than idle connections are kept open.
     response.setHeader("connection", "close");
     const header = request.headers["payment-signature"];
     if (typeof header !== "string") {

@@ -1,4 +1,4 @@
-// Chromium, without a window: what pages are tested with.
+// Headless Chromium for tests of pages.
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -21,12 +21,12 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args });
 }
 
-/** Where PICTURES=1 asks for pictures, one of the whole page, in a folder that git ignores. To paint takes longer than a test. */
+/** Stores a picture of the whole page in an ignored folder if PICTURES=1; painting takes longer than a test. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   if (process.env.PICTURES !== "1") return;
   const folder = join(root, ".screenshots");
   mkdirSync(folder, { recursive: true });
-  // A frame that a first picture brings into view is painted in the next one.
+  // A frame that becomes visible by the first picture is painted in the second.
   await page.screenshot({ fullPage: true });
   for (const frame of page.frames()) await frame.waitForLoadState("load");
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });

@@ -1,4 +1,4 @@
-// The local KV namespace of challenges behind the workers' backs, for what time, distance or Cloudflare does to it.
+// Manipulates the local KV namespace of challenges, to simulate expiry, propagation delay and failures of KV.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -22,13 +22,13 @@ function inNamespace<T>({ state }: { state: string }, use: (db: DatabaseSync) =>
   }
 }
 
-/** What is kept of challenges. */
+/** Reads all entries. */
 export const entries = (world: { state: string }): Entry[] =>
   inNamespace(world, (db) =>
     db.prepare("SELECT key, blob_id, expiration FROM _mf_entries").all(),
   ) as unknown as Entry[];
 
-/** Changes the text of an entry into another one of as many bytes. */
+/** Replaces the text of an entry by one of the same length. */
 export function rewrite({ state }: { state: string }, { blob_id: id }: Entry, change: (text: string) => string): void {
   const kept = join(state, "workers/v3/kv");
   const [file = id] = readdirSync(kept)
@@ -40,11 +40,11 @@ export function rewrite({ state }: { state: string }, { blob_id: id }: Entry, ch
   writeFileSync(file, after);
 }
 
-/** As where a write is not seen yet: nothing is there. */
+/** Removes all entries, as if their writes had not propagated yet. */
 export const unseen = (world: { state: string }): void =>
   inNamespace(world, (db) => db.exec("DELETE FROM _mf_entries"));
 
-/** Refuses each write, as KV does when a day's are used up, until the returned function is called. */
+/** Makes writes fail, like KV with an exhausted quota, until the returned function is called. */
 export function refuseWrites(world: { state: string }): () => void {
   inNamespace(world, (db) =>
     db.exec("CREATE TRIGGER refused BEFORE INSERT ON _mf_entries BEGIN SELECT RAISE(ABORT, 'no more today'); END"),

@@ -1,4 +1,4 @@
-// A browser's wallet (CIP-30) that a real key and the local ledger are behind.
+// A CIP-30 wallet with a real key, on the local ledger.
 import { TransactionWitnessSet } from "@evolution-sdk/evolution";
 import { write } from "../../devnet/cardano/cbor.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -10,13 +10,13 @@ interface Unspent {
   readonly amount: readonly { unit: string; quantity: string }[];
 }
 
-/** What a page may ask of the wallet, by the names that CIP-30 gives it. */
+/** CIP-30's methods by name. */
 export type Cip30 = Record<string, (...words: never[]) => Promise<unknown>>;
 
-/** The most that a wallet puts aside as collateral. */
+/** Maximum lovelace that a wallet returns as collateral. */
 const MOST_COLLATERAL = 5_000_000n;
 
-/** It pays and signs as its first wallet; the others are more addresses of the same owner, which sign data alone. */
+/** Pays and signs with its first wallet. The others are further addresses of the same owner, which only sign data. */
 export function cip30(wallet: Wallet, blockfrost: string, others: readonly Wallet[] = []): Cip30 {
   const all = [wallet, ...others];
   const lovelaceOf = ({ amount }: Unspent) => BigInt(amount.find(({ unit }) => unit === "lovelace")?.quantity ?? 0);
@@ -43,7 +43,7 @@ export function cip30(wallet: Wallet, blockfrost: string, others: readonly Walle
         .filter((output) => lovelaceOf(output) <= MOST_COLLATERAL)
         .map(hexOf)
         .slice(0, 1),
-    // It signs for the outputs that it is shown.
+    // Signs for the outputs that it is shown.
     signTx: async (cbor: string) => {
       const utxos = await wallet.client.getWalletUtxos();
       return TransactionWitnessSet.toCBORHex(await wallet.client.signTx(cbor, { utxos }));

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../scripts/stack.ts";
 
-/** A changed wrangler.toml, written outside the repository. */
+/** Writes a changed wrangler.toml outside the repository. */
 export function changedConfig(folder: string, change: (config: string) => string): string {
   const file = join(folder, "wrangler.toml");
   const absolute = (name: string) => `"${join(root, name)}"`;
@@ -16,7 +16,7 @@ export function changedConfig(folder: string, change: (config: string) => string
   return file;
 }
 
-/** A configuration with these rate limits by name, READ for one. */
+/** Sets rate limits by name, for example READ. */
 export const withLimits = (config: string, limits: Readonly<Record<string, number>>): string =>
   Object.entries(limits).reduce((text, [name, limit]) => {
     const limited = new RegExp(`(name = "${name}"\\n.*\\nsimple = \\{ limit = )\\d+`);

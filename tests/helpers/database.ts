@@ -1,15 +1,15 @@
-// The workers' databases behind their backs: what they wrote, and what another isolate or the operator does to it.
+// Direct access to the workers' databases, to check their rows or to act like another isolate or an operator.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 
-/** The running system whose database it is: the folder of its state. */
+/** A running system, by its state folder. */
 type System = { readonly state: string };
 
-/** The API's database alone has this table. */
+/** A table that only the API's database has. */
 const OF_THE_API = "listings";
 
-/** The database that has this table. The workers may be running. The caller closes it. */
+/** Opens the database with this table. The workers may be running. The caller closes it. */
 export function databaseOf({ state }: System, table = OF_THE_API): DatabaseSync {
   const folder = join(state, "workers/v3/d1/miniflare-D1DatabaseObject");
   for (const name of readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name))) {
@@ -21,7 +21,7 @@ export function databaseOf({ state }: System, table = OF_THE_API): DatabaseSync 
   throw new Error(`no database in ${folder} has a table ${table}`);
 }
 
-/** Uses a database and closes it. */
+/** Opens a database, uses it and closes it. */
 export function inDatabase<T>(system: System, use: (db: DatabaseSync) => T, table = OF_THE_API): T {
   const db = databaseOf(system, table);
   try {
@@ -31,6 +31,6 @@ export function inDatabase<T>(system: System, use: (db: DatabaseSync) => T, tabl
   }
 }
 
-/** Rows of the database that has this table. */
+/** Reads rows of the database with this table. */
 export const rowsOf = <Row>(state: string, table: string, sql: string, ...values: SQLInputValue[]): Row[] =>
   inDatabase({ state }, (db) => db.prepare(sql).all(...values) as Row[], table);

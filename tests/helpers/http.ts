@@ -1,4 +1,4 @@
-// Requests as any client makes them, and their answers read whole.
+// HTTP requests, with their answers read completely.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { setTimeout as pause } from "node:timers/promises";
@@ -16,24 +16,24 @@ export interface Answer {
 
 export async function send(url: string, init: RequestInit = {}): Promise<Answer> {
   const headers = new Headers(init.headers);
-  // The local runtime closes a connection that rests, now and then just as the next request is sent: each has its own.
+  // A connection per request, because the local runtime may close an idle one just as the next request is sent.
   headers.set("connection", "close");
   const response = await untilTaken(() => fetch(url, { redirect: "manual", ...init, headers }));
   return received(response, url);
 }
 
-/** An answer, read whole. */
+/** Reads an answer completely. */
 export async function received(response: Response, url = response.url): Promise<Answer> {
   const bytes = Buffer.from(await response.arrayBuffer());
   return { url, status: response.status, headers: response.headers, bytes, text: bytes.toString("utf8") };
 }
 
-/** How long a request is sent again that the runtime does not take, and how long it is left alone between. */
+/** Maximum time to retry a request that the runtime does not accept, and the pause between attempts. */
 const [TAKING_MS, PAUSE_MS] = [30_000, 200];
 
 /**
- * The answer to a request that is sent again where its connection was closed before anything came. On a busy machine the
- * local runtime closes a connection whose request it did not read in time.
+ * Sends a request, and repeats it if its connection is closed before any answer. On a busy machine, the local runtime
+ * closes connections whose request it did not read in time.
  */
 export async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
   for (const deadline = Date.now() + TAKING_MS; ; await pause(PAUSE_MS)) {
@@ -47,7 +47,7 @@ export async function untilTaken<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A request with a JSON body. */
+/** Sends a request with a JSON body. */
 export const post = (
   url: string,
   body: unknown,
@@ -60,10 +60,13 @@ export const post = (
     body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
   });
 
-/** How long a request is made again whose answer was not read. */
+/** Maximum time to repeat a request whose answer was not received. */
 const READING_MS = 30_000;
 
-/** The answer to a request that is refused before it was read whole: a client that is still sending seldom reads it. */
+/**
+ * Sends a request that is rejected before it was read completely; a client that is still sending rarely receives the
+ * answer.
+ */
 export async function untilRead(request: () => Promise<Answer>): Promise<Answer> {
   for (const deadline = Date.now() + READING_MS; ; ) {
     try {
@@ -74,12 +77,12 @@ export async function untilRead(request: () => Promise<Answer>): Promise<Answer>
   }
 }
 
-/** How long a request is made again that is answered 503. */
+/** Maximum time to repeat a request that is answered with 503. */
 const ANSWERING_MS = 180_000;
 
 /**
- * The answer to a request that is repeated while it is 503, when each such answer says. Repeats slow down and spread. On a
- * busy machine the local ledger may take longer than the service waits for any provider.
+ * Sends a request and repeats it while it is answered with 503, after the time that the answer says, slower each time.
+ * On a busy machine, the local ledger can be slower than the service waits.
  */
 export async function untilAnswered(request: () => Promise<Answer>): Promise<Answer> {
   const deadline = Date.now() + ANSWERING_MS;
@@ -90,7 +93,7 @@ export async function untilAnswered(request: () => Promise<Answer>): Promise<Ans
   }
 }
 
-/** The JSON of an answer that must have this status. */
+/** Parses the JSON of an answer, which must have this status. */
 export function json<T>(answer: Answer, status = 200): T {
   if (answer.status !== status) {
     throw new Error(`${answer.url} answered ${answer.status}, not ${status}: ${answer.text.slice(0, 500)}`);
@@ -98,7 +101,7 @@ export function json<T>(answer: Answer, status = 200): T {
   return JSON.parse(answer.text) as T;
 }
 
-/** The text of `{error}`, of an answer that must be one with this status. */
+/** Returns the `error` of an answer, which must have this status. */
 export function errorOf(answer: Answer, status: number): string {
   const body = json<{ error: unknown }>(answer, status);
   if (typeof body.error !== "string" || body.error === "") throw new Error(`no error text: ${answer.text}`);
@@ -107,7 +110,7 @@ export function errorOf(answer: Answer, status: number): string {
   return body.error;
 }
 
-/** What an answer cost, as the development setting SHOW_USAGE has it told. */
+/** Returns the cost of an answer, which the setting SHOW_USAGE adds to it. */
 export function usage(answer: Pick<Answer, "headers">): { batches: number; statements: number; calls: number } {
   const timing = answer.headers.get("server-timing") ?? "";
   const count = (name: string) => {
@@ -118,27 +121,27 @@ export function usage(answer: Pick<Answer, "headers">): { batches: number; state
   return { batches: count("d1-batches"), statements: count("d1-statements"), calls: count("outside-calls") };
 }
 
-/** Mebibytes that the program has which answered, by the same setting: it never has less later. */
+/** Returns the memory of the program that answered, in MiB. It never shrinks. */
 export function programMemory(answer: Answer): number {
   const told = /memory;desc="(\d+)"/.exec(answer.headers.get("server-timing") ?? "")?.[1];
   if (told === undefined) throw new Error("Server-Timing without memory");
   return Number(told);
 }
 
-/** What an answer costs that was given before: the least of a few, of which one or two may come when it is asked anew. */
+/** Returns the minimum cost of a repeated request, because caches may expire in between. */
 export async function usageAgain(ask: () => Promise<Answer>): Promise<ReturnType<typeof usage>> {
   let least = usage(await ask());
   for (let tries = 0; tries < 20 && least.statements > 0; tries++) least = usage(await ask());
   return least;
 }
 
-/** The JSON in an x402 header. */
+/** Decodes the JSON of an x402 header. */
 export const decode = (header: string | null): unknown => {
   if (header === null) throw new Error("the header is missing");
   return JSON.parse(Buffer.from(header, "base64").toString("utf8"));
 };
 
-/** What the watcher wrote is shown within a second: reads until it is as expected, and asserts it in the end. */
+/** Reads until the value is as expected, and asserts it. The watcher's changes are visible within a second. */
 export async function shownSoon(read: () => Promise<unknown>, expected: unknown): Promise<void> {
   for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; await pause(50)) {
     if (isDeepStrictEqual(await read(), expected)) return;

@@ -1,12 +1,11 @@
-// The local ledger's control API beyond what `wallets/ledger.ts` needs: faults, rollbacks, and the state of a
-// transaction.
+// The local ledger's control API beyond `wallets/ledger.ts`: faults, rollbacks, and states of transactions.
 import { connect, type Ledger } from "../wallets/ledger.ts";
 import { json, post, send } from "./http.ts";
 import { eventually, PATIENCE_MS } from "./wait.ts";
 
-/** A fault of the chain provider (devnet/api/faults.ts). */
+/** A fault of the provider (devnet/api/faults.ts). */
 export interface Fault {
-  /** Path under /api/v0; `*` for a part of a segment, `**` for anything. */
+  /** Path below /api/v0; `*` matches a part of a segment, `**` anything. */
   readonly endpoint: string;
   readonly method?: string;
   readonly latencyMs?: number;
@@ -14,10 +13,10 @@ export interface Fault {
   readonly reset?: boolean;
   readonly dropSubmit?: boolean;
   readonly staleBlocks?: number;
-  /** Every amount of lovelace in an answer is told as this. */
+  /** Replaces every amount of lovelace in answers. */
   readonly lovelace?: string;
   readonly when?: "before" | "after";
-  /** Requests that it concerns; all, if absent. */
+  /** Number of requests that it affects; all if absent. */
   readonly times?: number;
 }
 
@@ -31,32 +30,32 @@ export interface TxState {
 }
 
 export interface LedgerControl extends Ledger {
-  /** The state of a transaction; `undefined` for one that the ledger never accepted. */
+  /** Returns a transaction's state; `undefined` if the ledger never accepted it. */
   tx(hash: string): Promise<TxState | undefined>;
-  /** Every transaction that the ledger ever accepted. */
+  /** Lists all transactions that the ledger ever accepted. */
   txs(): Promise<TxState[]>;
   fault(fault: Fault): Promise<number>;
   clearFaults(): Promise<void>;
   clearFault(id: number): Promise<void>;
   rollback(blocks: number, keep: boolean): Promise<void>;
   tip(): Promise<{ height: number; hash: string; slot: number; time: number }>;
-  /** Puts money on many addresses within one block. */
+  /** Funds many addresses in one block. */
   fund(addresses: readonly string[], lovelace: bigint): Promise<void>;
-  /** Puts plain transactions, hex, straight into blocks: thousands in seconds. */
+  /** Puts plain transactions, hexadecimal, into blocks: thousands in seconds. */
   load(transactions: readonly string[]): Promise<void>;
-  /** One output with tokens that the faucet mints; `tokens` by asset name in hex. */
+  /** Creates an output with minted tokens; `tokens` by asset name in hexadecimal. */
   giveTokens(address: string, lovelace: bigint, tokens: Record<string, string>): Promise<void>;
-  /** One output with as many tokens, of one policy, as there is room for. */
+  /** Creates an output with as many tokens of one policy as fit. */
   fillWithTokens(address: string, lovelace: bigint): Promise<void>;
-  /** Resolves when there is another newest block. */
+  /** Waits for the next block. */
   nextBlock(): Promise<void>;
-  /** Resolves when the transaction is in this state. */
+  /** Waits until the transaction is in this state. */
   waitFor(hash: string, state: TxState["state"], ms?: number): Promise<TxState>;
-  /** Resolves when a fault, or every one, met as many requests as it was for. */
+  /** Waits until a fault, or all of them, has affected its number of requests. */
   met(fault?: number): Promise<void>;
 }
 
-/** Tokens with names of two bytes that fit into one output, with some room. */
+/** Number of tokens with two-byte names that fit into one output, with some room. */
 const MOST_TOKENS = 1_100;
 
 export function control(url: string): LedgerControl {

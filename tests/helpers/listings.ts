@@ -28,11 +28,11 @@ export interface Offer {
   readonly category?: string;
 }
 
-/** What every content of these tests contains, and no public answer may. */
+/** Text that every content of these tests contains, and no public answer may. */
 export const SECRET = "the-paid-part";
 let offers = 0;
 
-/** An offer that keeps every rule, with changes. Each has content of its own. */
+/** Creates a valid offer with changes. Each has its own content. */
 export const offerOf = (seller: { address: string }, changes: Partial<Offer> = {}): Offer => ({
   title: "A hero section",
   description: "A gradient that drifts with the pointer",
@@ -43,11 +43,11 @@ export const offerOf = (seller: { address: string }, changes: Partial<Offer> = {
   ...changes,
 });
 
-/** `POST /listings` with the seller's signature over the offer. */
+/** Sends `POST /listings` with the seller's signature over the offer. */
 export const offer = async (api: string, seller: Wallet, it: Offer): Promise<Answer> =>
   post(`${api}/listings`, it, { "x-service-proof": await listingProof(seller, it) });
 
-/** A new listing, with what it sells. */
+/** Creates a listing. Returns it with its content. */
 export async function list(
   api: string,
   seller: Wallet,

@@ -1,5 +1,4 @@
-// Pages as people meet them: in Chromium, with all that its console complained about, perhaps with a wallet in it that a real
-// key is behind.
+// Pages in Chromium, with the errors of their console, and optionally with a CIP-30 wallet.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +12,7 @@ import { PATIENCE_MS } from "./wait.ts";
 const AXE = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8");
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1280, height: 900 };
-/** A seller's recording: dusk over water. */
+/** A seller's recording. */
 const RECORDING = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 10" preserveAspectRatio="none">
   <linearGradient id="a" x2="0" y2="1"><stop stop-color="#1b2a6b"/><stop offset=".6" stop-color="#d9577a"/><stop offset="1"
   stop-color="#f6b26b"/></linearGradient><path fill="url(#a)" d="M0 0h16v6.5H0z"/><path fill="#141c45" d="M0 6.5h16V10H0z"/>
@@ -23,26 +22,29 @@ export interface Injected {
   readonly wallet: Wallet;
   /** Further addresses of the same owner. */
   readonly others?: readonly Wallet[];
-  /** Base address of the ledger's Blockfrost API, for wallets that are asked for more than data signatures. */
+  /** Base address of the ledger's Blockfrost API, for wallets that do more than sign data. */
   readonly blockfrost?: string;
   /** CIP-30's network id: 0 is every test network. */
   readonly network?: number;
-  /** What this wallet does otherwise. */
+  /** Changes to the wallet's methods. */
   readonly quirks?: (usual: Cip30) => Cip30;
-  /** Whether its owner declines to sign. */
+  /** Whether the owner declines to sign. */
   readonly declines?: boolean;
 }
 
 export interface Opened {
   readonly page: Page;
-  /** What the console complained about. */
+  /** Errors in the console. */
   readonly errors: string[];
 }
 
-/** The wallet that pages on a local ledger bring along (web/test-wallet.js). */
+/** The wallet that pages on a local ledger include (web/test-wallet.js). */
 const TEST_WALLET = /\/assets\/test-wallet\./;
 
-/** A page as a public shop serves it, without the test wallet; recordings on other people's servers are one picture. */
+/**
+ * Opens a page as a public shop serves it, without the test wallet. Recordings on other servers are replaced by a
+ * picture.
+ */
 export async function openPage(
   browser: Browser,
   injected?: Injected,
@@ -89,7 +91,7 @@ async function inject(page: Page, injected: Injected): Promise<void> {
   );
 }
 
-/** What axe finds, in both colour schemes. */
+/** Asserts that axe finds no violation in either colour scheme. */
 export async function assertAccessible(page: Page): Promise<void> {
   await page.evaluate(AXE);
   for (const colorScheme of ["light", "dark"] as const) {
@@ -101,10 +103,10 @@ export async function assertAccessible(page: Page): Promise<void> {
           options: object,
         ): Promise<{ violations: { id: string; help: string; nodes: { html: string }[] }[] }>;
       };
-      // What is in a preview's frame is another document, which may run nothing.
+      // A preview's frame is another document, which cannot run scripts.
       const { violations } = await axe.run(document, {
         iframes: false,
-        // WCAG 2.2's size of targets, which axe leaves out otherwise.
+        // WCAG 2.2's target size, which axe checks only on request.
         rules: { "target-size": { enabled: true } },
       });
       return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes[0]?.html}`);
@@ -114,10 +116,7 @@ export async function assertAccessible(page: Page): Promise<void> {
   await page.emulateMedia({ colorScheme: null });
 }
 
-/**
- * Asserts that the page is no wider than a desk's and a phone's screen, in light and dark. Where pictures are wanted, each
- * view is kept as one.
- */
+/** Asserts that the page fits desktop and phone screens, in light and dark. Stores pictures if PICTURES=1. */
 export async function assertFits(page: Page, name: string): Promise<void> {
   const before = page.viewportSize();
   for (const [size, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {

@@ -1,5 +1,4 @@
-// x402 payments step by step, for tests that look between the steps or change something there. What an ordinary buyer
-// does is `buyer/buyer.ts`.
+// x402 payments in single steps, for tests that intervene between them. `buyer/buyer.ts` is an ordinary buyer.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import {
@@ -20,13 +19,13 @@ import type { World } from "./world.ts";
 export interface Output {
   readonly address: string;
   readonly lovelace: bigint;
-  /** Quantities by unit: policy and asset name, in hex. */
+  /** Quantities by unit: policy id and asset name, hexadecimal. */
   readonly tokens?: Readonly<Record<string, bigint>>;
 }
 
-/** A payment that is made out and not yet sent. */
+/** A payment that has not been sent. */
 export interface Payment {
-  /** The value of PAYMENT-SIGNATURE. */
+  /** The `PAYMENT-SIGNATURE` header. */
   readonly header: string;
   readonly payload: PaymentPayload;
   /** The transaction's id. */
@@ -35,13 +34,13 @@ export interface Payment {
 }
 
 export interface PaymentOptions {
-  /** Instead of the one output that the terms ask for. */
+  /** Outputs instead of the one in the terms. */
   readonly outputs?: (terms: PaymentRequirements) => Output[];
-  /** Seconds from now until the transaction is no longer valid. */
+  /** Seconds until the transaction expires. */
   readonly ttl?: number;
-  /** What the transaction's metadata have. */
+  /** Metadata of the transaction. */
   readonly metadata?: { readonly label: bigint; readonly metadata: TransactionMetadatum.TransactionMetadatum };
-  /** A change of what is sent, after the transaction was signed. */
+  /** Changes the payload after the transaction was signed. */
   readonly change?: (payload: PaymentPayload) => PaymentPayload;
 }
 
@@ -66,25 +65,25 @@ export interface Purchase {
   readonly verification?: string;
 }
 
-/** Where payments go, and what they are made of. */
+/** The shop, and the ledger for the transaction. */
 type Market = Pick<World, "api" | "ledger">;
 
 export const unlockUrl = (world: Pick<World, "api">, listing: { id: string }): string =>
   `${world.api}/listings/${listing.id}/unlock`;
 
-/** The terms in a 402, which must be one. */
+/** Decodes the terms of a 402. */
 export function termsOf(answer: Answer): PaymentRequired {
   assert.equal(answer.status, 402, answer.text);
   return decode(answer.headers.get("payment-required")) as PaymentRequired;
 }
 
-/** Why a payment was refused: the code in the 402's header. */
+/** Returns the error code in a 402's header. */
 export const refusalOf = (answer: Answer): string | undefined => termsOf(answer).error;
 
 export const settlementOf = (answer: Answer): Settlement =>
   decode(answer.headers.get("payment-response")) as Settlement;
 
-/** Asks for the terms and makes a payment out: built on the wallet's outputs, signed, not sent. */
+/** Requests the terms and builds a signed payment, without sending it. */
 export async function makeOut(
   world: Market,
   wallet: Wallet,
@@ -131,7 +130,7 @@ export async function makeOut(
   return { header: encodePaymentSignatureHeader(payload), payload, tx: txHash, cbor };
 }
 
-/** Sends a payment and waits for the answer. */
+/** Sends a payment and returns the answer. */
 export const present = (
   world: Pick<World, "api">,
   listing: { id: string },
@@ -139,7 +138,7 @@ export const present = (
   init: RequestInit = {},
 ): Promise<Answer> => send(unlockUrl(world, listing), { ...init, headers: { "payment-signature": payment.header } });
 
-/** Sends a payment, makes a block as soon as the ledger waits for one with it, and waits for the answer. */
+/** Sends a payment, makes a block once the ledger has it, and returns the answer. */
 export async function settle(world: World, listing: { id: string }, payment: Payment): Promise<Answer> {
   const answer = present(world, listing, payment);
   const inMempool = world.ledger.waitFor(payment.tx, "mempool").then(() => world.ledger.block());
@@ -147,7 +146,7 @@ export async function settle(world: World, listing: { id: string }, payment: Pay
   return answer;
 }
 
-/** Comes back without paying. */
+/** Requests a purchased listing again, by a signature. */
 export const comeBack = async (world: World, wallet: Wallet, listing: { id: string }): Promise<Answer> =>
   send(unlockUrl(world, listing), { headers: { "x-service-proof": await unlockProof(wallet, listing.id) } });
 
@@ -157,7 +156,7 @@ export const purchaseOf = async (world: World, tx: string): Promise<Purchase> =>
 export const purchasesOf = async (world: World, seller: { address: string }): Promise<Purchase[]> =>
   json(await send(`${world.api}/purchases?seller=${seller.address}`));
 
-/** That this payment was settled and delivered: the content, what the header says, the ledger, and the record. */
+/** Asserts that the payment was settled and delivered: content, headers, ledger and purchase. */
 export async function assertSettled(
   world: World,
   answer: Answer,

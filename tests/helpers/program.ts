@@ -1,4 +1,4 @@
-// Other people's programs, run to their end.
+// Runs other programs to their end.
 import { spawn } from "node:child_process";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -6,16 +6,16 @@ import { root } from "../../scripts/stack.ts";
 
 export interface Ran {
   readonly status: number | null;
-  /** Output and errors, as they came. */
+  /** Standard output and standard error, interleaved. */
   readonly text: string;
 }
 
 export interface ProgramOptions {
-  /** Told of all that it has said so far, whenever it says more. */
+  /** Called with all output so far, whenever there is more. */
   readonly heard?: (text: string) => void;
   readonly input?: string;
   readonly env?: Record<string, string>;
-  /** It is ended after this many seconds; 300 by default. */
+  /** Seconds after which it is killed; by default 300. */
   readonly patience?: number;
 }
 
@@ -40,11 +40,11 @@ export function run(command: string, args: readonly string[], options: ProgramOp
   });
 }
 
-/** A program of other people's package, by its file. */
+/** Runs a program of an installed package. */
 export const runPackage = (file: string, args: readonly string[], options?: ProgramOptions): Promise<Ran> =>
   run(process.execPath, [join(root, "tests/outsiders/node_modules", file), ...args], options);
 
-/** A port that nothing listens on, for programs that have to be told one. */
+/** Returns a port that nothing listens on. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = createServer();

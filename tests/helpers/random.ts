@@ -1,14 +1,14 @@
-// Randomness that repeats: a seed names a run.
+// Repeatable random numbers.
 
 export interface Random {
-  /** A whole number from 0 up to, not including, `below`. */
+  /** Returns an integer from 0 up to, but not including, `below`. */
   below(below: number): number;
   pick<T>(from: readonly T[]): T;
   chance(of: number): boolean;
   bytes(count: number): Uint8Array;
 }
 
-/** mulberry32: small, and good enough to choose test inputs. */
+/** mulberry32, a small generator that suffices to choose test inputs. */
 export function randomOf(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

@@ -1,14 +1,14 @@
-// Waiting for what becomes so, on a machine however busy: nothing that is waited for is a promise about time.
+// Waiting for conditions, with timeouts that allow for a busy machine.
 import { setTimeout as pause } from "node:timers/promises";
 
-/** How long anything is waited for, in milliseconds, that an idle machine does within seconds. */
+/** Maximum time to wait, in milliseconds, for anything that takes seconds on an idle machine. */
 export const PATIENCE_MS = 120_000;
 
 const PAUSE_MS = 25;
 
 /**
- * What is asked for, as soon as it is there: asked again, with a pause between, while it is false or undefined. Where it never
- * comes, that says what it was, and how things stand then.
+ * Polls until the result is neither false nor undefined, and returns it. If that never happens, the error says what was
+ * awaited, and the last state.
  */
 export async function eventually<T>(
   what: string | (() => string | Promise<string>),

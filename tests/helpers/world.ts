@@ -1,4 +1,4 @@
-// One running system for the tests of a file: ledger and workers, with people who have money.
+// A running system for the tests of a file: ledger, workers, and funded wallets.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,20 +10,20 @@ import { control, type LedgerControl } from "./ledger.ts";
 export interface World {
   /** Base address of the API. */
   readonly api: string;
-  /** Folder of its state: secrets.env, escrow.json, logs. */
+  /** State folder: secrets.env, escrow.json, logs. */
   readonly state: string;
   readonly ledger: LedgerControl;
-  /** Its parts, to be ended and started. */
+  /** The processes, to stop and restart them. */
   readonly stack: Stack;
-  /** A new person, without money. */
+  /** Creates a wallet without money. */
   person(what: string, options?: Partial<WalletOptions>): Wallet;
-  /** A new person with this much lovelace in one output, on the chain. */
+  /** Creates a wallet with this much lovelace in one output. */
   buyer(lovelace?: bigint, options?: Partial<WalletOptions>): Promise<Wallet>;
-  /** Several such people, in one block. */
+  /** Creates several such wallets in one block. */
   buyers(count: number, lovelace?: bigint): Promise<Wallet[]>;
-  /** Where the watcher answers. */
+  /** Address of the watcher. */
   readonly watcher: string;
-  /** One tick of the watcher. */
+  /** Runs a tick of the watcher. */
   tick(options?: TickOptions): Promise<Tick>;
   stop(): Promise<void>;
 }
@@ -34,23 +34,23 @@ export const BUYER_LOVELACE = 50_000_000n;
 export const SOON = 0.25;
 
 export interface WorldOptions {
-  /** Seconds between blocks, few by default; 0: they are made only when a test asks for one. */
+  /** Seconds between blocks; 0 to make blocks only on demand. */
   readonly blockTime?: number;
   /** Whether protected sales are offered. */
   readonly escrow?: boolean;
-  /** Whether the watcher runs, and its variables. */
+  /** Runs the watcher, with these variables. */
   readonly watcher?: Record<string, string>;
-  /** Whether the arbiter runs. */
+  /** Runs the arbiter. */
   readonly arbiter?: boolean;
-  /** Another wrangler.toml of the API. */
+  /** Path of another wrangler.toml for the API. */
   readonly config?: string;
-  /** Lovelace of each output of the platform's wallet, instead of the stack's. */
+  /** Lovelace of each output of the platform's wallet, instead of the default. */
   readonly platform?: readonly bigint[];
-  /** Variables of all workers, beyond or instead of the stack's. */
+  /** Additional variables of all workers. */
   readonly vars?: Record<string, string>;
 }
 
-/** State folders of this process. They are kept if one of its tests failed, because they hold the logs and the databases. */
+/** State folders of this process. They are kept if a test fails, because they contain logs and databases. */
 const states: string[] = [];
 process.on("exit", (code) => {
   for (const state of code === 0 ? states : []) rmSync(state, { recursive: true, force: true });
@@ -66,7 +66,7 @@ function stateFolder(): string {
   return state;
 }
 
-/** Starts a system with no history. */
+/** Starts a new system. */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const { blockTime = SOON, escrow = false, watcher, arbiter = false, config, platform, vars } = options;
   const state = stateFolder();
@@ -107,7 +107,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     },
     stop: async () => {
       await stack.stop();
-      // What a worker did not expect is in its log; a test that passed in spite of it has not seen it.
+      // Unexpected errors of workers are in the log, even if the tests pass.
       const lines = readFileSync(join(state, "workers.log"), "utf8").split("\n");
       const panics = lines.filter((line) => /panicked at|RuntimeError|unreachable/.test(line));
       if (panics.length > 0) throw new Error(`a worker broke down: ${panics[0]}`);

@@ -1,13 +1,13 @@
-// Lovelace beyond the price, so that the escrow can still be carried forward when its datum has grown.
+// Collateral of a lock: lovelace beyond the price, so that the escrow can be continued when its datum has grown.
 import { Address, Assets, InlineDatum, TxOut } from "@evolution-sdk/evolution";
 import { escrowDatum, GROWN, type Lock } from "./datum.ts";
 
-/** Least collateral other than none (scheme document, "Lock invariants"). */
+/** Minimum collateral other than zero (specification, "Lock invariants"). */
 export const MIN_COLLATERAL = 1_435_230n;
-/** What the ledger adds to an output's size (CIP-55). */
+/** Overhead of an output's size in the ledger's minimum (CIP-55). */
 const UTXO_OVERHEAD = 160n;
 
-/** Least lovelace of the escrow's output after the seller's result. */
+/** Returns the minimum lovelace of the escrow's output after the seller's result. */
 function minimum(lock: Lock, payTo: string, lovelace: bigint, coinsPerByte: bigint): bigint {
   const output = new TxOut.TransactionOutput({
     address: Address.fromBech32(payTo),
@@ -17,7 +17,7 @@ function minimum(lock: Lock, payTo: string, lovelace: bigint, coinsPerByte: bigi
   return (UTXO_OVERHEAD + BigInt(TxOut.toCBORBytes(output).length)) * coinsPerByte;
 }
 
-/** The least collateral with which a lock of this price can be carried to its end. */
+/** Returns the minimum collateral with which a lock of this price can be brought to its end. */
 export function collateralFor(
   lock: Omit<Lock, "collateral">,
   payTo: string,
@@ -29,7 +29,7 @@ export function collateralFor(
     const missing = minimum({ ...lock, collateral }, payTo, price + collateral, coinsPerByte) - price;
     const enough = missing <= 0n ? 0n : missing < MIN_COLLATERAL ? MIN_COLLATERAL : missing;
     if (enough <= collateral) return collateral;
-    // A larger number may take more bytes, so that once more is missing; it stops at the widest.
+    // A larger number may take more bytes, which raises the minimum again; this ends at the widest encoding.
     collateral = enough;
   }
 }

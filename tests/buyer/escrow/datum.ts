@@ -1,4 +1,4 @@
-// The 19 fields of an escrow (scheme document, "Escrow datum and client-computed collateral").
+// The 19 fields of an escrow's datum (specification, "Escrow datum and client-computed collateral").
 import { Address, Data } from "@evolution-sdk/evolution";
 import type { EscrowExtra } from "./extra.ts";
 
@@ -11,7 +11,7 @@ function credential(it: { _tag: string; hash: Uint8Array }): Data.Data {
   return constr(it._tag === "KeyHash" ? 0 : 1, bytes(Buffer.from(it.hash).toString("hex")));
 }
 
-/** An address as scripts see it. */
+/** Encodes an address as Plutus data. */
 export function addressData(bech32: string): Data.Data {
   const { paymentCredential, stakingCredential } = Address.fromBech32(bech32);
   const stake = stakingCredential ? constr(0, constr(0, credential(stakingCredential))) : none;
@@ -26,14 +26,14 @@ export interface Lock {
   readonly collateral: bigint;
 }
 
-/** What changes when the seller submits a result. */
+/** Fields that change when the seller submits a result. */
 interface Later {
   readonly resultHash: string;
   readonly cooldown: bigint;
 }
 
 const AT_LOCK: Later = { resultHash: "", cooldown: 0n };
-/** The largest that the datum becomes: a result, and a cooldown of 8 bytes for each party. */
+/** Fields at their maximum size: a result, and a cooldown of 8 bytes for each party. */
 export const GROWN: Later = { resultHash: "00".repeat(32), cooldown: 1n << 40n };
 
 const option = (address: string | undefined): Data.Data => (address ? constr(0, addressData(address)) : none);

@@ -1,4 +1,4 @@
-// The escrow's address from the contract and its parameters: who settles disputes is part of it.
+// Derives the escrow's address from the contract and its parameters, which include the arbiters.
 import { readFileSync } from "node:fs";
 import { Address, Data, PlutusV3, ScriptHash, UPLC } from "@evolution-sdk/evolution";
 import type { Deployment } from "./extra.ts";
@@ -12,10 +12,10 @@ const VALIDATOR = "vested_pay.vested_pay.spend";
 /** This repository's contract. */
 export const ourBlueprint = new URL("../../../contracts/plutus.json", import.meta.url);
 
-/** Applying parameters takes seconds, and the same ones always give the same address. */
+/** Cache, because applying parameters takes seconds. */
 const known = new Map<string, string>();
 
-/** The preprod address of the contract with these parameters. */
+/** Returns the preprod address of the contract with these parameters. */
 export function escrowAddress(deployment: Deployment, blueprint: URL = ourBlueprint): string {
   const { requiredAdmins, adminVkeys, cooldownPeriod } = deployment;
   const key = JSON.stringify([blueprint.href, requiredAdmins, adminVkeys, cooldownPeriod]);
@@ -33,7 +33,7 @@ function derive(deployment: Deployment, blueprint: URL): string {
     Data.list(deployment.adminVkeys.map((hash) => Data.bytearray(hash))),
     Data.int(BigInt(deployment.cooldownPeriod)),
   ]);
-  // What the ledger hashes is the flat program in one CBOR byte string.
+  // The ledger hashes the flat program in a single CBOR byte string.
   const bytes = UPLC.decodeDoubleCborHexToFlat(applied);
   const script = new PlutusV3.PlutusV3({
     bytes: Uint8Array.from(Buffer.from(UPLC.applySingleCborEncoding(Buffer.from(bytes).toString("hex")), "hex")),

@@ -1,4 +1,4 @@
-// Method `escrow` (`masumi` upstream): the amount is locked under terms that the seller signed.
+// Method `escrow` (`masumi` in the specification): locks the amount under terms that the seller signed.
 import {
   commonTerms,
   require,
@@ -13,13 +13,13 @@ import { type Deployment, readExtra } from "./extra.ts";
 import { type Approve, checkOffer } from "./terms.ts";
 
 export interface EscrowOptions {
-  /** What the application wants to buy. */
+  /** Decides whether to buy the committed content. */
   readonly approve: Approve;
-  /** Which arbiters the application trusts. */
+  /** Decides whether to trust the arbiters. */
   readonly trust: (deployment: Deployment) => boolean;
-  /** Where to read the price of a byte: a Blockfrost API, with `/api/v0`. */
+  /** A Blockfrost API, including `/api/v0`, for the protocol parameters. */
   readonly blockfrost: string;
-  /** The contract's blueprint, where it is not this repository's. */
+  /** The contract's blueprint, if not this repository's. */
   readonly blueprint?: URL;
 }
 

@@ -122,7 +122,7 @@ function closed(value: unknown, shape: Shape, what: string): void {
   }
 }
 
-/** The terms, if every object is closed and every field well-formed. What they say is not judged here. */
+/** Parses the terms, rejecting unknown fields and malformed values. Does not judge them. */
 export function readExtra(extra: Readonly<Record<string, unknown>>): EscrowExtra {
   closed(extra, EXTRA, "extra");
   if (extra.confirmationPolicy !== undefined) closed(extra.confirmationPolicy, CONFIRMATION, "confirmationPolicy");

@@ -1,4 +1,4 @@
-// The service's quotes and lock checks against this buyer, which shares no code with them.
+// The service's quotes and its verification of locks, tested with this buyer, which shares no code with them.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// Issues escrow offers as a seller's server does, for tests that have no server.
+// Issues escrow offers like a seller's server, for tests without a server.
 import { createHash, randomBytes } from "node:crypto";
 import type { PaymentRequirements } from "@x402/core/types";
 import type { Prover } from "../../wallets/proof.ts";

@@ -1,4 +1,4 @@
-// RFC 8785. ECMAScript's own number and string serialisation is the RFC's; what is left is the order of members.
+// RFC 8785. It uses ECMAScript's serialization of numbers and strings, so only members have to be sorted.
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 

@@ -1,4 +1,4 @@
-// A buyer without an account locks the price into the escrow, with the stock x402 client, on the local ledger.
+// Locking the price in the escrow with the stock x402 client, on the local ledger.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Address, Data, Transaction } from "@evolution-sdk/evolution";

@@ -1,4 +1,4 @@
-// A buyer locks money only under terms that hold together. Each refusal changes one thing of an offer that is taken.
+// A buyer locks money only under consistent terms. Each case changes one thing of a valid offer.
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { Address } from "@evolution-sdk/evolution";
@@ -23,7 +23,7 @@ const prover = (name: string, signer = "evolution-sdk"): Prover => ({
 const seller = prover("seller");
 const deployment = { requiredAdmins: "1", adminVkeys: ["ab".repeat(28)], cooldownPeriod: "60000" };
 
-/** Unrelated implementations must agree about the seller's signature. */
+/** Independent implementations have to agree about the seller's signature. */
 const agreed: Checker = async (...signed) => {
   const answers = await Promise.all(Object.values(checkers).map((check) => check(...signed).catch(() => false)));
   return answers.every((holds) => holds);
@@ -50,7 +50,7 @@ describe("the terms of an escrow offer", () => {
     change(draft);
     return draft;
   };
-  /** Signed by the seller after the change, so that the change alone is wrong. */
+  /** Signs again after the change, so that only the change is wrong. */
   const resigned = (change: (draft: Draft) => void) => sign(seller, changed(change));
 
   it("are taken as the seller signed them", async () => {
@@ -66,7 +66,7 @@ describe("the terms of an escrow offer", () => {
     );
   });
 
-  // What the seller's signature covers, changed after it.
+  // Changes to signed fields after signing.
   const afterSigning: Record<string, (it: Draft) => void> = {
     amount: (it) => Object.assign(it, { amount: "5000001" }),
     asset: (it) => Object.assign(it, { asset: "lovelaces" }),

@@ -1,4 +1,4 @@
-// What a buyer checks before it locks anything: the commitment to what is bought, and the seller's signature over it.
+// Checks by a buyer before locking money: the commitment to the content, and the seller's signature over it.
 import { createHash } from "node:crypto";
 import { Address } from "@evolution-sdk/evolution";
 import type { PaymentRequirements } from "@x402/core/types";
@@ -21,14 +21,14 @@ function partDigest(part: Part): string {
   return sha256(Buffer.from(part.content, "base64url"));
 }
 
-/** The hash that the escrow's datum binds the money to. */
+/** Returns the hash that binds the escrow to the committed content. */
 export function inputHash(commitment: Commitment): string {
   const { digest: _, ...rest } = commitment;
   const manifest = { ...rest, parts: commitment.parts.map(({ content: _, ...part }) => part) };
   return sha256("masumi:x402:input:v1\n", jcs(manifest as unknown as Json));
 }
 
-/** The digest that the seller signs. */
+/** Returns the digest that the seller signs. */
 export function termsDigest(offer: PaymentRequirements, extra: EscrowExtra): string {
   const signed = {
     ...extra.terms,
@@ -43,7 +43,7 @@ export function termsDigest(offer: PaymentRequirements, extra: EscrowExtra): str
   return sha256("masumi:x402:terms:v1\n", jcs(signed as Json));
 }
 
-/** The identifier by which the payment is found again. */
+/** Returns the identifier of the payment. */
 export function blockchainIdentifier(extra: EscrowExtra, contractAddress: string): string {
   const { sellerNonce, agentIdentifier, buyerNonce } = extra.terms;
   const seller = sellerNonce + (agentIdentifier ?? "");
@@ -76,10 +76,10 @@ async function checkSeller(extra: EscrowExtra, digest: string, check: Checker): 
   require(holds, "the seller's signature does not verify");
 }
 
-/** What the seller commits to, as the application is asked to approve it: part name to content. */
+/** Decides about the content to which the seller commits, by part name. */
 export type Approve = (content: ReadonlyMap<string, Json>) => boolean;
 
-/** Refuses the offer unless everything in it holds together and the application wants it. */
+/** Rejects an offer that is inconsistent or not approved. */
 export async function checkOffer(
   offer: PaymentRequirements,
   extra: EscrowExtra,
