@@ -1,8 +1,8 @@
 -- Agents: the approvals by their owners. Tokens are not stored: a token carries a MAC over its grant, generation and
 -- expiry, and the grant's row has the newest generation.
 
--- One row per approval, whose tokens form a sequence: approved (generation 0, a code) -> redeemed (1) -> refreshed (2,
--- 3, ...) -> revoked
+-- One row per approval, whose tokens form a sequence:
+--   approved (generation 0, a code) -> redeemed (1) -> refreshed (2, 3, ...) -> revoked
 CREATE TABLE oauth_grants (
   id TEXT PRIMARY KEY CHECK (length(id) = 32),
   request TEXT NOT NULL UNIQUE CHECK (length(request) = 32),  -- the consent request, which can be approved once

@@ -1,4 +1,4 @@
-// One action on one escrow by hand, with a party's own key (`cargo xtask escrow act`): what an honest watcher would not do.
+// Performs an escrow action that an honest watcher would not, with a party's own key (`cargo xtask escrow act`).
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export interface RunningStack {
   readonly ledger: string;
 }
 
-/** The output that is the escrow after a transaction: txHash#index. */
+/** Returns the output of an escrow created by a transaction, as txHash#index. */
 export async function escrowIn(ledger: string, address: string, tx: string): Promise<string> {
   const response = await fetch(`${ledger}/api/v0/txs/${tx}/utxos`);
   if (!response.ok) throw new Error(`the ledger does not know ${tx}: ${await response.text()}`);
@@ -23,8 +23,8 @@ export async function escrowIn(ledger: string, address: string, tx: string): Pro
 }
 
 /**
- * Acts as the seller, or as the owner of the given seed (64 hexadecimal characters). The fee is paid from the enterprise
- * address of the payer's seed; without one, by who acts. Resolves with the transaction's id when it is in a block.
+ * Acts as the seller, or as the owner of the given seed (64 hexadecimal characters). The owner of the payer's seed pays
+ * the fee, by default the acting party. Resolves with the transaction's id when it is in a block.
  */
 export async function act(
   stack: RunningStack,

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Known vulnerabilities of what the project depends on, by its lock files. What cannot be asked is said, and is no pass of
-# anything: AUDIT=strict makes it a failure.
+# Checks the lock files for known vulnerabilities. An unavailable database is reported, and fails with AUDIT=strict.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -19,8 +18,8 @@ else
   unasked "the database of RustSec"
 fi
 
-# npm, by the registry that is configured: what the service runs with here, and the clients that it is tested with. An
-# answer has either vulnerabilities, or an error.
+# npm, by the configured registry: the packages of the service, and the clients that it is tested with. An answer has
+# either vulnerabilities or an error.
 for folder in . tests/outsiders; do
   answer=$(npm --prefix "$folder" audit --package-lock-only --json 2>/dev/null)
   found=$(node -e '

@@ -1,13 +1,11 @@
-// `make backup` and `make restore`: the two databases of the service as files, and back into empty ones.
+// `make backup` and `make restore`: write the service's two databases to files, and restore them into empty databases.
 //
-//   make backup [ENV=preview] [TO=folder]        the account's; LOCAL=.state/dev: those of a local stack
+//   make backup [ENV=preview] [TO=folder]        of the account; LOCAL=.state/dev: of a local stack
 //   make restore FROM=folder [ENV=...] [LOCAL=...]
 //   make mark-restored [ENV=...] [LOCAL=...]     after Time Travel
 //
-// A restored database of the service is marked (`backup/restored.sql`): nothing is paid from it before the watcher has read
-// from the chain what happened since the backup.
-//
-// A backup is put into a database in memory before it is said to be one.
+// A restored service database is marked (`backup/restored.sql`), so that nothing is paid before the watcher has read
+// the transactions since the backup from the chain. Each backup is tested by restoring it in memory.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,15 +18,15 @@ import { contentInserts, heading, headingOf, inserts, NEW_CATALOGUE } from "./ba
 import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
 
-/** A database: whose it is, and where it lies. */
+/** A database and its location. */
 export interface KeptDatabase {
   readonly target: Target;
   readonly worker: WorkerOf;
-  /** The folder of a local stack's state; the account, if absent. */
+  /** State folder of a local stack; if absent, the account's database. */
   readonly local?: string;
 }
 
-/** Those that there are: the API's, which is the watcher's too, and the arbiter's. */
+/** Workers with a database of their own; the watcher uses the API's. */
 export const KEPT: readonly WorkerOf[] = WORKERS.filter(({ role }) => role !== "watcher");
 
 const folderOf = ({ target, worker }: KeptDatabase): string => join(dirname(target.path(worker)), "d1-migrations");
@@ -53,7 +51,7 @@ function queryOf(kept: KeptDatabase): Query {
   };
 }
 
-/** Writes a database into a file. Rejects when what was written cannot be put back. */
+/** Writes a database to a file. Rejects if the file cannot be restored. */
 export async function backup(kept: KeptDatabase, file: string): Promise<Record<string, number>> {
   const query = queryOf(kept);
   const migrations = migrationsIn(folderOf(kept));
@@ -84,7 +82,7 @@ export async function backup(kept: KeptDatabase, file: string): Promise<Record<s
   return counts;
 }
 
-/** Puts a backup into a database in memory. */
+/** Restores a backup in memory. */
 function tried(db: DatabaseSync, text: string): void {
   db.exec(`PRAGMA foreign_keys = ON; BEGIN; ${text} COMMIT;`);
   const broken = db.prepare("PRAGMA foreign_key_check").all().length;
@@ -93,16 +91,18 @@ function tried(db: DatabaseSync, text: string): void {
   db.close();
 }
 
-/** What says that a database was restored, and what of it that changes. */
+/** SQL that marks a restored database. */
 const RESTORED = join(root, "scripts/backup/restored.sql");
 const MARKED: ReadonlySet<string> = new Set(["restored", "unread_wallets", "sessions"]);
 
-/** Marks the service's database as restored. The arbiter's needs no mark: the ledger takes each award once. */
+/**
+ * Marks the service's database as restored. The arbiter's needs no mark, because the ledger accepts each award once.
+ */
 export async function mark(kept: KeptDatabase): Promise<void> {
   await kept.target.wrangler(kept.worker, "d1", "execute", "DB", ...where(kept), "--yes", "--file", RESTORED);
 }
 
-/** Puts a backup into a database that is empty, or not there yet, and marks it as restored in the same go. */
+/** Restores a backup into an empty or missing database, and marks it as restored. */
 export async function restore(kept: KeptDatabase, file: string): Promise<Record<string, number>> {
   const { target, worker } = kept;
   const { migrations, rows } = headingOf(readFileSync(file, "utf8"));

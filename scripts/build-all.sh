@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Builds every worker of the project, and the programs that the local stack and the tests run. With `demo`: those of the
-# local stack alone. With `workers`: the workers alone. With `dev`: also `cargo surety` as its alias builds it, so that
-# its first command answers at once. With `deploy`: the workers as they are deployed, each held against the size that it
-# may have.
+# Builds all workers, and the programs for the local stack and tests. `demo` builds only what the local stack needs,
+# `workers` only the workers. `dev` also builds `cargo surety` as its alias does. `deploy` builds the workers for
+# deployment, and checks their size.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -11,7 +10,7 @@ cd "$root"
 
 say() { printf '  building %s\n' "$*"; }
 log=$(mktemp)
-# quietly WHAT COMMAND...: its output only if it fails, and a word now and then for the person who waits.
+# quietly WHAT COMMAND...: prints the output only if it fails, and progress now and then.
 quietly() {
   local what=$1 waited=0
   shift
@@ -27,7 +26,7 @@ quietly() {
 kind=${1:-}
 profile=release
 [ "$kind" != deploy ] || profile=deploy
-# Compiled at once, and their bindings made at once: no core waits for the end of one of them.
+# All crates are compiled, and all bindings generated, in parallel.
 compiled() {
   WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32-unknown-unknown \
     --package surety-api --package surety-watcher --package surety-arbiter
@@ -42,7 +41,7 @@ bound() {
 }
 quietly "the workers" compiled
 quietly "their bindings" bound
-# Of the whole workspace, so that dependencies have the features that they have for its tests, and are compiled once.
+# For the whole workspace, so that dependencies have the same features as for tests and are compiled once.
 case $kind in
   workers) ;;
   demo | dev) quietly "xtask" cargo build --workspace --bin xtask ;;

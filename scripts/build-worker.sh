@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds one worker crate for workerd: scripts/build-worker.sh [folder of the worker's Cargo.toml] [deploy]
-# With `deploy` as fast as it gets, for what is deployed and measured; otherwise as quickly as it is built.
-# Called by wrangler (see each wrangler.toml) and by make.
+# Builds a worker for workerd: scripts/build-worker.sh [folder of the worker's Cargo.toml] [deploy]. With `deploy` it optimizes
+# it for deployment and benchmarks. Called by wrangler (see each wrangler.toml) and by make.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # The workers are built once before several processes start them.
@@ -12,7 +11,7 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
 profile=release
 [ "${2:-}" != deploy ] || profile=deploy
 
-# Promises are followed by js-sys itself, without a crate of their own.
+# js-sys handles promises itself, without a further crate.
 WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32-unknown-unknown
 program=$(awk -F '"' '/^name = / { gsub("-", "_", $2); print $2; exit }' Cargo.toml)
 made=$(mktemp -d "$CARGO_TARGET_DIR/worker.XXXXXX")
@@ -23,6 +22,6 @@ bundle=(--bundle --format=esm --log-level=warning "--external:./program_bg.wasm"
 cp "$root/crates/edge/entry.js" "$made"
 rm -rf build
 mkdir build
-# workerd imports what is compiled, where the proposal would have it say that it wants the source of it.
+# workerd imports compiled modules; the source phase import is not supported.
 esbuild "$made/entry.js" "${bundle[@]}" | sed 's/import source /import /' >build/index.js
 mv "$made/program_bg.wasm" build

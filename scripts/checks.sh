@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# All that `make test` runs before the end-to-end tests, in two lanes, so that no core waits for another. One lane
-# compiles for this machine; the other sets up and compiles for workers.
+# Runs the checks of `make test` before the end-to-end tests, in two parallel lanes: one compiles for this machine, the
+# other sets up and compiles for workers.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
 source "$root/scripts/jobs.sh"
 cd "$root"
 
-# A quarter of the disk that target/ takes otherwise is for the next edit (incremental), and half of each test's program for a
-# debugger. A panic says its file and line without either.
+# Without incremental data and debug information target/ is much smaller. Panics still report file and line.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=0
 
 logs=$(mktemp -d)
 
-# step WHAT COMMAND...: says when it begins and ends; its output only if it fails.
+# step WHAT COMMAND...: prints its start and end, and its output only if it fails.
 step() {
   local what=$1 began=$SECONDS
   shift
@@ -29,13 +28,13 @@ step() {
   fi
 }
 
-# What is compiled here is linted by the same pass: `cargo clippy` checks every dependency and each crate once more beforehand.
+# Compiles and lints in one pass: `cargo clippy` would check every crate once more.
 linted() { RUSTC_WORKSPACE_WRAPPER=$root/scripts/linting-rustc.sh "$@"; }
 
 native() {
   step "formatting and documentation" make --no-print-directory formatted documented || return
   step "Rust's tests and programs, compiled and linted" linted cargo build --workspace --all-targets --quiet || return
-  # Tests of the contract send what they build to the local ledger, which needs Node and its packages.
+  # Tests of the contract use the local ledger, which needs Node and its packages.
   until [ -e "$logs/.installed" ]; do sleep 0.5; done
   step "Rust's tests" linted cargo test --workspace --quiet || return
 }

@@ -28,10 +28,10 @@ aiken fmt --check
 committed=$(mktemp)
 trap 'rm -f "$committed"' EXIT
 cp plutus.json "$committed"
-# The compiler's build cache is not needed and would hide a stale blueprint.
+# The compiler's cache would hide a stale blueprint.
 rm -rf build
 aiken build --deny
-# A compiler that was not built from a checkout calls its commit "unknown": that part says nothing about the code.
+# A compiler that was not built from a checkout reports its commit as "unknown".
 same() {
   [ "$(sed 's/\(v[0-9.]*\)+[0-9a-z]*/\1/' "$1")" = "$(sed 's/\(v[0-9.]*\)+[0-9a-z]*/\1/' "$2")" ]
 }
@@ -44,7 +44,7 @@ fi
 echo "contract: plutus.json is what the sources give"
 report=$(mktemp)
 trap 'rm -f "$committed" "$report"' EXIT
-# Not on a terminal, so the compiler answers in JSON: the whole of it only when something failed.
+# Without a terminal, the compiler prints JSON, which is shown only if a test fails.
 if ! aiken check --deny --plain-numbers > "$report"; then
   cat "$report"
   exit 1

@@ -1,4 +1,4 @@
-// `make demo`: the whole story on a local ledger, from listing to where every lovelace went.
+// `make demo`: sells, buys, disputes and refunds on a local ledger, and accounts for every lovelace.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -74,7 +74,7 @@ async function story(stack: Stack, state: string): Promise<void> {
   await untilEnter("the pages are open until you press Enter");
 }
 
-/** Waits for the person who watches; without a terminal, as in a test run, it goes on at once. */
+/** Waits for Enter in a terminal; otherwise returns at once. */
 async function untilEnter(words: string): Promise<void> {
   if (!process.stdin.isTTY || !process.stdout.isTTY || process.env.CI) return;
   const lines = createInterface({ input: process.stdin, output: process.stdout });

@@ -21,7 +21,7 @@ import { root } from "./stack/process.ts";
 
 const say = (line: string) => console.log(line);
 
-/** Makes the databases that there are none of: migrations come before the workers. wrangler finds each by its name. */
+/** Creates missing databases, because migrations run before the workers exist. wrangler finds each by its name. */
 async function databases(target: Target): Promise<void> {
   const [worker] = WORKERS as [WorkerOf];
   const listed = JSON.parse(await target.wrangler(worker, "d1", "list", "--json")) as { name: string }[];
@@ -34,8 +34,8 @@ async function databases(target: Target): Promise<void> {
 }
 
 /**
- * wrangler makes the namespace of challenges with the API's first upload, under this name. Where that upload failed, the
- * namespace would stop the next one; all that it holds lasts five minutes.
+ * Deletes the namespace of challenges if the API's first upload failed after creating it; wrangler would not find it by
+ * name. Its entries last five minutes only.
  */
 async function clearNamespace(target: Target): Promise<void> {
   const api = WORKERS[2] as WorkerOf;
@@ -62,7 +62,7 @@ async function migrate(target: Target): Promise<void> {
   }
 }
 
-/** The secrets of a worker that are known here, each under its own name. */
+/** Returns a worker's secrets that are known here. */
 function secretsHere(target: Target, worker: WorkerOf): Record<string, string> {
   const optional = { arbiter: [], watcher: ["DEMO_SECRET"], api: ["DEMO_SECRET", "OPERATOR_TOKEN"] }[worker.role];
   const versions = Array.from({ length: 31 }, (_, i) => `WALLET_MASTER_SECRET_${i + 2}`);
@@ -71,7 +71,7 @@ function secretsHere(target: Target, worker: WorkerOf): Record<string, string> {
   return Object.fromEntries(known.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** Uploads a worker with its secrets and the variables of this deployment, as one version under the deployment's tag. */
+/** Uploads a worker with its secrets and variables, as a version with the deployment's tag. */
 async function upload(target: Target, worker: WorkerOf, tag: string, vars: Record<string, string>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "surety-deployed-"));
   const output = join(folder, "wrangler.ndjson");
@@ -91,7 +91,7 @@ async function upload(target: Target, worker: WorkerOf, tag: string, vars: Recor
   }
 }
 
-/** A name that the three versions of one deployment share: when, and of which commit. */
+/** Returns a tag for the three versions of a deployment: time and commit. */
 function tagOf(target: Target): string {
   const when = new Date().toISOString().replace(/[-:]/g, "").slice(0, 15);
   try {
@@ -103,7 +103,7 @@ function tagOf(target: Target): string {
   }
 }
 
-/** Uploads all three. Resolves with where the API answers. */
+/** Uploads all workers. Resolves with the API's address. */
 async function workers(target: Target, escrow: string, address: string): Promise<string> {
   const tag = tagOf(target);
   const origin = target.configured(WORKERS[2] as WorkerOf).vars.BASE_URL ?? address;
@@ -115,7 +115,7 @@ async function workers(target: Target, escrow: string, address: string): Promise
 }
 
 export async function deploy(target: Target, only?: string): Promise<number> {
-  // Secrets are kept there, and nothing else reads them.
+  // The folder contains secrets.
   mkdirSync(dirname(target.own("env")), { recursive: true, mode: 0o700 });
   const found = await preflight(target);
   const missing = [...found.missing, ...(only === "preflight" ? [] : unbuilt(target))];

@@ -1,4 +1,4 @@
-// `make dev`: leaves the whole system running on this machine until Ctrl-C.
+// `make dev`: runs the whole system on this machine until Ctrl-C.
 
 import { join } from "node:path";
 import { walletNamed } from "../tests/wallets/wallet.ts";
@@ -19,7 +19,7 @@ const port = (name: string, fallback: number): number => {
 
 const state = process.env.STATE_DIR ?? join(root, ".state/dev");
 
-/** Where everything answers, and what to do first. */
+/** Describes the addresses and first steps. */
 function guide({ api, arbiter, watcher, ledger }: Stack): string {
   const row = (name: string, url: string | undefined, what: string) =>
     `  ${name.padEnd(8)} ${url?.padEnd(21)}  ${what}`;
@@ -41,7 +41,7 @@ function guide({ api, arbiter, watcher, ledger }: Stack): string {
   ].join("\n");
 }
 
-/** What the shop begins with. */
+/** The seller's prompts. */
 const PROMPTS = [
   { file: "aurora-hero", title: "Aurora hero", category: "Hero", price: "6000000", modes: ["instant", "protected"] },
   { file: "calm-landing", title: "Calm landing page", category: "Landing Page", price: "2500000", modes: ["instant"] },
@@ -49,7 +49,7 @@ const PROMPTS = [
   { file: "orbit-scene", title: "Orbit scene", category: "3D", price: "8000000", modes: ["instant", "protected"] },
 ];
 
-/** Four prompts of one seller, where nothing is for sale yet; SEED=off leaves the shop empty. */
+/** Lists four prompts if the catalogue is empty and SEED is not off. */
 async function seed({ api, ledger }: Stack): Promise<void> {
   const listings = (await (await fetch(`${api}/listings`)).json()) as unknown[];
   if (process.env.SEED === "off" || listings.length > 0) return;
@@ -80,7 +80,7 @@ async function run(): Promise<void> {
   process.on("SIGTERM", () => void stop(0));
   await seed(stack);
   console.log(guide(stack));
-  // The watcher's clock: faster than every minute, as blocks are faster here.
+  // Runs ticks more often than every minute, because blocks are faster here.
   const clock = async () => {
     while (!stopped) {
       await new Promise((resolve) => setTimeout(resolve, 3_000));

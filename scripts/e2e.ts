@@ -1,6 +1,6 @@
-// The end-to-end tests, JOBS processes at a time. Files that take longest have one of their own and begin first, so
-// that none is left alone at the end. Of the others several share one, which reads its modules once for all of them.
-// Words after the name choose the files whose paths have one of them: node scripts/e2e.ts abuse chaos
+// Runs the end-to-end tests, JOBS processes at a time. Slow files have a process each and start first; shorter ones
+// share processes, so that modules are loaded once. Arguments select files whose path contains one of them: node
+// scripts/e2e.ts abuse chaos
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -8,9 +8,9 @@ import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { keep, lastLines } from "./e2e/states.ts";
 
-/** Whatever ends in .test.ts below these folders is run: a new folder joins by itself. */
+/** Folders whose *.test.ts files are run. */
 const FOLDERS = ["devnet/test", "tests"];
-/** Files that take a minute and more, longest first: they wait more than they compute. */
+/** Files that take a minute or more, longest first. */
 const LONG = [
   "tests/chaos/chaos.test.ts",
   "tests/http/provider-faults.test.ts",
@@ -41,14 +41,14 @@ const ordered = [...LONG, ...found.filter((file) => !LONG.includes(file))];
 const files = ordered.filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
 if (files.length === 0) throw new Error(`no test file's path has ${wanted.join(" or ")}`);
 
-// What is left starts programs of its own, and most of that is compiling the same modules.
+// Shared by the programs that tests start, which compile the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("target/compile-cache");
 
-// Nothing here runs long enough for what V8 optimises of a worker to pay.
+// Nothing here runs long enough for V8's optimizing compiler to pay off.
 process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--liftoff-only";
 
 const jobs = Number(process.env.JOBS ?? 7);
-/** Files of this run: entry points that several test files share, and the states of what the tests start. */
+/** Files of this run: entry points for several test files, and states of systems. */
 const shared = mkdtempSync(join(tmpdir(), "surety-e2e-"));
 const states = join(shared, "states");
 process.env.E2E_STATES = states;
@@ -79,7 +79,7 @@ function explainFailures(): void {
   console.log(`\nstate and logs: ${paths.map((path) => relative(".", path)).join(", ") || "no system was started"}`);
 }
 
-/** A file that runs these one after another, hooks and tests of each in a suite of its own. */
+/** Creates a file that runs several test files in sequence, each in a suite of its own. */
 function together(files: readonly string[], index: number): string {
   const suites = files.map((file) => `describe("${file}", () => import(${JSON.stringify(resolve(file))}));`);
   const path = join(shared, `${index}.test.mjs`);
@@ -87,19 +87,19 @@ function together(files: readonly string[], index: number): string {
   return path;
 }
 
-/** How many of the shorter files share a process, where there is more to do than jobs. */
+/** Maximum number of short files per process. */
 const TOGETHER = 4;
 const long = files.filter((file) => LONG.includes(file));
 const short = files.filter((file) => !LONG.includes(file));
 const processes = Math.max(Math.min(jobs, short.length), Math.ceil(short.length / TOGETHER));
-// Not neighbours: those of a folder are alike in how long they take.
+// Interleaved, because files in one folder take similarly long.
 const groups = Array.from({ length: processes }, (_, first) => short.filter((_, at) => at % processes === first));
 
 run({ files: [...long, ...groups.map(together)], concurrency: jobs })
   .on("test:fail", ({ todo, name, file = "", details }) => {
     if (todo !== undefined && todo !== false) return;
     process.exitCode = 1;
-    // A suite fails with its tests, which are reported themselves.
+    // Suites fail with their tests, which are reported.
     const { failureType } = details.error as { failureType?: string };
     if (failureType !== "subtestsFailed") failures.push({ name, file, logs: lastLines(states, file) });
   })

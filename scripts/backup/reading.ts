@@ -1,22 +1,22 @@
-// A database read through wrangler, here or on the account alike: rows as SQL literals, so that nothing of them is lost on
-// the way. `wrangler d1 export` refuses databases with full-text indexes, and what it writes of large texts cannot be put back.
+// Reads a database through wrangler, locally or on the account, with rows as SQL literals. `wrangler d1 export` does
+// not support full-text indexes, and its output for large texts cannot be imported.
 
 import { CONTENTS, type Table } from "./schema.ts";
 
-/** Runs SQL as one batch; what each statement returned. */
+/** Runs SQL as one batch, and returns the rows of each statement. */
 export type Query = (sql: string) => Promise<Record<string, unknown>[][]>;
 
-/** A table's rows, each as the literals of its columns with commas between. */
+/** Rows of a table, each as a comma-separated list of literals. */
 export type Rows = ReadonlyMap<Table, readonly string[]>;
 
-/** Rows of each table in one batch. */
+/** Rows of a table per batch. */
 const PAGE = 2_000;
-/** Bytes of contents in one answer. */
+/** Maximum bytes of contents per answer. */
 const MANY_BYTES = 4_000_000;
-/** How often a database that changes meanwhile is read again. */
+/** Number of attempts if the database changes while it is read. */
 const TRIES = 5;
 
-/** A column as a literal that makes exactly its value again. `quote` alone stops at a NUL. */
+/** SQL for a column as a literal with exactly its value. `quote` alone stops at a NUL. */
 const literal = (column: string): string =>
   `CASE WHEN typeof(${column}) = 'text' AND instr(CAST(${column} AS BLOB), x'00')
    THEN 'CAST(x''' || hex(${column}) || ''' AS TEXT)' ELSE quote(${column}) END`;
@@ -28,7 +28,7 @@ function page({ name, columns, key }: Table, after: string | undefined): string 
   return `SELECT ${position} AS position, ${row} AS row FROM ${name} ${where} ORDER BY ${key.join(", ")} LIMIT ${PAGE};`;
 }
 
-/** Reads all tables once. `whole`: it was one batch, and so one moment. */
+/** Reads all tables once. `whole` tells whether it took a single batch, which is consistent. */
 async function pass(query: Query, tables: readonly Table[]): Promise<{ rows: Map<Table, string[]>; whole: boolean }> {
   const rows = new Map<Table, string[]>(tables.map((table) => [table, []]));
   const left = new Map<Table, string | undefined>(tables.map((table) => [table, undefined]));
@@ -45,14 +45,14 @@ async function pass(query: Query, tables: readonly Table[]): Promise<{ rows: Map
   }
 }
 
-/** All rows but the contents, as they were at one moment. */
+/** Reads all rows except contents, consistently. */
 export async function readRows(query: Query, all: readonly Table[]): Promise<Rows> {
   const tables = all.filter(({ name }) => name !== CONTENTS);
   let before: string | undefined;
   for (let tries = 0; tries < TRIES; tries++) {
     const { rows, whole } = await pass(query, tables);
     if (whole) return rows;
-    // Several batches are of one moment where the next reading finds the same.
+    // Several batches are consistent if reading again yields the same rows.
     const seen = JSON.stringify([...rows.values()]);
     if (seen === before) return rows;
     before = seen;
@@ -60,7 +60,10 @@ export async function readRows(query: Query, all: readonly Table[]): Promise<Row
   throw new Error(`the database changed during each of ${TRIES} readings: see Time Travel in docs/deploying.md`);
 }
 
-/** Every content with its hash. They never change and are kept before their listing: those of all listings are there. */
+/**
+ * Reads all contents with their hashes. They never change and are stored before their listing, so none of a listing is
+ * missing.
+ */
 export async function* readContents(query: Query): AsyncGenerator<{ hash: string; content: Buffer }> {
   const [all = []] = await query(`SELECT hash, length(CAST(content AS BLOB)) AS bytes FROM ${CONTENTS} ORDER BY hash;`);
   const left = all as { hash: string; bytes: number }[];

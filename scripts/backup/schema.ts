@@ -1,4 +1,4 @@
-// A database's tables as its migrations make them: what a backup holds of each, and in which order it is put back.
+// The tables of a database as created by its migrations: the columns of a backup, and the order of restoring them.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,16 +6,16 @@ import { DatabaseSync } from "node:sqlite";
 
 export interface Table {
   readonly name: string;
-  /** Columns that are kept. */
+  /** Columns in a backup. */
   readonly columns: readonly string[];
-  /** Of these, the primary key: rows are read in its order. */
+  /** Primary key, by which rows are sorted. */
   readonly key: readonly string[];
 }
 
-/** What follows from the rest by triggers, and is made again by them: so figures equal a recount after a restore. */
+/** Tables and columns that triggers derive from others, and restore. */
 const DERIVED: ReadonlySet<string> = new Set(["sellers", "catalogue_version", "listings.sales"]);
 
-/** The table of what is sold: large texts, never changed, read one after the other. */
+/** The table of contents, which are large and immutable, and read one by one. */
 export const CONTENTS = "contents";
 
 export const migrationsIn = (folder: string): string[] =>
@@ -23,14 +23,14 @@ export const migrationsIn = (folder: string): string[] =>
     .filter((file) => file.endsWith(".sql"))
     .sort();
 
-/** A new database in memory with every migration. */
+/** Creates a database in memory with all migrations. */
 export function migrated(folder: string): DatabaseSync {
   const db = new DatabaseSync(":memory:");
   for (const file of migrationsIn(folder)) db.exec(readFileSync(join(folder, file), "utf8"));
   return db;
 }
 
-/** The tables that a backup holds, each after those that it refers to. */
+/** Returns the tables of a backup, each after the tables that it refers to. */
 export function tablesOf(db: DatabaseSync): Table[] {
   const all = db.prepare("SELECT name, type FROM pragma_table_list WHERE schema = 'main'").all() as {
     name: string;

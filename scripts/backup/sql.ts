@@ -1,15 +1,14 @@
-// A backup as SQL that puts it back into a database with every migration and nothing else. Triggers are on: they make the
-// figures and the full-text index again.
+// A backup as SQL for a newly migrated database. Triggers are enabled, and restore figures and the full-text index.
 
 import type { Rows } from "./reading.ts";
 import { CONTENTS } from "./schema.ts";
 
-/** Bytes of a content in one statement, twice as many in hexadecimal: D1 takes statements of 100,000 bytes. */
+/** Bytes of a content per statement, twice as many in hexadecimal; D1 limits statements to 100,000 bytes. */
 const PART = 40_000;
-/** The most that D1 takes. */
+/** D1's maximum length of a statement. */
 const MAX_STATEMENT = 100_000;
 
-/** The first line of a backup, which says of what it is. */
+/** The first line of a backup, with its metadata. */
 export const heading = (what: object): string => `-- backup ${JSON.stringify(what)}`;
 
 export function headingOf(text: string): { database: string; migrations: string[]; rows: Record<string, number> } {
@@ -18,21 +17,21 @@ export function headingOf(text: string): { database: string; migrations: string[
   return JSON.parse(found);
 }
 
-/** The statements for all rows but contents. */
+/** Yields the statements for all rows except contents. */
 export function* inserts(rows: Rows): Generator<string> {
   for (const [{ name, columns }, all] of rows) {
-    // A row that its migration made.
+    // Deletes the row that a migration inserted.
     yield `DELETE FROM ${name};`;
     for (const row of all) yield bounded(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${row});`);
   }
 }
 
-/** The statements for one content, in parts that D1 takes. */
+/** Yields the statements for a content, in parts within D1's limit. */
 export function* contentInserts(hash: string, content: Buffer): Generator<string> {
   let from = 0;
   while (from < content.length || from === 0) {
     let to = Math.min(from + PART, content.length);
-    // Between two characters.
+    // Splits between characters.
     while (to < content.length && ((content[to] ?? 0) & 0xc0) === 0x80) to--;
     const part = `CAST(x'${content.subarray(from, to).toString("hex")}' AS TEXT)`;
     yield from === 0
@@ -43,7 +42,7 @@ export function* contentInserts(hash: string, content: Buffer): Generator<string
   }
 }
 
-/** What ends it: an ETag that no client was ever given. */
+/** The last statement: sets a version that was never used as an ETag. */
 export const NEW_CATALOGUE = "UPDATE catalogue_version SET version = max(version, unixepoch());";
 
 function bounded(statement: string): string {

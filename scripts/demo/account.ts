@@ -1,4 +1,4 @@
-// A person who signs in with a wallet, and buys from the service wallet.
+// A person who signs in with a wallet and buys from the service wallet.
 
 import type { Wallet } from "../../tests/wallets/wallet.ts";
 import type { Stack } from "../stack.ts";
@@ -12,7 +12,7 @@ interface Me {
 
 export interface Account {
   wallet: string;
-  /** One call to the API with the session's token, which must be answered with this status, 200 by default. */
+  /** Calls the API with the session's token. The answer must have this status, 200 by default. */
   call(path: string, method: string, body?: object, status?: number): Promise<unknown>;
 }
 
@@ -43,7 +43,7 @@ export async function signIn(stack: Stack, owner: Wallet, fund: (wallet: string)
   return { wallet: session.account.walletAddress, call };
 }
 
-/** Buys from the service wallet; the purchase, once it is in a block. */
+/** Buys from the service wallet. Returns the purchase once it is in a block. */
 export async function buy(account: Account, listing: Listing, mode: "instant" | "protected"): Promise<Purchase> {
   const wish = { listingId: listing.id, mode };
   const { purchase, content } = (await account.call("/me/buy", "POST", wish)) as {
@@ -54,7 +54,7 @@ export async function buy(account: Account, listing: Listing, mode: "instant" | 
   return purchase;
 }
 
-/** Locks the price from the service wallet while the seller posts no result: the purchase, without its content. */
+/** Locks the price while the seller cannot post a result. Returns the purchase, without its content. */
 export async function lockUnserved(account: Account, listing: Listing): Promise<Purchase> {
   const wish = { listingId: listing.id, mode: "protected" };
   const { error } = (await account.call("/me/buy", "POST", wish, 503)) as { error: string };

@@ -1,4 +1,4 @@
-// Two agents at the MCP endpoint: one whose owner signed in and set limits, one that pays with a wallet of its own.
+// Two agents that use MCP: one with limits by an owner who signed in, and one with its own wallet.
 
 import { x402Client } from "@x402/core/client";
 import type { PaymentRequired } from "@x402/core/types";
@@ -12,13 +12,13 @@ import { chapter, say, short, tada } from "./tell.ts";
 
 const LIMITS = { maxPerPaymentAda: 3, dailyBudgetAda: 8 };
 
-/** What a call says that went well. */
+/** Returns the result of a successful call. */
 function told<Told>(result: ToolResult): Told {
   if (result.isError) throw new Error(result.content[0]?.text);
   return result.structuredContent as Told;
 }
 
-/** An agent of an owner who signs once; what it bought. */
+/** Buys as an agent of an owner, who signs once. */
 export async function shopForOwner(
   stack: Stack,
   owner: Wallet,
@@ -52,7 +52,7 @@ export async function shopForOwner(
   return purchase;
 }
 
-/** An agent without an owner, with a wallet of its own; what it bought. */
+/** Buys as an agent with its own wallet. */
 export async function payInsideCall(stack: Stack, listing: Listing, wallet: Wallet): Promise<Purchase> {
   chapter("An agent with a wallet of its own pays inside the tool call, without an account");
   const open = `${stack.api}/mcp/open`;

@@ -1,4 +1,4 @@
-// Who got how much, counted from the ledger's transactions and held against the ledger's balances.
+// Accounts for all payments from the ledger's transactions, and compares them with the ledger's balances.
 
 import { connect } from "../../tests/wallets/ledger.ts";
 import type { Purchase } from "./shop.ts";
@@ -25,42 +25,42 @@ interface Sale {
 
 export class Books {
   readonly #ledger: string;
-  /** What each address had or was given outside the story's purchases. */
+  /** Amounts that each address had or was given outside of the purchases. */
   readonly #given = new Map<string, bigint>();
   readonly #names = new Map<string, string>();
   readonly #sales: Sale[] = [];
-  /** The transactions of accounts that were there when they were opened. */
+  /** Transactions of the accounts before they were opened. */
   readonly #known = new Set<string>();
 
   constructor(ledger: string) {
     this.#ledger = ledger;
   }
 
-  /** Opens an account for an address, with what it holds now. */
+  /** Opens an account for an address with its present balance. */
   async open(name: string, address: string): Promise<void> {
     for (const tx of await this.#transactions(address)) this.#known.add(tx);
     this.#names.set(address, name);
     this.#given.set(address, await this.#balance(address));
   }
 
-  /** Gives a participant money. */
+  /** Funds a participant. */
   async fund(name: string, address: string, amount: bigint): Promise<void> {
     await connect(this.#ledger).faucet(address, amount);
     this.#names.set(address, name);
     this.#given.set(address, (this.#given.get(address) ?? 0n) + amount);
   }
 
-  /** Notes a purchase; asked again at the end. */
+  /** Adds a purchase, which is read again at the end. */
   add(what: string, purchase: Purchase): void {
     this.#sales.push({ what, purchase });
   }
 
-  /** Every purchase noted, with its page at this API. */
+  /** Returns every purchase with its page. */
   pages(api: string): [string, string][] {
     return this.#sales.map(({ what, purchase }) => [what, `${api}/purchases/${purchase.id}`]);
   }
 
-  /** The table of all purchases, and the check that it explains every balance to the lovelace. */
+  /** Prints all purchases, and checks that they explain every balance to the lovelace. */
   async close(again: (id: string) => Promise<Purchase>): Promise<void> {
     const names = [...new Set(this.#names.values())];
     const seen = new Set<string>();
@@ -96,7 +96,7 @@ export class Books {
       for (const tx of await this.#transactions(address)) {
         if (this.#known.has(tx) || seen.has(tx)) continue;
         const { net, fee } = await this.#flow(tx);
-        // A wallet that splits its outputs pays the fee to no one of this story.
+        // A wallet that splits its outputs pays only the fee.
         if (net.size !== 1 || net.get(address) !== -fee) continue;
         seen.add(tx);
         total.set(address, (total.get(address) ?? 0n) - fee);
@@ -135,7 +135,7 @@ export class Books {
     return { net, fee: BigInt(fees) };
   }
 
-  /** The newest transactions of an address. */
+  /** Returns the newest transactions of an address. */
   async #transactions(address: string): Promise<string[]> {
     const path = `/api/v0/addresses/${address}/transactions?count=100&order=desc`;
     const response = await fetch(`${this.#ledger}${path}`);

@@ -1,4 +1,4 @@
-// Four protected purchases, from the lock to where the money goes, on a ledger whose time is moved.
+// Four protected purchases from lock to payout, on a ledger whose time is moved.
 
 import { payingFetch } from "../../tests/buyer/buyer.ts";
 import { payEscrow } from "../../tests/buyer/escrow/escrow.ts";
@@ -11,7 +11,7 @@ import { type Account, lockUnserved } from "./account.ts";
 import { contentOf, decode, expectStatus, type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";
 import { chapter, say, short } from "./tell.ts";
 
-/** How long a status is waited for, in ms. */
+/** Maximum time to wait for a status, in ms. */
 const PATIENCE_MS = 60_000;
 
 export class Protected {
@@ -33,7 +33,7 @@ export class Protected {
     return purchaseOf(this.#stack.api, transaction);
   }
 
-  /** Moves the ledger's time to just after a deadline of the purchase. */
+  /** Moves the ledger's time past a deadline of the purchase. */
   async #passTo(purchase: Purchase, deadline: string, seconds = 2): Promise<void> {
     const time = await this.#time();
     const at = Math.ceil(Number(purchase.escrow?.deadlines[deadline]) / 1000) + seconds;
@@ -48,7 +48,7 @@ export class Protected {
     return time;
   }
 
-  /** Ticks of the watcher until the purchase shows this event. */
+  /** Runs ticks of the watcher until the purchase shows this event. */
   async #until(id: string, event: string): Promise<Purchase> {
     for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
       await this.#tick();
@@ -59,7 +59,7 @@ export class Protected {
     throw new Error(`the purchase ${id} did not become ${event}`);
   }
 
-  /** Does this while the seller can post nothing: the service that evaluates its scripts is away. */
+  /** Does something while the seller cannot post results, because script evaluation is unavailable. */
   async #unserved<T>(what: () => Promise<T>): Promise<T> {
     const faults = `${this.#stack.ledger}/control/faults`;
     const body = JSON.stringify({ endpoint: "/utils/txs/evaluate**", status: 503 });
@@ -134,7 +134,7 @@ export class Protected {
     return paid;
   }
 
-  /** What the buyer claims to have received; the truth follows from the watcher. */
+  /** Makes a false claim to the arbiter. */
   async #lie(listing: Listing, ref: string): Promise<void> {
     if (!this.#stack.arbiter) throw new Error("the arbiter does not run");
     const { url, token } = this.#stack.arbiter;

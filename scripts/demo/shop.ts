@@ -1,4 +1,4 @@
-// What the demo does at the shop: list, look, buy; over HTTP, as anyone would.
+// The demo's requests to the shop, over HTTP.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export async function expectStatus(response: Response, status: number): Promise<
 export const contentOf = (file: string): string =>
   readFileSync(join(root, "tests/fixtures/prompts", `${file}.md`), "utf8");
 
-/** Offers a prompt, signed by the seller's wallet. */
+/** Lists a prompt, signed by the seller's wallet. */
 export async function list(
   api: string,
   seller: Wallet,

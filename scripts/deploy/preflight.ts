@@ -1,21 +1,21 @@
-// What a deployment lacks, each with what mends it. Nothing is changed here.
+// Finds what a deployment lacks, with advice. Changes nothing.
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Configured, NOT_DEPLOYED, type Target, WORKERS, type WorkerOf } from "./target.ts";
 
-/** Something that is missing, and the command or the setting that mends it. */
+/** Something missing, and the command or setting that provides it. */
 export interface Missing {
   readonly what: string;
   readonly mend: string;
 }
 
-/** What was found out on the way, and is done next. */
+/** Facts that the next steps need. */
 export interface Found {
   readonly missing: readonly Missing[];
-  /** The escrow's record; none where the contract is still to be published. */
+  /** The escrow's record; none if the contract is not published yet. */
   readonly escrow: string | undefined;
-  /** Where the API answers on workers.dev. */
+  /** The API's address on workers.dev. */
   readonly address: string;
 }
 
@@ -23,12 +23,14 @@ export interface Found {
 type OnAccount = ReadonlyMap<WorkerOf, ReadonlySet<string>>;
 
 const ADA = 1_000_000n;
-/** What the platform's wallet (`SELLER_SECRET`) must hold: about 25 tADA for the script's output; fees; collateral. */
+/**
+ * Minimum balance of the platform's wallet (`SELLER_SECRET`): about 25 tADA for the script's output, fees, collateral.
+ */
 const SELLER_BEFORE_ESCROW = 50n * ADA;
 const SELLER = 10n * ADA;
-/** Fees of the arbiter's awards. */
+/** Minimum balance of the arbiter's wallet, for the fees of awards. */
 const ARBITER = 5n * ADA;
-/** Preprod's, in its genesis. */
+/** Preprod's network magic. */
 const NETWORK_MAGIC = 1;
 const FAUCET = "https://docs.cardano.org/cardano-testnets/tools/faucet (preprod)";
 
@@ -36,7 +38,7 @@ export async function preflight(target: Target): Promise<Found> {
   const missing: Missing[] = [];
   const account = await accountOf(target);
   if (account.missing) missing.push(account.missing);
-  // Asked only about workers that want a secret which is not known here.
+  // The account is asked only about workers whose secrets are not all known here.
   const asked = async (worker: WorkerOf) =>
     account.missing || needed(target, worker).every((name) => target.secret(name, worker))
       ? new Set<string>()
@@ -54,10 +56,10 @@ export async function preflight(target: Target): Promise<Found> {
   return { missing, escrow: record, address: `https://${api.name}.${account.subdomain}.workers.dev` };
 }
 
-/** Settings that are for a local stack, and must not be at a public address. */
+/** Settings for local stacks, which must not be used at a public address. */
 export const DEVELOPMENT = ["LOCAL_LEDGER", "DEV", "SHOW_USAGE"] as const;
 
-/** Those of them that a worker would be deployed with. */
+/** Returns those that a worker would be deployed with. */
 export function forDevelopment({ config, role }: WorkerOf, vars: Readonly<Record<string, string>>): Missing[] {
   const there = DEVELOPMENT.filter((name) => name in vars);
   return there.map((name) => ({
@@ -66,14 +68,14 @@ export function forDevelopment({ config, role }: WorkerOf, vars: Readonly<Record
   }));
 }
 
-/** Workers that are still to be built. */
+/** Lists workers that are not built. */
 export function unbuilt(target: Target): Missing[] {
   const programs = WORKERS.map((worker) => join(dirname(target.path(worker)), "build/index.js"));
   const missing = programs.filter((program) => !existsSync(program));
   return missing.map((program) => ({ what: `a built worker: ${program}`, mend: "make release" }));
 }
 
-/** Whether wrangler may act, on which account, and under which name its workers answer. */
+/** Returns whether wrangler has access, and the account's workers.dev subdomain. */
 async function accountOf(target: Target): Promise<{ missing?: Missing; subdomain?: string }> {
   let id = process.env.CLOUDFLARE_ACCOUNT_ID;
   try {
@@ -100,7 +102,7 @@ async function accountOf(target: Target): Promise<{ missing?: Missing; subdomain
   }
 }
 
-/** The secrets that a worker has; none where it is not deployed yet. */
+/** Returns a worker's secrets on the account; none if it is not deployed yet. */
 async function secretsOn(target: Target, worker: WorkerOf): Promise<Set<string>> {
   try {
     const listed = JSON.parse(await target.wrangler(worker, "secret", "list", "--format", "json")) as {
@@ -113,7 +115,7 @@ async function secretsOn(target: Target, worker: WorkerOf): Promise<Set<string>>
   }
 }
 
-/** What a worker needs besides what all deployments need: the provider's id, and the master secret that is in use. */
+/** Returns the names of further secrets: the provider's id, and the current master secret. */
 export function needed(target: Target, worker: WorkerOf): string[] {
   const { vars } = target.configured(worker);
   const asked = /\.blockfrost\.io\//.test(vars.BLOCKFROST_URL ?? "");
@@ -161,8 +163,8 @@ function makeIt(target: Target, name: string): string {
 }
 
 /**
- * The escrow's record, from the first source that has it: the three wrangler.toml, this environment's own file, the API as it
- * is deployed. None of them: there is no escrow yet.
+ * Returns the escrow's record from the first source that has it: the wrangler.toml files, the environment's file in
+ * `.deploy/`, or the deployed API. `undefined` means that there is no escrow yet.
  */
 async function recordOf(target: Target, offline: boolean): Promise<string | Missing | undefined> {
   const written = WORKERS.map((worker) => target.configured(worker).vars.ESCROW_DEPLOYMENT);
@@ -175,7 +177,7 @@ async function recordOf(target: Target, offline: boolean): Promise<string | Miss
   return (await target.deployedVars(WORKERS[2] as WorkerOf)).ESCROW_DEPLOYMENT;
 }
 
-/** Keys that the workers have, and whose values the escrow's deployment wants here. */
+/** Lists keys that exist on the account only, but are needed here to deploy the escrow. */
 function keysFor(target: Target, onAccount: OnAccount): Missing[] {
   const set = new Set([...onAccount.values()].flatMap((names) => [...names]));
   const names = ["SELLER_SECRET", "ARBITER_SECRET"].filter((name) => set.has(name));
@@ -186,7 +188,7 @@ function keysFor(target: Target, onAccount: OnAccount): Missing[] {
   }));
 }
 
-/** The provider, the network that it shows, and what the wallets hold. */
+/** Checks the provider, its network, and the wallets' balances. */
 async function onChain(target: Target, { vars }: Configured, toDeploy: boolean): Promise<Missing[]> {
   const url = vars.BLOCKFROST_URL ?? "";
   const project = target.secret("BLOCKFROST_PROJECT_ID");

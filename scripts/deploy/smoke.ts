@@ -1,11 +1,11 @@
-// Whether a service serves, by what it answers to anyone: a deployed one as well as a local one. Nothing is bought.
+// Checks whether a service works, deployed or local, by its public answers. Nothing is bought.
 
 interface Required {
   readonly x402Version: number;
   readonly accepts: readonly { network: string; amount: string; payTo: string; extra: Record<string, unknown> }[];
 }
 
-/** One thing that must be so. It returns what it saw, in a few words, and throws otherwise. */
+/** A check that returns its finding in a few words, or throws. */
 type Check = (origin: string) => Promise<string>;
 
 function must(condition: unknown, what: string): asserts condition {
@@ -23,10 +23,10 @@ async function get(url: string, status = 200): Promise<Response> {
 
 const json = async <T>(url: string, status?: number): Promise<T> => (await (await get(url, status)).json()) as T;
 
-/** The settings for a local stack by which an answer shows that they are made. DEV is the watcher's, which has no address. */
+/** Development settings that can be detected from a header. DEV belongs to the watcher, which has no address. */
 const SHOWN_BY: Readonly<Record<string, string>> = { SHOW_USAGE: "server-timing", LOCAL_LEDGER: "x-local-ledger" };
 
-/** Those of them that an answer from this address shows and that must not be there. */
+/** Returns the development settings that a public service must not have but shows. */
 export function developmentIn(origin: string, headers: Headers): string[] {
   const isLocal = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(new URL(origin).hostname);
   return Object.keys(SHOWN_BY).filter((name) => !isLocal && headers.has(SHOWN_BY[name] ?? ""));
@@ -84,10 +84,10 @@ export const CHECKS: Readonly<Record<string, Check>> = {
   },
 };
 
-/** How long a new address may take until it is known everywhere. */
+/** Maximum time until a new address resolves everywhere. */
 const PATIENCE_MS = 90_000;
 
-/** Waits until the service answers there, or for as long as that may take. */
+/** Waits until the service answers. */
 export async function untilReached(origin: string): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const reached = await fetch(`${origin}/health`)
@@ -98,7 +98,7 @@ export async function untilReached(origin: string): Promise<void> {
   }
 }
 
-/** Asks everything, tells each outcome, and says whether all was well. */
+/** Runs all checks, prints each result, and returns whether all passed. */
 export async function smoke(origin: string, tell: (line: string) => void = console.log): Promise<boolean> {
   let well = true;
   for (const [name, check] of Object.entries(CHECKS)) {

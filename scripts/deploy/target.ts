@@ -1,4 +1,4 @@
-// What is deployed, and where to: the three workers, their configuration, the secrets that each needs.
+// The deployed workers with their configuration and secrets.
 
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,15 +9,15 @@ import { unstable_readConfig } from "wrangler";
 import { built, root as repository } from "../stack/process.ts";
 
 export interface WorkerOf {
-  /** What it is called in messages here; its name on the account is in its configuration. */
+  /** Name in messages; the name on the account is in its configuration. */
   readonly role: "arbiter" | "watcher" | "api";
-  /** Its wrangler.toml, from the root. */
+  /** Path of its wrangler.toml. */
   readonly config: string;
-  /** What it cannot do without; docs/operations.md has the meaning of each. */
+  /** Required secrets; docs/operations.md explains them. */
   readonly secrets: readonly string[];
 }
 
-/** In the order in which they are deployed: the watcher is bound to the arbiter, and buyers come last. */
+/** In order of deployment: the watcher is bound to the arbiter, and the API is last because buyers use it. */
 export const WORKERS: readonly WorkerOf[] = [
   {
     role: "arbiter",
@@ -36,28 +36,28 @@ export const WORKERS: readonly WorkerOf[] = [
   },
 ];
 
-/** What wrangler says of a worker that is not on the account. */
+/** wrangler's error for a worker that is not deployed. */
 export const NOT_DEPLOYED = /10007|not found/i;
 
 export type Environment = "production" | "preview";
 
-/** As the command line and the environment have it: ENV=preview. */
+/** Parses ENV. */
 export function environmentOf(name = "production"): Environment {
   if (name !== "production" && name !== "preview") throw new Error(`ENV must be production or preview, not ${name}`);
   return name;
 }
 
-/** A worker as its configuration has it in one environment. */
+/** A worker's configuration in an environment. */
 export interface Configured {
   readonly name: string;
   readonly vars: Readonly<Record<string, string>>;
-  /** Its database's name; wrangler finds the id on the account. */
+  /** Name of its database, by which wrangler finds the id. */
   readonly database: string;
 }
 
 export class Target {
   readonly environment: Environment;
-  /** The folder with the three configurations. */
+  /** Folder with the three configurations. */
   readonly root: string;
 
   constructor(environment: Environment, root = repository) {
@@ -65,7 +65,7 @@ export class Target {
     this.root = root;
   }
 
-  /** A file that belongs to this environment and not into the repository. */
+  /** Returns the path of a file of this environment, outside of version control. */
   own(name: string): string {
     return join(this.root, ".deploy", `${this.environment}.${name}`);
   }
@@ -83,13 +83,13 @@ export class Target {
   }
 
   /**
-   * A secret as it is known here, from the environment or the file `.deploy/ENV.env`. A worker may have a value of its own
-   * under the name with its role, as in BLOCKFROST_PROJECT_ID_WATCHER.
+   * Returns a secret from the environment or `.deploy/ENV.env`. A worker's own value has its role as suffix, as in
+   * BLOCKFROST_PROJECT_ID_WATCHER.
    */
   secret(name: string, worker?: WorkerOf): string | undefined {
     const file = this.own("env");
     const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-    // The last one counts: a corrected value is appended.
+    // The last one counts, so that a corrected value can be appended.
     const inFile = (wanted: string) =>
       lines.findLast((line) => line.startsWith(`${wanted}=`))?.slice(wanted.length + 1);
     const own = worker && `${name}_${worker.role.toUpperCase()}`;
@@ -100,7 +100,7 @@ export class Target {
     return undefined;
   }
 
-  /** Runs wrangler for this environment, from the root. Rejects with what it said when it fails. */
+  /** Runs wrangler for this environment. Rejects with its output if it fails. */
   async wrangler(worker: WorkerOf, ...args: string[]): Promise<string> {
     const env = this.environment === "production" ? "" : this.environment;
     return this.wranglerAlone(...args, "--config", this.path(worker), "--env", env);
@@ -111,7 +111,7 @@ export class Target {
     return run(process.execPath, [program, ...args], this.root, { WORKERS_BUILT: "1" }, `wrangler ${args.join(" ")}`);
   }
 
-  /** The variables of the version of a worker that is deployed; none where there is none. */
+  /** Returns the variables of a deployed worker; none if it is not deployed. */
   async deployedVars(worker: WorkerOf): Promise<Record<string, string>> {
     interface Version {
       readonly resources: { readonly bindings: readonly { type: string; name: string; text?: string }[] };
@@ -129,14 +129,14 @@ export class Target {
     }
   }
 
-  /** `cargo xtask`, with the secrets that are known here. */
+  /** Runs `cargo xtask` with the known secrets. */
   async xtask(...args: string[]): Promise<string> {
     const names = ["SELLER_SECRET", "ARBITER_SECRET", "BLOCKFROST_PROJECT_ID"];
     const secrets = names.flatMap((name) => {
       const value = this.secret(name);
       return value ? [[name, value]] : [];
     });
-    // From where the contract is.
+    // In the repository, where the contract is.
     return run(built("xtask"), args, repository, Object.fromEntries(secrets), `cargo xtask ${args.join(" ")}`);
   }
 }
@@ -152,7 +152,7 @@ async function run(program: string, args: string[], cwd: string, more: Record<st
   }
 }
 
-/** Makes a file with what must not be read by others, for as long as it is used. */
+/** Creates a private file for the duration of a call. */
 export async function withSecretFile<T>(text: string, use: (file: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "surety-deploy-"));
   const file = join(folder, "secrets.json");
