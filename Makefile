@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
+.PHONY: help setup outsiders build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -25,9 +25,16 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@scripts/build-all.sh dev
 	@node scripts/dev.ts
 
-test: ## formatting, lints, unit tests, end-to-end tests; CI runs this and make demo
+test: ## formatting, lints, unit tests, end-to-end tests; CI runs this, make load and make demo
 	@scripts/checks.sh
-	@$(RUN_E2E)
+	@LOAD=no $(RUN_E2E)
+
+# With the settings of checks.sh, so that dependencies are not compiled again after `make test`.
+load: export CARGO_INCREMENTAL = 0
+load: export CARGO_PROFILE_DEV_DEBUG = 0
+load: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG = 0
+load: build outsiders ## end-to-end tests that take minutes: floods, faults, a rush, chaos, two minutes of soak
+	@LOAD=only $(RUN_E2E)
 
 lint: lint-workers lint-native ## formatting, lints, types, references in documents
 

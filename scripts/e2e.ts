@@ -1,6 +1,9 @@
-// Runs the end-to-end tests, JOBS processes at a time. Slow files have a process each and start first; shorter ones
-// share processes, so that modules are loaded once. Arguments select files whose path contains one of them: node
-// scripts/e2e.ts abuse chaos
+// Runs the end-to-end tests, JOBS processes at a time. Files that take longest have a process of their own and begin first,
+// so that none is left alone at the end. The others share processes, which load their modules once.
+//
+//   node scripts/e2e.ts              all of them
+//   node scripts/e2e.ts abuse chaos  files whose paths contain one of these words
+//   LOAD=no, LOAD=only               without, or only, those that take minutes by nature (make test, make load)
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
@@ -31,14 +34,35 @@ const LONG = [
   "tests/scale/watcher.test.ts",
 ];
 
+/** Tests under load or with faults for minutes: `make load` runs them, `make test` does not. */
+const LOAD = [
+  "tests/abuse/message-memory.test.ts",
+  "tests/abuse/payment-costs.test.ts",
+  "tests/abuse/provider-quota.test.ts",
+  "tests/abuse/read-costs.test.ts",
+  "tests/abuse/slow-uploads.test.ts",
+  "tests/abuse/waiting-requests.test.ts",
+  "tests/abuse/watcher-flood.test.ts",
+  "tests/accounts/faults.test.ts",
+  "tests/chaos/chaos.test.ts",
+  "tests/chaos/soak.test.ts",
+  "tests/escrow/rush.test.ts",
+  "tests/http/provider-faults.test.ts",
+  "tests/scale/watcher.test.ts",
+];
+
 const wanted = process.argv.slice(2);
 const found = FOLDERS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`))
   .filter((file) => !file.includes("node_modules/"))
   .sort();
-const gone = LONG.filter((file) => !found.includes(file));
-if (gone.length > 0) throw new Error(`there is no ${gone.join(", ")}: see LONG in scripts/e2e.ts`);
+const gone = [...LONG, ...LOAD].filter((file) => !found.includes(file));
+if (gone.length > 0) throw new Error(`there is no ${gone.join(", ")}: see LONG and LOAD in scripts/e2e.ts`);
+const load = process.env.LOAD ?? "";
+if (!["", "no", "only"].includes(load)) throw new Error("LOAD is no, only, or not set");
 const ordered = [...LONG, ...found.filter((file) => !LONG.includes(file))];
-const files = ordered.filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)));
+const files = ordered
+  .filter((file) => wanted.length === 0 || wanted.some((word) => file.includes(word)))
+  .filter((file) => load === "" || LOAD.includes(file) === (load === "only"));
 if (files.length === 0) throw new Error(`no test file's path has ${wanted.join(" or ")}`);
 
 // Shared by the programs that tests start, which compile the same modules.
