@@ -24,6 +24,7 @@ CREATE TABLE listings (
   title TEXT NOT NULL,
   card TEXT NOT NULL CHECK (json_valid(card)),   -- public JSON of everything that never changes
   description TEXT NOT NULL,
+  search_terms TEXT NOT NULL DEFAULT '',         -- further terms for the full-text index (catalogue/terms.rs)
   CHECK (instant + protected >= 1),              -- at least one way to buy it
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- must cover the fees of the escrow's transactions
 ) STRICT;
@@ -93,13 +94,13 @@ INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 
 -- The index has prefixes of the lengths that are searched; otherwise a search would scan all words with the prefix, and
 -- a seller can list many. Combining marks are part of words, as in the parser of questions.
-CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, content = 'listings', content_rowid = 'seq',
+CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, category, search_terms, content = 'listings', content_rowid = 'seq',
   prefix = '1 2 3 4 5 6 7 8', tokenize = "unicode61 categories 'L* N* Co M*'");
 
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
-  INSERT INTO listings_text (rowid, title, description)
-  SELECT new.seq, new.title, new.description WHERE new.hidden_at_ms IS NULL;
+  INSERT INTO listings_text (rowid, title, description, category, search_terms)
+  SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
   INSERT INTO sellers (address, listed, listed_bytes, latest_seq, visible_listings)
   VALUES (new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL)
   ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
@@ -114,10 +115,10 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
   UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
   UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)
   WHERE address = new.seller_address;
-  INSERT INTO listings_text (listings_text, rowid, title, description)
-  SELECT 'delete', old.seq, old.title, old.description WHERE old.hidden_at_ms IS NULL AND new.hidden_at_ms IS NOT NULL;
-  INSERT INTO listings_text (rowid, title, description)
-  SELECT new.seq, new.title, new.description WHERE old.hidden_at_ms IS NOT NULL AND new.hidden_at_ms IS NULL;
+  INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
+  SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms WHERE old.hidden_at_ms IS NULL AND new.hidden_at_ms IS NOT NULL;
+  INSERT INTO listings_text (rowid, title, description, category, search_terms)
+  SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE old.hidden_at_ms IS NOT NULL AND new.hidden_at_ms IS NULL;
   UPDATE listings_counted SET
     visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
     instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use api_types::{Error, ErrorCode};
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
     answer::ErrorAnswer,
@@ -44,6 +45,13 @@ pub enum FieldError {
 
 impl From<FieldError> for ApiError {
     fn from(error: FieldError) -> Self {
+        let error = match error {
+            FieldError::NotJson(_) | FieldError::NoObject | FieldError::TooMany(_) => {
+                Error { field: Some("body".into()), ..Error::new(ErrorCode::MalformedBody, error) }
+            }
+            FieldError::Missing(field) => Error::of_field(ErrorCode::MissingField, field, "is required"),
+            FieldError::Value(field, rule) => Error::of_field(ErrorCode::InvalidValue, field, rule),
+        };
         ErrorAnswer::bad_request(error).into()
     }
 }

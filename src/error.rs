@@ -1,6 +1,7 @@
 //! Errors of requests.
 
-use agents::oauth::{ErrorCode, OAuthError};
+use agents::oauth::{self, OAuthError};
+use api_types::{Error, ErrorCode};
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -32,18 +33,18 @@ impl ApiError {
     pub fn answer(&self) -> ErrorAnswer {
         match self {
             Self::Refused(answer) => answer.clone(),
-            Self::OAuth(error) => oauth(error),
+            Self::OAuth(error) => oauth_answer(error),
             Self::Fault(fault) => fault.answer(),
         }
     }
 }
 
 /// Formats an error by RFC 6749, section 5.2, with the header that its code requires.
-fn oauth(error: &OAuthError) -> ErrorAnswer {
-    let answer = ErrorAnswer::new(error.code.status(), error).with_code(error.code);
+fn oauth_answer(error: &OAuthError) -> ErrorAnswer {
+    let answer = ErrorAnswer::oauth(error.code.status(), error.code, error);
     match error.code {
-        ErrorCode::TemporarilyUnavailable => answer.with_header("retry-after", error.wait_s),
-        ErrorCode::InvalidClient => {
+        oauth::ErrorCode::TemporarilyUnavailable => answer.with_header("retry-after", error.wait_s),
+        oauth::ErrorCode::InvalidClient => {
             answer.with_header("www-authenticate", "Basic realm=\"no client here has a password\"")
         }
         _ => answer,
@@ -52,19 +53,20 @@ fn oauth(error: &OAuthError) -> ErrorAnswer {
 
 /// The path does not exist.
 pub fn no_such_path() -> ErrorAnswer {
-    ErrorAnswer::not_found("no such path")
+    ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPath, "no such path"))
 }
 
 /// There is no valid session.
 pub fn not_signed_in() -> ErrorAnswer {
-    ErrorAnswer::unauthorized("not signed in, or the session is over: sign in again (POST /auth/challenge)")
+    let text = "not signed in, or the session is over: sign in again (POST /auth/challenge)";
+    ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, text))
 }
 
 /// The database accepts only paid rows.
 pub fn storage_full() -> ErrorAnswer {
     let text = "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an \
                 account, still work";
-    ErrorAnswer::unavailable_for(NO_ROOM_RETRY, text)
+    ErrorAnswer::unavailable_for(NO_ROOM_RETRY, Error::new(ErrorCode::StorageFull, text))
 }
 
 impl From<BodyError> for ApiError {

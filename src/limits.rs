@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use api_types::{Error, ErrorCode};
 use cardano::chain::ChainError;
 use edge::{
     answer::{ErrorAnswer, PROVIDER_SECONDS},
@@ -77,7 +78,7 @@ impl Counted {
 /// Error for an exceeded limit.
 pub fn too_many(Counted(Rate { most, period_s, .. }, _, what): Counted) -> ErrorAnswer {
     let text = format!("too many {what}, more than {most} in {period_s} seconds: try again in {period_s} seconds");
-    ErrorAnswer::too_many(period_s, text)
+    ErrorAnswer::too_many(period_s, Error::new(ErrorCode::RateLimited, text))
 }
 
 /// Counts an action of `who`, or fails if the limit is exceeded.
@@ -114,7 +115,7 @@ impl Weight {
     /// Reserves memory, waiting at most ten seconds.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
         let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
-        let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, text);
+        let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, Error::new(ErrorCode::Busy, text));
         Ok(Permit::hold(&client(request)?, self.0).await.ok_or(crowded)?)
     }
 }

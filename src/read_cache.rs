@@ -61,6 +61,8 @@ pub struct KeptPage {
     pub version: i64,
     pub json: KeptText,
     pub next: Option<Rc<str>>,
+    /// Whether its listings have only some of the words that were asked for.
+    pub some_words: bool,
 }
 
 /// A cache by key, bounded by the total length of its values.
@@ -252,8 +254,8 @@ pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
     Ok(keep(ALL_LISTINGS, version, page))
 }
 
-fn keep(name: &str, version: i64, Page { json, next }: Page) -> KeptPage {
-    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from) };
+fn keep(name: &str, version: i64, Page { json, next, some_words }: Page) -> KeptPage {
+    let page = KeptPage { version, json: KeptText::new(&json), next: next.map(Rc::from), some_words };
     ANSWERS.with_borrow_mut(|answers| answers.keep(name, json.len(), &page));
     page
 }

@@ -34,7 +34,7 @@ async function call(path, init = {}) {
     forget();
     location.reload();
   }
-  if (!answer.ok) refuse((await answer.json()).error);
+  if (!answer.ok) refuse(await answer.json().catch(() => ({})));
   return answer;
 }
 

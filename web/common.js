@@ -15,7 +15,12 @@ const KEY_ADDRESS = /^[026]0/;
 export class Problem extends Error {
   /** The field of a form that it is about. @type {string | undefined} */
   field;
+  /** The service's code, where the service refused. @type {string | undefined} */
+  code;
 }
+
+/** The service's error (OpenAPI's `Error`); empty where something between it and this page answered.
+ * @typedef {{ error?: string, code?: string, field?: string }} Told */
 
 /**
  * @param {string} words
@@ -26,21 +31,37 @@ export function fail(words, field = "") {
 }
 
 /**
- * The service's words as people read them, without the field that they name first.
- * @param {string} error
+ * The service's words as people read them: the name of a field stands before them, with a colon and a space.
+ * @param {Told} told
  */
-export const sentence = (error) =>
+export const sentence = ({ error = "", field }) =>
   error
-    .replace(/^\w+: /, "")
+    .slice(field ? field.length + 2 : 0)
     .replace(/^./, (first) => first.toUpperCase())
     .replace(/[^.?!]$/, "$&.");
 
 /**
- * Fails with the service's words, at the field that they name.
- * @param {string} error
+ * Fails with the service's words, at the field that is at fault.
+ * @param {Told} told
+ * @param {string} otherwise What to say where the service said nothing.
  * @returns {never}
  */
-export const refuse = (error) => fail(sentence(error), /^(\w+): /.exec(error)?.[1]);
+export function refuse(told, otherwise = "Try again in a minute.") {
+  const { error, code, field } = told;
+  throw Object.assign(new Problem(error ? sentence(told) : otherwise), { code, field });
+}
+
+/**
+ * What a text says as JSON; an empty object where it is no JSON.
+ * @param {string | null} text
+ */
+export function parsed(text) {
+  try {
+    return JSON.parse(text ?? "{}");
+  } catch {
+    return {};
+  }
+}
 
 /** @param {string} id Of what the page has; where it may lack it, nothing. */
 export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -141,7 +162,7 @@ export async function ask(path, body, init = {}) {
     headers,
   });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) refuse(said.error ?? `The service answered ${answer.status}. Try again.`);
+  if (!answer.ok) refuse(said, `The service answered ${answer.status}. Try again.`);
   return said;
 }
 

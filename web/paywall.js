@@ -20,6 +20,7 @@ import {
   offerRows,
   ownWallet,
   Problem,
+  parsed,
   pause,
   refuse,
   request,
@@ -42,17 +43,20 @@ const ORDER_MS = 10 * 60_000;
 const { listing = "", hash, seller, price = "", explorer = "" } = element("main").dataset;
 
 /**
- * The payment whose end is not known, so that closing the page loses nothing. Of a wallet: its header, payer and
- * transaction. Of a Surety balance: the mode, the time, and its address, so that no other account resumes it.
- * @param {string | null} [payment]
+ * A payment whose end is not known: a wallet's, or an order from a Surety balance, which only its own address resumes.
+ * @typedef {{ kind: "wallet", header: string, payer: string, transaction: string }
+ *   | { kind: "balance", mode: string, address?: string | null, at: number }} Payment
  */
-const unfinished = (payment) => stored(`payment:${listing}`, payment);
 
 /**
- * Header, payer and transaction of a wallet's payment: it begins as base64 of JSON does, and no mode.
- * @param {string | null} [payment]
+ * The payment whose end is not known, so that closing the page loses nothing.
+ * @param {Payment | null} [payment]
+ * @returns {Payment | undefined}
  */
-const ownPayment = (payment = unfinished()) => (payment?.startsWith("ey") ? payment.split(" ") : []);
+function unfinished(payment) {
+  const { kind, ...rest } = parsed(stored(`payment:${listing}`, payment && JSON.stringify(payment)));
+  return kind ? { kind, ...rest } : undefined;
+}
 
 /** @param {string | null} header */
 const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
@@ -60,18 +64,6 @@ const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
 /** @param {Response} answer */
 const purchaseIn = ({ headers }) =>
   headers.get("x-service-purchase") ?? decoded(headers.get("payment-response")).transaction;
-
-/**
- * The words of a refusal; nothing where something between the service and this page answered.
- * @param {string} text
- */
-function refusalIn(text) {
-  try {
-    return JSON.parse(text).error;
-  } catch {
-    // Nothing, then.
-  }
-}
 
 /** @param {"choose" | "owned" | "working" | "delivered"} part The only one that is shown. */
 function show(part) {
@@ -132,11 +124,12 @@ function ended(account, why) {
 
 /**
  * Sends a payment until it is known how it ended.
- * @param {string} payment As it is kept.
+ * @param {Payment} payment
  */
 async function settle(payment) {
   unfinished(payment);
-  const [own, , transaction] = ownPayment(payment);
+  const own = payment.kind === "wallet";
+  const transaction = own ? payment.transaction : "";
   const [began, link] = [Date.now(), element("transaction")];
   if (!own) element("first-step").textContent = "Order placed";
   stage(1);
@@ -150,9 +143,11 @@ async function settle(payment) {
   setStatus("Payment sent. Confirming, usually 20-60 s.");
   try {
     for (;;) {
-      if (!own && began - Number(payment.split(" ")[2]) > ORDER_MS)
+      if (payment.kind === "balance" && began - payment.at > ORDER_MS)
         ended(true, "You ordered this a while ago: your account shows how it ended.");
-      const answer = await (own ? present(own) : spend(payment)).catch(() => null);
+      const answer = await (payment.kind === "wallet" ? present(payment.header) : spend(payment.mode)).catch(
+        () => null,
+      );
       const text = await exact(answer).catch(() => null);
       if (!answer || text == null) {
         setStatus("Connection lost. Trying again with the same payment: you are not charged twice.");
@@ -169,19 +164,19 @@ async function settle(payment) {
         );
         return await deliver(content, purchase.id);
       } else {
-        const error = refusalIn(text);
-        const code = decoded(answer.headers.get("payment-required")).error;
-        const pending = code === "settlement_pending";
-        if (code === "payment_public")
+        /** @type {import("./common.js").Told} */
+        const told = parsed(text);
+        const pending = told.code === "payment_pending";
+        if (told.code === "payment_public")
           return offerAgain("Your payment arrived. Sign once more to show that it is yours: nothing is paid twice.");
-        if (error && !pending && answer.status < 429) {
+        if (told.error && !pending && answer.status < 429) {
           if (answer.status === 401) ended(!own, "You were signed out. Sign in and pay again: nothing is paid twice.");
-          ended(!own, `The payment was not taken. ${sentence(error)}`);
+          ended(!own, `The payment was not taken. ${sentence(told)}`);
         }
         setStatus(
           pending
             ? "Payment sent. Waiting for the network."
-            : `${sentence(error ?? "The service is busy.")} Trying again.`,
+            : `${told.error ? sentence(told) : "The service is busy."} Trying again.`,
         );
       }
       await pause(ASK_AGAIN_MS);
@@ -200,12 +195,12 @@ const present = (header, proof) =>
     headers: { accept: "text/plain", ...(header && { "payment-signature": header }), ...proof },
   });
 
-/** @param {string} payment */
-const spend = (payment) =>
+/** @param {string} mode */
+const spend = (mode) =>
   request("/me/buy", {
     method: "POST",
     headers: { ...bearer(), "content-type": "application/json" },
-    body: JSON.stringify({ listingId: listing, mode: payment.split(" ")[0] }),
+    body: JSON.stringify({ listingId: listing, mode }),
   });
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("choose"))).get("mode"));
@@ -252,6 +247,8 @@ async function committed() {
 async function payWithWallet(mode) {
   stage(0);
   show("working");
+  /** @type {Payment} */
+  let payment;
   try {
     const wallet = await connectChosen();
     // A wallet does not pay before it is known whether it owns this already.
@@ -276,14 +273,14 @@ async function payWithWallet(mode) {
       "payment-identifier": { info: { required: false, id: crypto.randomUUID() } },
       ...(declared && { [COMMITMENT]: { info: { salt } } }),
     };
-    const { payment, txHash, summary } = draft;
-    const header = base64Json({ ...payment, payload: { ...payment.payload, transaction }, extensions });
-    unfinished(`${header} ${summary.buyerAddress} ${txHash}`);
+    const { payment: offered, txHash, summary } = draft;
+    const header = base64Json({ ...offered, payload: { ...offered.payload, transaction }, extensions });
+    payment = { kind: "wallet", header, payer: summary.buyerAddress, transaction: txHash };
   } catch (error) {
     show("choose");
     throw error;
   }
-  await settle(unfinished() ?? "");
+  await settle(payment);
 }
 
 /** What the account that is signed in bought, for its session alone. */
@@ -292,7 +289,7 @@ async function showFromAccount() {
   const own = boughtIn(purchases);
   if (!own) return false;
   const answer = await request(`/me/purchases/${own.id}/content`, { headers: bearer() });
-  if (!answer.ok) refuse(refusalIn(await answer.text()) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(parsed(await answer.text()));
   await deliver(await exact(answer), own.id);
   return true;
 }
@@ -302,7 +299,8 @@ const boughtIn = (purchases) =>
   purchases.find(({ listingId, status }) => listingId === listing && status !== "refunded");
 
 async function showAgain() {
-  const [header, payer] = ownPayment();
+  const kept = unfinished();
+  const { header, payer } = kept?.kind === "wallet" ? kept : {};
   if (!header && session() && (await showFromAccount())) return;
   if (chosen() === BALANCE) fail("Your Surety account has not bought this. Choose the wallet that did.");
   const wallet = await connectChosen();
@@ -313,7 +311,7 @@ async function showAgain() {
   }
   const answer = await present(header, proof);
   const text = await exact(answer);
-  if (!answer.ok) refuse(refusalIn(text) ?? "Try again in a minute.");
+  if (!answer.ok) refuse(parsed(text));
   await deliver(text, purchaseIn(answer));
 }
 
@@ -350,7 +348,9 @@ function tellPrice() {
 element("choose").addEventListener("submit", (event) => {
   event.preventDefault();
   withBusy(mode, (mode) =>
-    chosen() === BALANCE ? settle(`${mode} ${ownWallet()} ${Date.now()}`) : payWithWallet(mode),
+    chosen() === BALANCE
+      ? settle({ kind: "balance", mode, address: ownWallet(), at: Date.now() })
+      : payWithWallet(mode),
   );
 });
 for (const again of ["again", "show-again"])
@@ -358,4 +358,4 @@ for (const again of ["again", "show-again"])
 element("other").addEventListener("click", () => show("choose"));
 offerRows(tellPrice, session() ? offerBalance().catch(() => {}) : undefined);
 const payment = unfinished();
-if (payment && (ownPayment()[0] || payment.split(" ")[1] === ownWallet())) withBusy(() => payment, settle);
+if (payment && (payment.kind === "wallet" || payment.address === ownWallet())) withBusy(() => payment, settle);

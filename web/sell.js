@@ -6,9 +6,40 @@ const form = /** @type {HTMLFormElement} */ (element("offer"));
 const file = /** @type {HTMLInputElement} */ (element("file"));
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
+/** Bytes of a content, as the service counts them. */
+const MOST_BYTES = 1 << 20;
+
+/** The text of the file, and as the field shows it: fields turn every line break into one character. */
+let fromFile = { text: "", shown: "" };
+
+/**
+ * The text of UTF-8, to the last byte, or of UTF-16 that begins with a byte order mark, without that mark.
+ * @param {Uint8Array} bytes
+ */
+function decoded(bytes) {
+  const order = { "255,254": "utf-16le", "254,255": "utf-16be" }[bytes.slice(0, 2).join()];
+  const text = new TextDecoder(order ?? "utf-8", { fatal: true, ignoreBOM: !order }).decode(bytes);
+  if (text.includes("\0")) throw new TypeError("NUL, as binary files have");
+  return { text, encoding: order };
+}
+
 file.addEventListener("change", async () => {
   const [chosen] = file.files ?? [];
-  if (chosen) form.content.value = await chosen.text();
+  mark(file, "");
+  if (!chosen) return;
+  try {
+    if (chosen.size > MOST_BYTES) throw new RangeError("too long");
+    const { text, encoding } = decoded(new Uint8Array(await chosen.arrayBuffer()));
+    form.content.value = text;
+    fromFile = { text, shown: form.content.value };
+    mark(form.content, "");
+    setStatus(encoding ? "The file is UTF-16. Its text is sold as UTF-8, so its fingerprint is not the file's." : "");
+  } catch (error) {
+    file.value = "";
+    const why =
+      error instanceof RangeError ? "is longer than 1 MiB." : "is not text. Save it as UTF-8 and choose it again.";
+    mark(file, `${chosen.name} ${why}`);
+  }
 });
 
 /** The card as buyers would see it. */
@@ -66,6 +97,8 @@ function offer() {
   const { priceTada, modes, ...words } = /** @type {Record<string, string>} */ (
     Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value !== ""))
   );
+  // What the field shows is the file's text, unless it was changed there.
+  if (words.content === fromFile.shown) words.content = fromFile.text;
   const priceLovelace = `${Math.round(Number(priceTada) * 1e6)}`;
   return { ...words, priceLovelace, modes: modes === "both" ? ["instant", "protected"] : [modes] };
 }

@@ -2,7 +2,8 @@
 
 mod settings;
 
-use arbitration::{Arbiter, MAX_OUTPUT_BYTES, MalformedRequest, ResolveError};
+use api_types::ErrorCode;
+use arbitration::{Arbiter, MAX_OUTPUT_BYTES, ResolveError};
 use edge::{
     Usage,
     answer::{ErrorAnswer, Fault},
@@ -39,7 +40,7 @@ enum RequestError {
     #[error(transparent)]
     Body(#[from] BodyError),
     #[error(transparent)]
-    Malformed(#[from] MalformedRequest),
+    Malformed(#[from] api_types::Error),
     #[error(transparent)]
     Unresolved(#[from] ResolveError),
     #[error(transparent)]
@@ -49,18 +50,25 @@ enum RequestError {
 impl RequestError {
     /// Returns the answer to the client.
     fn answer(&self) -> ErrorAnswer {
-        let text = || self.to_string();
+        let error = |code| api_types::Error::new(code, self);
         match self {
-            Self::NoSuchPath => ErrorAnswer::not_found(text()),
+            Self::NoSuchPath => ErrorAnswer::not_found(error(ErrorCode::UnknownPath)),
             Self::WrongMethod(allowed) => ErrorAnswer::wrong_method(allowed),
-            Self::NoToken => ErrorAnswer::unauthorized(text()),
-            Self::Body(_) | Self::Malformed(_) => ErrorAnswer::bad_request(text()),
-            Self::Unresolved(error) if error.is_requests_fault() => ErrorAnswer::bad_request(text()),
+            Self::NoToken => ErrorAnswer::unauthorized(error(ErrorCode::InvalidToken)),
+            Self::Body(_) => ErrorAnswer::bad_request(error(ErrorCode::BodyNotReceived)),
+            Self::Malformed(error) => ErrorAnswer::bad_request(error.clone()),
+            Self::Unresolved(unresolved) if unresolved.is_requests_fault() => {
+                ErrorAnswer::bad_request(api_types::Error {
+                    field: Some("ref".into()),
+                    ..error(ErrorCode::InvalidValue)
+                })
+            }
             Self::Unresolved(ResolveError::Database(error)) => Fault::from(error.clone()).answer(),
             Self::Unresolved(ResolveError::Chain(_)) => {
-                ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds")
+                let text = "the chain provider does not answer; try again in a few seconds";
+                ErrorAnswer::unavailable(api_types::Error::new(ErrorCode::Unavailable, text))
             }
-            Self::Unresolved(_) => ErrorAnswer::unavailable(text()),
+            Self::Unresolved(_) => ErrorAnswer::unavailable(error(ErrorCode::Unavailable)),
             Self::Fault(fault) => fault.answer(),
         }
     }

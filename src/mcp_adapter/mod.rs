@@ -44,7 +44,7 @@ impl Shelf for App {
         let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
         let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
         let page = read_cache::list(self, weight, &name, read).await.map_err(told)?;
-        Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned) })
+        Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned), some_words: page.some_words })
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {

@@ -1,6 +1,6 @@
 //! `POST /auth/challenge`, `POST /auth/verify`, `POST /auth/logout`
 
-use api_types::{ChallengeRequest, Session, SessionAccount, SignIn};
+use api_types::{ChallengeRequest, Error, ErrorCode, Session, SessionAccount, SignIn};
 use cardano::{
     Address,
     cip8::{Cip8Error, DataSignature, SignedMessage},
@@ -25,12 +25,14 @@ const MAX_OTHERS: usize = 20;
 
 /// The signature of the challenge is invalid.
 fn unsigned(error: impl Into<Cip8Error>) -> ErrorAnswer {
-    ErrorAnswer::unauthorized(format_args!("the wallet's signature is not valid: {}", error.into()))
+    let text = format_args!("the wallet's signature is not valid: {}", error.into());
+    ErrorAnswer::unauthorized(Error::new(ErrorCode::InvalidSignature, text))
 }
 
 /// The challenge was used, has expired, or never existed.
 fn no_challenge() -> ErrorAnswer {
-    ErrorAnswer::unauthorized("the challenge expired or was used: ask for a new one (POST /auth/challenge)")
+    let text = "the challenge expired or was used: ask for a new one (POST /auth/challenge)";
+    ErrorAnswer::unauthorized(Error::new(ErrorCode::ChallengeExpired, text))
 }
 
 /// Issues a challenge for an address.
@@ -46,7 +48,8 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
 /// Selects the owner's address among a wallet's addresses, whose order varies.
 pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
-        return Err(ErrorAnswer::bad_request(format_args!("others: at most {MAX_OTHERS} addresses")).into());
+        let rule = format_args!("at most {MAX_OTHERS} addresses");
+        return Err(ErrorAnswer::bad_request(Error::of_field(ErrorCode::TooManyItems, "others", rule)).into());
     }
     let first = parsed("address", address)?;
     let others = others.iter().map(|other| parsed("others", other)).collect::<Result<Vec<_>, _>>()?;
@@ -57,7 +60,8 @@ pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> 
 }
 
 fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {
-    Address::parse_cip30(address).map_err(|error| ErrorAnswer::bad_request(format_args!("{field}: {error}")))
+    let invalid = |error| ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidAddress, field, error));
+    Address::parse_cip30(address).map_err(invalid)
 }
 
 /// Opens a session for a signed challenge.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use cardano::Address;
-use edge::{answer::ErrorAnswer, serve::Response};
+use edge::serve::Response;
 use market::catalogue::{self, Filter, Page, discovery};
 use pages::{feed, view::Listing};
 use sql::DatabaseError;
@@ -13,6 +13,7 @@ use crate::{
     error::ApiError,
     limits::Weight,
     read_cache::{self, VersionedDatabase},
+    routes::creators,
 };
 
 /// Paths in the sitemap other than listings.
@@ -36,7 +37,7 @@ pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let read = async |database: Rc<VersionedDatabase>| {
         let listings = discovery::addresses(&*database).await?;
-        Ok(Page { json: urls(&origin, &listings), next: None })
+        Ok(Page { json: urls(&origin, &listings), ..Page::default() })
     };
     let page = read_cache::list(app, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
@@ -58,14 +59,14 @@ fn urls(origin: &str, listings: &str) -> String {
 pub async fn feed(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let seller = app.request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
-    let seller: Option<Address> = seller.transpose().map_err(ErrorAnswer::bad_request)?;
+    let seller: Option<Address> = seller.transpose().map_err(creators::invalid_address)?;
     let filter = Filter { seller, limit: Some(feed::NEWEST), ..Filter::default() };
     let named = seller.map(|seller| seller.to_string());
     let read = async |database: Rc<VersionedDatabase>| {
         let page = catalogue::page(&*database, &filter).await?;
         let listings: Vec<Listing> =
             serde_json::from_str(&page.json).map_err(|error| DatabaseError(error.to_string()))?;
-        Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), next: None })
+        Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), ..Page::default() })
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
     let page = read_cache::list(app, Weight::of_listings(filter.page_size()), &name, read).await?;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use cardano::Address;
+use api_types::{Error, ErrorCode};
+use cardano::{Address, address::AddressError};
 use edge::{answer::ErrorAnswer, serve::Response};
 use market::catalogue::{self, Cursor};
 use url::form_urlencoded;
@@ -15,9 +16,14 @@ use crate::{
     respond,
 };
 
+/// 400: the address is not one of a payment key on this network.
+pub fn invalid_address(error: AddressError) -> ErrorAnswer {
+    ErrorAnswer::bad_request(Error::new(ErrorCode::InvalidAddress, error))
+}
+
 /// Shows a creator's listings, the newest or those after a cursor.
 pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
-    let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
+    let address: Address = address.parse().map_err(invalid_address)?;
     let mut pairs = form_urlencoded::parse(app.request.query().unwrap_or_default().as_bytes());
     let after = after(&mut pairs)?;
     let name = after.map_or_else(|| address.to_string(), |cursor| format!("{address} {cursor}"));
@@ -29,5 +35,8 @@ pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
 /// Parses a query's cursor.
 pub fn after(pairs: &mut form_urlencoded::Parse<'_>) -> Result<Option<Cursor>, ErrorAnswer> {
     let cursor = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
-    cursor.transpose().map_err(|()| ErrorAnswer::bad_request("cursor: must come from a Link header"))
+    cursor.transpose().map_err(|()| {
+        let rule = "must come from a Link header";
+        ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidValue, "cursor", rule))
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
+use api_types::{Error, ErrorCode};
 use edge::{
     answer::{ErrorAnswer, Fault},
     serve::Response,
@@ -58,9 +59,9 @@ struct Asked {
     before: u32,
 }
 
-fn whole(value: &str, allowed: RangeInclusive<u32>, refusal: &str) -> Result<u32, ErrorAnswer> {
+fn whole(field: &str, value: &str, allowed: RangeInclusive<u32>, rule: &str) -> Result<u32, ErrorAnswer> {
     let number = value.parse().ok().filter(|number| allowed.contains(number));
-    number.ok_or_else(|| ErrorAnswer::bad_request(refusal))
+    number.ok_or_else(|| ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidValue, field, rule)))
 }
 
 impl Asked {
@@ -71,15 +72,15 @@ impl Asked {
         for (name, value) in pairs {
             match &*name {
                 "limit" => {
-                    let refusal = format!("limit: must be a whole number from 1 to {MAX_LIMIT}");
-                    asked.limit = whole(&value, limits.clone(), &refusal)?.min(MAX_LIMIT);
+                    let rule = format!("must be a whole number from 1 to {MAX_LIMIT}");
+                    asked.limit = whole(&name, &value, limits.clone(), &rule)?.min(MAX_LIMIT);
                 }
                 "offset" if !searches => {
-                    let refusal = format!("offset: must be a whole number from 0 to {MAX_OFFSET}");
-                    asked.before = whole(&value, 0..=MAX_OFFSET, &refusal)?;
+                    let rule = format!("must be a whole number from 0 to {MAX_OFFSET}");
+                    asked.before = whole(&name, &value, 0..=MAX_OFFSET, &rule)?;
                 }
                 "cursor" if searches => {
-                    asked.before = whole(&value, 0..=MAX_CURSOR, "cursor: must come from a page of this search")?;
+                    asked.before = whole(&name, &value, 0..=MAX_CURSOR, "must come from a page of this search")?;
                 }
                 "query" => asked.question = Question::read(&value),
                 "payTo" => asked.pay_to = Some(value.into_owned()),
@@ -125,7 +126,10 @@ pub async fn resources(app: &App) -> Result<Response, ApiError> {
 /// Searches what is for sale.
 pub async fn search(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), true)?;
-    let missing = || ErrorAnswer::bad_request("query: is required, at most 200 characters");
+    let missing = || {
+        let rule = "is required, at most 200 characters";
+        ErrorAnswer::bad_request(Error::of_field(ErrorCode::MissingField, "query", rule))
+    };
     let question = asked.question.as_ref().ok_or_else(missing)?;
     let (methods, limit, before) = (app.methods()?, asked.limit, asked.before);
     let Found { listings, more } = match asked.paid(&methods) {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use api_types::{NewActionDraft, NewPaymentDraft};
+use api_types::{Error, ErrorCode, NewActionDraft, NewPaymentDraft};
 use cardano::{TxHash, TxRef, chain::Chain, tx::build::UnsignedTx};
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -76,7 +76,10 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     let NewPaymentDraft { check_inputs, mode, change_address, utxos, collateral, addresses, commitment } =
         body.says()?;
     let wallet = wallet(&change_address, &utxos, collateral.as_deref(), addresses.as_deref())?;
-    let malformed = || ErrorAnswer::bad_request("commitment: must be 64 lowercase hexadecimal digits");
+    let malformed = || {
+        let rule = "must be 64 lowercase hexadecimal digits";
+        ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidValue, "commitment", rule))
+    };
     let commitment = commitment.map(|text| Commitment::parse(&text).ok_or_else(malformed)).transpose()?;
     // Without an origin, commitments cannot be verified.
     let commitment = commitment.filter(|_| digest.is_some());
@@ -107,17 +110,14 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
 
 /// The input cannot be spent: the wallet is on another network, or lags behind.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
-    if app.is_on_local_ledger() {
-        ErrorAnswer::bad_request(format_args!(
-            "utxos: {output} is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; \
-             choose the Surety test wallet"
-        ))
+    let why = if app.is_on_local_ledger() {
+        "is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
+         test wallet"
     } else {
-        ErrorAnswer::bad_request(format_args!(
-            "utxos: {output} is not on preprod to be spent: switch the wallet to preprod; if the money came or went just \
-             now, try again after the next block"
-        ))
-    }
+        "is not on preprod to be spent: switch the wallet to preprod; if the money came or went just now, try again \
+         after the next block"
+    };
+    ErrorAnswer::bad_request(Error::of_field(ErrorCode::OutputNotFound, "utxos", format_args!("{output} {why}")))
 }
 
 /// Whether an output is unspent. If the provider fails, it is assumed to be.
@@ -149,7 +149,9 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
         database: &database,
         chain: &chain,
         contents: &contents,
-        deployment: methods.deployment().ok_or_else(|| ErrorAnswer::bad_request(no_contract))?,
+        deployment: methods
+            .deployment()
+            .ok_or_else(|| ErrorAnswer::bad_request(Error::new(ErrorCode::EscrowUnavailable, no_contract)))?,
         now: app.now_ms,
         lead: app.settings()?.lead,
     };
@@ -175,7 +177,8 @@ fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     let Some(name) = &said.action else { return Ok(None) };
     let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or_else(|| {
         let names = PARTIES.map(|action| action.name()).join(", ");
-        ErrorAnswer::bad_request(format_args!("action: must be one of {names}"))
+        let rule = format_args!("must be one of {names}");
+        ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidValue, "action", rule))
     })?;
     acting_wallet(&said)?;
     Ok(Some(action))

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use api_types::{Error, ErrorCode};
 use cardano::Address;
 use edge::{
     answer::{ErrorAnswer, Fault},
@@ -29,7 +30,7 @@ use crate::{
 
 /// The listing does not exist, or an operator hid it.
 pub fn unknown() -> ErrorAnswer {
-    ErrorAnswer::not_found("no such listing")
+    ErrorAnswer::not_found(Error::new(ErrorCode::UnknownListing, "no such listing"))
 }
 
 /// Parses a listing's id.
@@ -64,7 +65,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     app.line.note("listing", id.as_str());
     let read = async |database: Rc<VersionedDatabase>| {
         let json = catalogue::one(&*database, &id).await?;
-        Ok(json.map(|json| Page { json, next: None }))
+        Ok(json.map(|json| Page { json, ..Page::default() }))
     };
     let page = read_cache::answer(app, None, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
@@ -88,8 +89,8 @@ impl Seller {
             return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
         }
         let unproven = "sign in, or sign the offer with the seller's wallet (header X-Service-Proof)";
-        let header =
-            app.request.headers().get("x-service-proof")?.ok_or_else(|| ErrorAnswer::unauthorized(unproven))?;
+        let unproven = || ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, unproven));
+        let header = app.request.headers().get("x-service-proof")?.ok_or_else(unproven)?;
         Ok(Self::Signer(Proof::recent(&header, app.now_ms).map_err(ErrorAnswer::unauthorized)?))
     }
 
@@ -128,7 +129,7 @@ pub async fn create(app: &App) -> Result<Response, ApiError> {
         }
         Stored::OfferChanged => {
             let text = "this signature already made another listing: sign the changed offer anew";
-            Err(ErrorAnswer::unauthorized(text).into())
+            Err(ErrorAnswer::unauthorized(Error::new(ErrorCode::ProofReused, text)).into())
         }
         Stored::QuotaExceeded(quota) => Err(match quota {
             QuotaExceeded::Today { wait_s, .. } => ErrorAnswer::unavailable_for(wait_s, quota).into(),

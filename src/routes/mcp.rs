@@ -14,6 +14,7 @@ use agents::{
     },
     oauth::{Authority, grant::Caller},
 };
+use api_types::{Error, ErrorCode};
 use cardano::json;
 use edge::{
     answer::{ErrorAnswer, private_json},
@@ -152,10 +153,11 @@ fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
         return Ok(());
     }
     let text = "a page of another site may not call this service: use the address in /llms.txt";
-    Err(ErrorAnswer::forbidden(text).into())
+    Err(ErrorAnswer::forbidden(Error::new(ErrorCode::ForeignPage, text)).into())
 }
 
 fn unauthorized(authority: &Authority, error: Option<&str>) -> ErrorAnswer {
     let text = "sign in first: see the resource metadata in WWW-Authenticate";
-    ErrorAnswer::unauthorized(text).with_header("www-authenticate", authority.www_authenticate(error))
+    let told = Error::new(ErrorCode::InvalidToken, text);
+    ErrorAnswer::unauthorized(told).with_header("www-authenticate", authority.www_authenticate(error))
 }

@@ -8,6 +8,7 @@ use agents::oauth::{
     grant::{self, Revocation},
     page,
 };
+use api_types::Error;
 use edge::{
     answer::{self, ErrorAnswer},
     d1::D1,
@@ -37,10 +38,23 @@ impl From<ApprovalError> for ApiError {
         let answer = match error {
             ApprovalError::Database(cause) => return cause.into(),
             ApprovalError::Challenges(cause) => return cause.into(),
-            ApprovalError::NoMoreToday { wait_s } => ErrorAnswer::unavailable_for(wait_s, error),
-            ApprovalError::Signature(_) | ApprovalError::NoChallenge => ErrorAnswer::unauthorized(error),
-            ApprovalError::Expired(_) | ApprovalError::Address(_) | ApprovalError::Invalid(_) => {
-                ErrorAnswer::bad_request(error)
+            ApprovalError::NoMoreToday { wait_s } => {
+                ErrorAnswer::unavailable_for(wait_s, Error::new(api_types::ErrorCode::DailyQuotaExceeded, error))
+            }
+            ApprovalError::Signature(_) => {
+                ErrorAnswer::unauthorized(Error::new(api_types::ErrorCode::InvalidSignature, error))
+            }
+            ApprovalError::NoChallenge => {
+                ErrorAnswer::unauthorized(Error::new(api_types::ErrorCode::ChallengeExpired, error))
+            }
+            ApprovalError::Expired(_) => {
+                ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::ConsentExpired, error))
+            }
+            ApprovalError::Address(_) => {
+                ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::InvalidAddress, error))
+            }
+            ApprovalError::Invalid(_) => {
+                ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::InvalidValue, error))
             }
         };
         answer.into()
@@ -110,7 +124,8 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     let (authority, database, url) = (app.authority()?, app.database(), app.request.url()?);
     let parameter = |name: &'static str| {
         let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
-        value.ok_or_else(|| ErrorAnswer::bad_request(format_args!("{name}: is required")))
+        let missing = || Error::of_field(api_types::ErrorCode::MissingField, name, "is required");
+        value.ok_or_else(|| ErrorAnswer::bad_request(missing()))
     };
     let (sealed, address) = (parameter("request")?, parameter("address")?);
     let others = url.query_pairs().filter(|(name, _)| name == "other").map(|(_, value)| value.into_owned());
@@ -127,10 +142,12 @@ pub async fn approve(app: &App) -> Result<Response, ApiError> {
     let (authority, database) = (app.authority()?, app.database());
     // Forms on other sites cannot send this origin or media type.
     if app.request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {
-        return Err(ErrorAnswer::forbidden("only the consent page itself may send an answer").into());
+        let text = "only the consent page itself may send an answer";
+        return Err(ErrorAnswer::forbidden(Error::new(api_types::ErrorCode::ForeignPage, text)).into());
     }
     if !has_type(app, "application/json")? {
-        return Err(ErrorAnswer::bad_request("the body must be application/json").into());
+        let text = "the body must be application/json";
+        return Err(ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::UnsupportedMediaType, text)).into());
     }
     let answer = body::read(app, MAX_APPROVAL_BYTES).await?;
     let (challenges, demo) = (app.challenges()?, app.has_demo_wallet());
@@ -179,6 +196,10 @@ pub async fn token(app: &App) -> Result<Response, ApiError> {
     Ok(respond::private(&tokens)?.with_header("pragma", "no-cache"))
 }
 
+fn unknown_agent() -> Error {
+    Error::new(api_types::ErrorCode::UnknownAgent, "this account has no such agent")
+}
+
 /// Lists the agents that an owner has approved.
 pub async fn agents(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::SESSION).await?;
@@ -195,7 +216,7 @@ pub async fn revoke_agent(app: &App, id: &str) -> Result<Response, ApiError> {
     let session = required_token(app)?;
     match grant::revoke(&app.database(), &session, id, app.now_ms).await? {
         Revocation::Revoked => Ok(Response::empty(204)),
-        Revocation::NotFound => Err(ErrorAnswer::not_found("this account has no such agent").into()),
+        Revocation::NotFound => Err(ErrorAnswer::not_found(unknown_agent()).into()),
         Revocation::SignedOut => Err(not_signed_in().into()),
     }
 }

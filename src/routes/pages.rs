@@ -138,10 +138,10 @@ async fn home(app: &App) -> Result<Response, ApiError> {
     filter.limit = Some(home::PAGE);
     let _permit = app.limit_search(Weight::of_listings(filter.page_size())).await?;
     let database = app.database();
-    let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
+    let catalogue::Page { json, next, some_words } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
-    let found = home::Found { listings: &listings, total, next: next.as_deref() };
+    let found = home::Found { listings: &listings, total, next: next.as_deref(), some_words };
     kept(app, home::page(&app.public_origin()?, &asked, &found))
 }
 
@@ -168,12 +168,12 @@ async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
 }
 
 async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
-    let address: Address = address.parse().map_err(ErrorAnswer::bad_request)?;
+    let address: Address = address.parse().map_err(creators::invalid_address)?;
     let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
     let _permit = app.limit_search(Weight::SHORT).await?;
     let database = app.database();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
-    let catalogue::Page { json, next } = catalogue::page(&database, &filter).await?;
+    let catalogue::Page { json, next, .. } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
     let (origin, listings) = (app.public_origin()?, read::<Vec<Listing>>(&json)?);
     kept(app, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))

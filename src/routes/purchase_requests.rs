@@ -1,6 +1,6 @@
 //! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines an agent's purchase.
 
-use api_types::{PurchaseRequest, RequestAnswer};
+use api_types::{Error, ErrorCode, PurchaseRequest, RequestAnswer};
 use edge::{answer::ErrorAnswer, serve::Response};
 use market::purchase_request::{self, RequestId};
 
@@ -15,7 +15,8 @@ use crate::{
 
 /// The session's account has no such request, or it has expired.
 fn unknown() -> ErrorAnswer {
-    ErrorAnswer::not_found("no such request: it is over, or is another account's")
+    let text = "no such request: it is over, or is another account's";
+    ErrorAnswer::not_found(Error::new(ErrorCode::UnknownRequest, text))
 }
 
 /// Returns a request to the session's account, unless it has expired.

@@ -1,6 +1,6 @@
 //! `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST /purchases/{id}/verification`
 
-use api_types::Verdict;
+use api_types::{Error, ErrorCode, Verdict};
 use cardano::{Address, TxHash};
 use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::{
@@ -24,7 +24,7 @@ const MAX_BUYERS: usize = 100;
 
 /// There is no such purchase.
 pub fn unknown() -> ErrorAnswer {
-    ErrorAnswer::not_found("no such purchase")
+    ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPurchase, "no such purchase"))
 }
 
 /// Parses a purchase's id.
@@ -38,14 +38,19 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
     let named = |wanted: &'static str| {
         let values = url.query_pairs().filter(move |(name, _)| name == wanted);
         values.map(move |(_, value)| {
-            value.parse::<Address>().map_err(|error| ErrorAnswer::bad_request(format_args!("{wanted}: {error}")))
+            value
+                .parse::<Address>()
+                .map_err(|error| ErrorAnswer::bad_request(Error::of_field(ErrorCode::InvalidAddress, wanted, error)))
         })
     };
-    let no_seller = || ErrorAnswer::bad_request("seller: is required (a preprod address)");
+    let no_seller = || {
+        ErrorAnswer::bad_request(Error::of_field(ErrorCode::MissingField, "seller", "is required (a preprod address)"))
+    };
     let seller = named("seller").next().ok_or_else(no_seller)??;
     let buyers = named("buyer").collect::<Result<Vec<_>, _>>()?;
     if buyers.len() > MAX_BUYERS {
-        return Err(ErrorAnswer::bad_request(format_args!("buyer: at most {MAX_BUYERS}")).into());
+        let error = Error::of_field(ErrorCode::TooManyItems, "buyer", format_args!("at most {MAX_BUYERS}"));
+        return Err(ErrorAnswer::bad_request(error).into());
     }
     let buyers: Vec<_> = buyers.iter().map(|address| *address.payment_key()).collect();
     let _permit = app.limit_search(Weight::LONG).await?;
@@ -88,7 +93,8 @@ pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
 async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Result<(), ErrorAnswer> {
     let proof = Proof::recent(header, app.now_ms).map_err(ErrorAnswer::forbidden)?;
     if proof.address.payment_key() != bought.payer.payment_key() {
-        return Err(ErrorAnswer::forbidden("only the address that paid may judge the purchase"));
+        let text = "only the address that paid may judge the purchase";
+        return Err(ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, text)));
     }
     let digest = proof.unlock_digest(bought.listing_id.as_str());
     proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::forbidden)
@@ -103,5 +109,5 @@ async fn paid_by_account(app: &App, bought: &PaymentRecord) -> Result<(), ApiErr
             "sign the verdict with the payer's wallet (X-Service-Proof), or sign in to the account whose Surety balance paid"
         }
     };
-    Err(ErrorAnswer::forbidden(refused).into())
+    Err(ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, refused)).into())
 }

@@ -1,6 +1,6 @@
 //! `GET /operator/status`, for the holder of `OPERATOR_TOKEN`.
 
-use api_types::{ProviderCalls, ServiceStatus, WalletBalance};
+use api_types::{Error, ErrorCode, ProviderCalls, ServiceStatus, WalletBalance};
 use cardano::{Address, chain::Chain};
 use edge::{answer::ErrorAnswer, bearer::Bearer, serve::Response};
 use market::status::{self, StoredStatus};
@@ -18,7 +18,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
     if !token.admits(&Bearer::of(&app.request)?) {
         let text = "a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN";
-        return Err(ErrorAnswer::unauthorized(text).into());
+        return Err(ErrorAnswer::unauthorized(Error::new(ErrorCode::InvalidToken, text)).into());
     }
     let (now, chain) = (app.now_ms, app.chain()?);
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;

@@ -1,5 +1,6 @@
 //! `DELETE /listings/{id}`, `POST /listings/{id}/relist`: take a listing off sale, and offer it again.
 
+use api_types::{Error, ErrorCode};
 use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
 use market::catalogue::{
     self,
@@ -33,7 +34,10 @@ pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, A
     let database = app.database();
     take_off::change(&database, &id, &seller, state, app.now_ms).await?.map_err(|why| match why {
         NotChanged::Unknown => listings::unknown(),
-        NotChanged::NotYours => ErrorAnswer::forbidden("only its seller may take this listing off sale or put it back"),
+        NotChanged::NotYours => {
+            let text = "only its seller may take this listing off sale or put it back";
+            ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, text))
+        }
     })?;
     match state {
         SaleState::OffSale => Ok(Response::empty(204)),

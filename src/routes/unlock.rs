@@ -9,6 +9,7 @@
 //! Outcome::UnknownListing     404
 //! ```
 
+use api_types::Error;
 use edge::{
     answer::{self, ErrorAnswer, Fault},
     serve::Response,
@@ -48,7 +49,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
             Ok(response)
         }
         Outcome::PaymentRequired(why, pending) => match why {
-            PayError::Refused(refusal) if refusal.is_malformed() => Err(ErrorAnswer::bad_request(refusal).into()),
+            PayError::Refused(ref refusal) if refusal.is_malformed() => Err(ErrorAnswer::bad_request(why).into()),
             PayError::IdentifierTaken => Err(ErrorAnswer::conflict(why).into()),
             _ => paywall.payment_required_response(&why, pending).await,
         },
@@ -63,7 +64,7 @@ impl Paywall<'_> {
         pending: Option<PaymentRequirements>,
     ) -> Result<Response, ApiError> {
         let header = self.terms_header(why, pending).await?;
-        let words = serde_json::json!({ "error": why.to_string() });
+        let words = serde_json::json!(Error::from(why.clone()));
         let response = answer::private_json(words.to_string()).with_status(402).with_header(PAYMENT_REQUIRED, header);
         Ok(match why.settlement() {
             Some(settlement) => response.with_header(PAYMENT_RESPONSE, encoded("settlement", settlement)?),

@@ -281,7 +281,8 @@ describe("POST /me/buy", () => {
 
   it("a seller cannot buy their own listing", async () => {
     const { wallet, account } = await owner(20n * ADA);
-    const offer = { title: "Own", description: "Own", priceLovelace: "1000000", modes: ["instant"], content: "own" };
+    const own = { title: "Own", description: "Own", content: "sold by its owner" };
+    const offer = { ...own, priceLovelace: "1000000", modes: ["instant"] };
     const { id } = json<{ id: string }>(await account.post("/listings", offer), 201);
     assert.match(errorOf(await account.tryBuy(id), 400), /your own listing/);
     assert.equal(await paidTo(world.ledger, wallet.address), 0n);

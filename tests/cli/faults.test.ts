@@ -1,12 +1,13 @@
 // A client under faults: answers get lost, money lacks, the service is down. It says what to do, and never pays twice.
 import assert from "node:assert/strict";
-import { chmodSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { list } from "../helpers/listings.ts";
+import { type Listing, list } from "../helpers/listings.ts";
 import { purchasesOf } from "../helpers/payments.ts";
 import { freePort } from "../helpers/program.ts";
 import { startWorld, type World } from "../helpers/world.ts";
+import { sha256Hex } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 import { type Between, balanceOf, between, type Client, clientOf } from "./client.ts";
 
@@ -125,6 +126,17 @@ test("a delivery with another hash is reported, with the next step", async () =>
   assert.match(again.err, /not what was listed .*: `surety status lst_.*` tells what can be done/);
 });
 
+test("a file is listed byte for byte, and described by its front matter", async () => {
+  const bytes = Buffer.from(
+    '\ufeff---\r\ntitle: "Aurora: a hero"\r\ndescription: Drifts.\r\n---\r\nBuild a hero with an aurora.\r\n',
+  );
+  const path = join(client.folder, "exact.md");
+  writeFileSync(path, bytes);
+  const listing = await client.json<Listing>("sell", path, "--price", "6");
+  assert.deepEqual([listing.title, listing.description], ["Aurora: a hero", "Drifts."]);
+  assert.equal(listing.contentHash, sha256Hex(bytes));
+});
+
 test("money behind a page of dust and foreign tokens is found", async () => {
   const listing = await list(world.api, seller, { priceLovelace: "200000000" });
   for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.fillWithTokens(address, lovelace);
@@ -164,6 +176,22 @@ describe("an error says what to do", () => {
     proxy.instead = ({ path }) =>
       path.startsWith("/listings/") ? { status: 404, error: "no such listing" } : undefined;
     await fails(["prove", id], 1, /no listing .* here/);
+  });
+
+  test("where a file is no text, or its beginning would give away what is sold", async () => {
+    const file = (name: string, content: string | Buffer) => {
+      const path = join(client.folder, name);
+      writeFileSync(path, content);
+      return path;
+    };
+    const line = "Build a hero section with three drifting gradients, in plain HTML and CSS.";
+    for (const content of [line, `# Aurora hero\n\n${line}\n`, `\ufeff# Aurora\r\n\r\n> ${line}\r\n`])
+      await fails(["sell", file("one-line.md", content), "--price", "6"], 2, /give away .*: say with --description/);
+    await fails(["sell", file("heading.md", `# ${line}`), "--price", "6"], 2, /public title: say it with --title/);
+    const latin = file("latin.txt", Buffer.from("Caf\u00e9", "latin1"));
+    await fails(["sell", latin, "--price", "6"], 2, /is not text: byte 3 is not UTF-8/);
+    const told = ["--title", "A hero", "--description", line];
+    await fails(["sell", file("told.md", line), "--price", "6", ...told], 1, /description: shows most of the content/);
   });
 
   test("where a listing is taken off before the draft", async () => {

@@ -103,8 +103,11 @@ export function json<T>(answer: Answer, status = 200): T {
 
 /** Returns the `error` of an answer, which must have this status. */
 export function errorOf(answer: Answer, status: number): string {
-  const body = json<{ error: unknown }>(answer, status);
+  const body = json<{ error: unknown; code?: string; field?: string; error_description?: string }>(answer, status);
   if (typeof body.error !== "string" || body.error === "") throw new Error(`no error text: ${answer.text}`);
+  const { code = "", field, error_description: oauths } = body;
+  if (oauths === undefined && !/^[a-z]+(_[a-z]+)*$/.test(code)) throw new Error(`no code: ${answer.text}`);
+  if (field !== undefined && !body.error.startsWith(`${field}: `)) throw new Error(`another field: ${answer.text}`);
   if (!(answer.headers.get("content-type") ?? "").startsWith("application/json"))
     throw new Error("not JSON by its type");
   return body.error;

@@ -63,6 +63,34 @@ describe("the page to sell", () => {
     await page.close();
   });
 
+  it("sells exactly the bytes of a file, decodes UTF-16, and refuses what is no text", async () => {
+    const { page, errors } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    const choose = (name: string, buffer: Buffer) =>
+      page.getByLabel("Or take it from a file").setInputFiles({ name, mimeType: "text/plain", buffer });
+    for (const no of [Buffer.from("Café", "latin1"), Buffer.from("GIF89a\0\0"), Buffer.from([0xff, 0xfe, 0x41])]) {
+      await choose("no-text.txt", no);
+      await page.getByText("no-text.txt is not text.").waitFor();
+      assert.equal(await page.getByLabel("The prompt itself").inputValue(), "");
+      assert.equal(await page.getByLabel("Or take it from a file").inputValue(), "");
+    }
+    await choose("utf-16.txt", Buffer.from("\ufeffCafé 桜", "utf16le"));
+    await page.getByText("The file is UTF-16.").waitFor();
+    assert.equal(await page.getByLabel("The prompt itself").inputValue(), "Café 桜");
+    const bytes = Buffer.from("\ufeff# Aurora\r\n\r\nBuild a hero with an aurora behind it.\r\n");
+    await choose("exact.md", bytes);
+    await page.getByText("The file is UTF-16.").waitFor({ state: "detached" });
+    await page.getByLabel("Title").fill("A hero");
+    await page.getByLabel("What it builds").fill("A gradient that drifts.");
+    await page.getByLabel("Price").fill("6");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.waitForURL("**/listings/lst_*");
+    const id = new URL(page.url()).pathname.split("/").at(-1);
+    const listing = json<Listing>(await send(`${world.api}/listings/${id}`));
+    assert.equal(listing.contentHash, sha256Hex(bytes));
+    assertQuiet(errors);
+    await page.close();
+  });
+
   it("shows an offer's error at its field, and lists nothing", async () => {
     const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
     await page.getByLabel("Title").fill("Cheap");

@@ -15,7 +15,9 @@ fn every_decoder_keeps_its_promise_for_every_input_that_the_fuzzer_kept() {
     let mut files: Vec<_> =
         fs::read_dir(&corpus).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
-    assert!(files.iter().eq(decoders::DECODERS.iter().map(|(name, _)| format!("{name}.hex")).collect::<Vec<_>>().iter()));
+    assert!(
+        files.iter().eq(decoders::DECODERS.iter().map(|(name, _)| format!("{name}.hex")).collect::<Vec<_>>().iter())
+    );
     for (name, decode) in decoders::DECODERS {
         let inputs = fs::read_to_string(corpus.join(format!("{name}.hex"))).unwrap();
         assert!(!inputs.is_empty(), "{name}");

@@ -19,6 +19,7 @@ pub mod arbiter;
 #[cfg(feature = "schema")]
 pub mod check;
 mod draft;
+mod error;
 mod listing;
 pub mod mcp;
 mod oauth;
@@ -28,6 +29,7 @@ mod text;
 
 pub use account::*;
 pub use draft::*;
+pub use error::{Error, ErrorCode};
 pub use listing::*;
 pub use oauth::*;
 pub use operator::*;
@@ -42,15 +44,7 @@ pub const NETWORK: Network = Network::Preprod;
 /// Conversion between slots and time on that network.
 pub const SLOTS: SlotConfig = NETWORK.slots();
 
-/// An error with advice on how to proceed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Error {
-    /// Message for people; the status gives the kind of error.
-    pub error: String,
-}
-
-/// The service's health.
+/// The service runs, and for which network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {

@@ -68,7 +68,7 @@ impl Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
+pub enum OAuthErrorCode {
     /// A parameter is missing, repeated, too long or malformed.
     InvalidRequest,
     /// The client is unknown or did not authenticate.
@@ -89,8 +89,8 @@ pub enum ErrorCode {
     TemporarilyUnavailable,
 }
 
-impl ErrorCode {
-    /// Returns the HTTP status for this code.
+impl OAuthErrorCode {
+    /// The HTTP status of an answer with this code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -101,7 +101,7 @@ impl ErrorCode {
     }
 }
 
-impl fmt::Display for ErrorCode {
+impl fmt::Display for OAuthErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -111,9 +111,9 @@ impl fmt::Display for ErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OAuthError {
-    /// Error code, for programs.
-    pub error: ErrorCode,
-    /// Description for people. Never repeats any input.
+    /// For programs.
+    pub error: OAuthErrorCode,
+    /// For people. Never repeats what was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }

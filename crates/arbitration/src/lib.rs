@@ -37,7 +37,7 @@ use sql::{Database, DatabaseError, exactly};
 pub use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
 pub use division::divide;
 pub use error::ResolveError;
-pub use request::{MAX_OUTPUT_BYTES, MalformedRequest, parse};
+pub use request::{MAX_OUTPUT_BYTES, parse};
 use resolution::Award;
 pub use statements::SCHEMA;
 

@@ -1,6 +1,9 @@
 //! Parses requests strictly. Errors name the first wrong field.
 
-use api_types::arbiter::{DisputedListing, ResolveRequest};
+use api_types::{
+    Error, ErrorCode,
+    arbiter::{DisputedListing, ResolveRequest},
+};
 use cardano::{ContentHash, TxRef};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -9,14 +12,6 @@ use serde_json::Value;
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// Maximum number of characters of a listing id, several times as many as any has.
 const MAX_LISTING_ID: usize = 128;
-
-/// The error of a malformed request.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field} {problem}")]
-pub struct MalformedRequest {
-    field: &'static str,
-    problem: &'static str,
-}
 
 /// A member of a JSON object.
 #[derive(Default)]
@@ -36,11 +31,11 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Member<T> {
 }
 
 impl<T> Member<T> {
-    fn given(self, field: &'static str, must_be: &'static str) -> Result<T, MalformedRequest> {
+    fn given(self, field: &'static str, must_be: &'static str) -> Result<T, Error> {
         match self {
             Self::Given(value) => Ok(value),
-            Self::Missing => Err(MalformedRequest { field, problem: "is missing" }),
-            Self::Other => Err(MalformedRequest { field, problem: must_be }),
+            Self::Missing => Err(Error::of_field(ErrorCode::MissingField, field, "is required")),
+            Self::Other => Err(Error::of_field(ErrorCode::InvalidValue, field, must_be)),
         }
     }
 }
@@ -67,24 +62,23 @@ struct ListingNamed {
 /// Parses a request's body.
 ///
 /// # Errors
-/// [`MalformedRequest`], which names the field.
-pub fn parse(body: &[u8]) -> Result<ResolveRequest, MalformedRequest> {
+/// Names the field.
+pub fn parse(body: &[u8]) -> Result<ResolveRequest, Error> {
     const REFERENCE: &str = "must be a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index";
-    let wrong = |field, problem| MalformedRequest { field, problem };
-    let no_object = |_| wrong("the body", "must be a JSON object");
+    let no_object = |_| Error::of_field(ErrorCode::MalformedBody, "body", "must be a JSON object");
     let body: serde_json::Map<String, Value> = serde_json::from_slice(body).map_err(no_object)?;
     let RequestBody { escrow, listing, output } = RequestBody::deserialize(Value::Object(body)).map_err(no_object)?;
     let escrow = escrow.given("ref", REFERENCE)?;
     let listing = listing.given("listing", "must be an object")?;
     let listing_id = listing.id.given("listing.id", "must be a string")?;
     if listing_id.is_empty() || listing_id.chars().count() > MAX_LISTING_ID {
-        return Err(wrong("listing.id", "must have 1 to 128 characters"));
+        return Err(Error::of_field(ErrorCode::InvalidLength, "listing.id", "must have 1 to 128 characters"));
     }
     let hash = "must be 64 lowercase hexadecimal characters";
     let content_hash = listing.content_hash.given("listing.contentHash", hash)?;
     let output = output.given("output", "must be a string")?;
     if output.len() > MAX_OUTPUT_BYTES {
-        return Err(wrong("output", "must be at most 1 MiB of UTF-8"));
+        return Err(Error::of_field(ErrorCode::InvalidLength, "output", "must be at most 1 MiB of UTF-8"));
     }
     Ok(ResolveRequest { escrow, listing: DisputedListing { id: listing_id, content_hash }, output })
 }
@@ -126,18 +120,18 @@ mod tests {
         for field in ["ref", "listing", "output"] {
             let mut missing = whole();
             missing.as_object_mut().unwrap().remove(field);
-            assert_eq!(problem(&missing), format!("{field} is missing"));
+            assert_eq!(problem(&missing), format!("{field}: is required"));
             let mut number = whole();
             number[field] = json!(1);
-            assert!(problem(&number).starts_with(&format!("{field} must be a")), "{field}");
+            assert!(problem(&number).starts_with(&format!("{field}: must be a")), "{field}");
         }
         for field in ["id", "contentHash"] {
             let mut missing = whole();
             missing["listing"].as_object_mut().unwrap().remove(field);
-            assert_eq!(problem(&missing), format!("listing.{field} is missing"));
+            assert_eq!(problem(&missing), format!("listing.{field}: is required"));
             let mut null = whole();
             null["listing"][field] = json!(null);
-            assert!(problem(&null).starts_with(&format!("listing.{field} must be")), "{field}");
+            assert!(problem(&null).starts_with(&format!("listing.{field}: must be")), "{field}");
         }
     }
 
@@ -156,12 +150,12 @@ mod tests {
         ] {
             let mut body = whole();
             body["ref"] = json!(reference);
-            assert!(problem(&body).starts_with("ref must be"), "{reference}");
+            assert!(problem(&body).starts_with("ref: must be"), "{reference}");
         }
         for hash in ["", "CD", &"CD".repeat(32), &"cg".repeat(32), &"cd".repeat(33)] {
             let mut body = whole();
             body["listing"]["contentHash"] = json!(hash);
-            assert!(problem(&body).starts_with("listing.contentHash must be"), "{hash}");
+            assert!(problem(&body).starts_with("listing.contentHash: must be"), "{hash}");
         }
     }
 
@@ -171,16 +165,16 @@ mod tests {
         body["output"] = json!("x".repeat(MAX_OUTPUT_BYTES));
         assert!(parse(body.to_string().as_bytes()).is_ok());
         body["output"] = json!("é".repeat(MAX_OUTPUT_BYTES / 2) + "x");
-        assert!(problem(&body).starts_with("output must be at most"));
+        assert!(problem(&body).starts_with("output: must be at most"));
         let mut body = whole();
         body["listing"]["id"] = json!("x".repeat(MAX_LISTING_ID + 1));
-        assert!(problem(&body).starts_with("listing.id must have"));
+        assert!(problem(&body).starts_with("listing.id: must have"));
     }
 
     #[test]
     fn a_body_that_is_no_object_is_refused() {
         for body in ["", "[]", "null", "\"x\"", "{", "{}x"] {
-            assert_eq!(parse(body.as_bytes()).unwrap_err().to_string(), "the body must be a JSON object");
+            assert_eq!(parse(body.as_bytes()).unwrap_err().to_string(), "body: must be a JSON object");
         }
     }
 }

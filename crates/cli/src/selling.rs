@@ -1,12 +1,19 @@
 //! `surety sell`
 
-use std::path::PathBuf;
+mod text;
 
-use api_types::{Listing, NewListing};
+use std::path::{Path, PathBuf};
+
+use api_types::{Listing, MAX_DESCRIPTION, MAX_TITLE, NewListing};
 use cardano::{ContentHash, Lovelace};
 use clap::Args;
-use market::DeliveryMode;
+use market::{
+    DeliveryMode,
+    listing::reveal::{MOST_SHOWN, shown_percent},
+};
 use serde_json::json;
+
+use text::{Decoded, Introduction};
 
 use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::ada};
 
@@ -40,24 +47,63 @@ pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
     text.parse().map_err(|()| "instant or protected")
 }
 
-/// Lists a text, signed by the wallet, which receives the payments.
+/// Percentage of the content that a description may show that nobody wrote as one.
+const MOST_DERIVED: usize = 25;
+
+/// Returns the title and the description of an offer: those that were given, else those that its text has.
+///
+/// # Errors
+/// Neither was given, and the text has none, or none that may be public.
+fn described(arguments: &SellArguments, content: &str) -> Result<(String, String), Failure> {
+    let SellArguments { file, title, description, .. } = arguments;
+    let ask = |option, why: &str| Failure::Usage(format!("{} {why}: {option}", file.display()));
+    let introduction = Introduction::of(content);
+    let name = || Some(file.file_stem()?.to_string_lossy().into_owned());
+    let title = match title.clone() {
+        Some(title) => title,
+        None => introduction
+            .title
+            .or_else(name)
+            .filter(|title| title.chars().count() <= MAX_TITLE && shown_percent(content, title) <= MOST_SHOWN)
+            .ok_or_else(|| ask("say it with --title", "has no heading that can be the public title"))?,
+    };
+    let derived = |most, text: &String| {
+        text.chars().count() <= MAX_DESCRIPTION && shown_percent(content, &format!("{title}\n{text}")) <= most
+    };
+    let description = match description.clone().or(introduction.description) {
+        Some(description) => description,
+        None => introduction.paragraph.filter(|text| derived(MOST_DERIVED, text)).ok_or_else(|| {
+            let option = "say with --description what a buyer gets";
+            ask(option, "has no text that can be public without giving away what is sold")
+        })?,
+    };
+    Ok((title, description))
+}
+
+/// Reads the text of a file.
+fn read_text(shop: &Shop, file: &Path) -> Result<String, Failure> {
+    let decoded = text::decode(read_file(file)?);
+    let Decoded { text, exact } = decoded.map_err(|error| Failure::Usage(format!("{} {error}", file.display())))?;
+    if !exact {
+        shop.tell
+            .progress("the file is UTF-16: its text is sold as UTF-8, so its contentHash is not the file's SHA-256");
+    }
+    Ok(text)
+}
+
+/// Lists a file, signed by the wallet, which is paid.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
-    let SellArguments { file, price, title, description, category, modes, preview } = arguments;
+    let SellArguments { file, price, category, modes, preview, .. } = arguments;
     let key = shop.home.key()?;
-    let address = key.address();
-    let content = String::from_utf8(read_file(file)?);
-    let content = content.map_err(|error| Failure::Usage(format!("{} is no text: {error}", file.display())))?;
-    let lines = || content.lines().map(str::trim).filter(|line| !line.is_empty());
-    let named = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let heading = lines().find_map(|line| line.strip_prefix("# ")).map_or(named, str::to_owned);
-    let said = lines().find(|line| !line.starts_with('#')).unwrap_or("A text").to_owned();
+    let content = read_text(shop, file)?;
+    let (title, description) = described(arguments, &content)?;
     let hash = ContentHash::of(content.as_bytes());
     let proof = proof::of_offer(&key, &hash, &price.to_string())?;
     let offer = NewListing {
-        title: title.clone().unwrap_or(heading),
-        description: description.clone().unwrap_or(said),
+        title,
+        description,
         price_lovelace: *price,
-        seller_address: address.to_string(),
+        seller_address: key.address().to_string(),
         modes: modes.clone(),
         content,
         preview_media: preview.clone(),

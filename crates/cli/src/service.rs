@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api_types::Listing;
 use market::ListingId;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use ureq::http::{HeaderMap, Request};
 use url::{Host, Url};
@@ -146,9 +146,18 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the error message of the service.
+    /// Returns the service's error, unless the answer is none of the documented ones.
+    pub fn error(&self) -> Option<api_types::Error> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// Returns what the service says in words. Something between it and this client may answer without a code.
     pub fn words(&self) -> String {
-        let words = serde_json::from_slice::<api_types::Error>(&self.body);
+        #[derive(Deserialize)]
+        struct Words {
+            error: String,
+        }
+        let words = serde_json::from_slice::<Words>(&self.body);
         words.map_or_else(|_| format!("status {}", self.status), |words| plain(&words.error))
     }
 

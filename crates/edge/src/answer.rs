@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use api_types::{Error, ErrorCode};
 use cardano::chain::ChainError;
 use market::challenge::ChallengesError;
 use serde_json::json;
@@ -33,81 +34,90 @@ pub fn private_text(text: String) -> Response {
 
 /// An error response: a status, a stable message that says what to do, and the header that the status requires.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
+#[error("{}", self.text())]
 pub struct ErrorAnswer {
     status: u16,
-    text: String,
-    /// Error code for programs, in protocols that define some. The body then has OAuth's form (RFC 6749, section 5.2).
-    code: Option<String>,
+    body: ErrorBody,
     header: Option<(&'static str, String)>,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ErrorBody {
+    Api(Error),
+    /// OAuth's (RFC 6749, 5.2).
+    OAuth {
+        code: String,
+        description: String,
+    },
+}
+
 impl ErrorAnswer {
-    /// Creates a response with this status and message.
-    pub fn new(status: u16, text: impl fmt::Display) -> Self {
-        Self { status, text: text.to_string(), code: None, header: None }
+    /// Creates an answer with this status.
+    pub fn new(status: u16, error: impl Into<Error>) -> Self {
+        Self { status, body: ErrorBody::Api(error.into()), header: None }
     }
 
-    /// Replaces the header.
+    /// Creates an answer with one of OAuth's codes.
+    pub fn oauth(status: u16, code: impl fmt::Display, description: impl fmt::Display) -> Self {
+        let body = ErrorBody::OAuth { code: code.to_string(), description: description.to_string() };
+        Self { status, body, header: None }
+    }
+
+    /// Sets the header, in place of the one that the answer had.
     #[must_use]
     pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
         Self { header: Some((name, value.to_string())), ..self }
     }
 
-    /// Adds an error code for programs.
-    #[must_use]
-    pub fn with_code(self, code: impl fmt::Display) -> Self {
-        Self { code: Some(code.to_string()), ..self }
+    /// 400: the request is not what it should be.
+    pub fn bad_request(error: impl Into<Error>) -> Self {
+        Self::new(400, error)
     }
 
-    /// 400: the request is invalid.
-    pub fn bad_request(text: impl fmt::Display) -> Self {
-        Self::new(400, text)
+    /// 401 with `WWW-Authenticate`: the client is not known.
+    pub fn unauthorized(error: impl Into<Error>) -> Self {
+        Self::new(401, error).with_header("www-authenticate", "Bearer")
     }
 
-    /// 401 with `WWW-Authenticate`: the client is not authenticated.
-    pub fn unauthorized(text: impl fmt::Display) -> Self {
-        Self::new(401, text).with_header("www-authenticate", "Bearer")
-    }
-
-    /// 403: the client is authenticated, but not allowed.
-    pub fn forbidden(text: impl fmt::Display) -> Self {
-        Self::new(403, text)
+    /// 403: the client is known, and may not do this.
+    pub fn forbidden(error: impl Into<Error>) -> Self {
+        Self::new(403, error)
     }
 
     /// 404.
-    pub fn not_found(text: impl fmt::Display) -> Self {
-        Self::new(404, text)
+    pub fn not_found(error: impl Into<Error>) -> Self {
+        Self::new(404, error)
     }
 
     /// 405 with `Allow`.
     pub fn wrong_method(allowed: impl fmt::Display) -> Self {
-        Self::new(405, format_args!("this path takes only {allowed}")).with_header("allow", allowed)
+        let text = format_args!("this path takes only {allowed}");
+        Self::new(405, Error::new(ErrorCode::MethodNotAllowed, text)).with_header("allow", allowed)
     }
 
-    /// 409: another request has what this one needs.
-    pub fn conflict(text: impl fmt::Display) -> Self {
-        Self::new(409, text)
+    /// 409: the state does not allow the request, or another request was first.
+    pub fn conflict(error: impl Into<Error>) -> Self {
+        Self::new(409, error)
     }
 
-    /// 429 with `Retry-After`. The message names the limit.
-    pub fn too_many(seconds: u32, text: impl fmt::Display) -> Self {
-        Self::new(429, text).with_header("retry-after", seconds)
+    /// 429 with `Retry-After`.
+    pub fn too_many(seconds: u32, error: impl Into<Error>) -> Self {
+        Self::new(429, error).with_header("retry-after", seconds)
     }
 
-    /// 500: a fault of the service or its configuration.
-    pub fn internal(text: impl fmt::Display) -> Self {
-        Self::new(500, text)
+    /// 500: a fault of the service or of its configuration.
+    pub fn internal(error: impl Into<Error>) -> Self {
+        Self::new(500, error)
     }
 
-    /// 503 with `Retry-After`: a dependency does not answer. A retry is safe.
-    pub fn unavailable(text: impl fmt::Display) -> Self {
-        Self::unavailable_for(RETRY_AFTER, text)
+    /// 503 with `Retry-After`: something that is needed does not answer. A retry is safe.
+    pub fn unavailable(error: impl Into<Error>) -> Self {
+        Self::unavailable_for(RETRY_AFTER, error)
     }
 
-    /// 503 with this number of seconds before a retry.
-    pub fn unavailable_for(seconds: u64, text: impl fmt::Display) -> Self {
-        Self::new(503, text).with_header("retry-after", seconds)
+    /// 503 with the seconds after which to retry.
+    pub fn unavailable_for(seconds: u64, error: impl Into<Error>) -> Self {
+        Self::new(503, error).with_header("retry-after", seconds)
     }
 
     /// Returns the HTTP status.
@@ -119,15 +129,18 @@ impl ErrorAnswer {
     /// Returns the message, for callers that do not answer over HTTP.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        match &self.body {
+            ErrorBody::Api(error) => &error.error,
+            ErrorBody::OAuth { description, .. } => description,
+        }
     }
 
     /// Converts to an HTTP response.
     #[must_use]
     pub fn into_response(self) -> Response {
-        let body = match self.code {
-            None => json!({ "error": self.text }),
-            Some(code) => json!({ "error": code, "error_description": self.text }),
+        let body = match self.body {
+            ErrorBody::Api(error) => json!(error),
+            ErrorBody::OAuth { code, description } => json!({ "error": code, "error_description": description }),
         };
         let response = private_json(body.to_string()).with_status(self.status);
         match self.header {
@@ -185,15 +198,18 @@ impl Fault {
     /// Returns the response to the client. The reason itself goes to the request's log line.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
+        let unavailable = |text: &str| ErrorAnswer::unavailable(Error::new(ErrorCode::Unavailable, text));
         match self {
-            Self::Database(_) => ErrorAnswer::unavailable("the database does not answer; try again in a few seconds"),
+            Self::Database(_) => unavailable("the database does not answer; try again in a few seconds"),
             Self::Chain(ChainError::BudgetExhausted) => {
-                ErrorAnswer::bad_request("this request needs too many look-ups on the chain: use fewer inputs")
+                let text = "this request needs too many look-ups on the chain: use fewer inputs";
+                ErrorAnswer::bad_request(Error::new(ErrorCode::TooManyLookups, text))
             }
-            Self::Chain(ChainError::TooMany) => ErrorAnswer::too_many(
-                PROVIDER_SECONDS,
-                format!("too many questions to the chain's provider: try again in {PROVIDER_SECONDS} seconds"),
-            ),
+            Self::Chain(ChainError::TooMany) => {
+                let text =
+                    format_args!("too many questions to the chain's provider: try again in {PROVIDER_SECONDS} seconds");
+                ErrorAnswer::too_many(PROVIDER_SECONDS, Error::new(ErrorCode::RateLimited, text))
+            }
             Self::Chain(
                 ChainError::Unavailable(_)
                 | ChainError::TimeOver
@@ -201,15 +217,17 @@ impl Fault {
                 | ChainError::Malformed(_)
                 | ChainError::TooLong
                 | ChainError::FutureBlock { .. },
-            ) => ErrorAnswer::unavailable("the chain provider does not answer; try again in a few seconds"),
-            Self::Contents(_) => {
-                ErrorAnswer::unavailable("the store of contents does not answer; try again in a few seconds")
-            }
-            Self::Challenges(_) => ErrorAnswer::unavailable("sign-in is not available now: try again in a few seconds"),
+            ) => unavailable("the chain provider does not answer; try again in a few seconds"),
+            Self::Contents(_) => unavailable("the store of contents does not answer; try again in a few seconds"),
+            Self::Challenges(_) => unavailable("sign-in is not available now: try again in a few seconds"),
             // Names the setting, never its value.
-            Self::Setting(error) => ErrorAnswer::internal(format!("the service is not configured: {error}")),
+            Self::Setting(error) => {
+                let text = format_args!("the service is not configured: {error}");
+                ErrorAnswer::internal(Error::new(ErrorCode::Misconfigured, text))
+            }
             Self::Random(_) | Self::Runtime(_) | Self::Inconsistent(_) => {
-                ErrorAnswer::internal("something went wrong on our side; try again later")
+                let text = "something went wrong on our side; try again later";
+                ErrorAnswer::internal(Error::new(ErrorCode::Internal, text))
             }
         }
     }
@@ -217,12 +235,15 @@ impl Fault {
 
 impl From<BodyError> for ErrorAnswer {
     fn from(error: BodyError) -> Self {
-        match error {
-            BodyError::TooLarge(_) => Self::new(413, error),
-            BodyError::Broken => Self::bad_request(error),
-            BodyError::Slow => Self::new(408, error),
-            BodyError::OutOfMemory => Self::too_many(RETRY_MEMORY_SECONDS, error),
-        }
+        let (status, code) = match error {
+            BodyError::TooLarge(_) => (413, ErrorCode::BodyTooLarge),
+            BodyError::Broken => (400, ErrorCode::BodyNotReceived),
+            BodyError::Slow => (408, ErrorCode::BodyNotReceived),
+            BodyError::OutOfMemory => {
+                return Self::too_many(RETRY_MEMORY_SECONDS, Error::new(ErrorCode::Busy, error));
+            }
+        };
+        Self::new(status, Error::new(code, error))
     }
 }
 
@@ -232,9 +253,10 @@ mod tests {
 
     #[test]
     fn a_401_says_how_to_authenticate_and_a_429_when_to_retry() {
-        assert_eq!(ErrorAnswer::unauthorized("x").header, Some(("www-authenticate", "Bearer".to_owned())));
-        assert_eq!(ErrorAnswer::too_many(60, "x").header, Some(("retry-after", "60".into())));
-        assert_eq!(ErrorAnswer::unavailable("x").header, Some(("retry-after", "5".into())));
+        let error = |text| Error::new(ErrorCode::Internal, text);
+        assert_eq!(ErrorAnswer::unauthorized(error("x")).header, Some(("www-authenticate", "Bearer".to_owned())));
+        assert_eq!(ErrorAnswer::too_many(60, error("x")).header, Some(("retry-after", "60".into())));
+        assert_eq!(ErrorAnswer::unavailable(error("x")).header, Some(("retry-after", "5".into())));
         assert_eq!(ErrorAnswer::wrong_method("GET").header, Some(("allow", "GET".into())));
     }
 }

@@ -3,7 +3,9 @@
 //! An owner signs in by signing a challenge ([`crate::challenge`]). Anyone may request challenges for an address; the
 //! first signed answer claims its challenge by a unique key, and nothing else changes.
 
-use api_types::{Limits, Wallet};
+use std::fmt;
+
+use api_types::{Error, ErrorCode, Limits, Wallet};
 pub use api_types::{MAX_DAILY_BUDGET_ADA, MAX_PER_PAYMENT_ADA};
 use cardano::{Address, ContentHash, KeyHash, Lovelace};
 use serde::Deserialize;
@@ -288,15 +290,8 @@ pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_m
     Ok(!db.execute(end).await?.is_empty())
 }
 
-/// Limits out of range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LimitsError {
-    #[error("maxPerPaymentAda: must be a whole number from 1 to {MAX_PER_PAYMENT_ADA}")]
-    PerPayment,
-    #[error("dailyBudgetAda: must be a whole number from maxPerPaymentAda to {MAX_DAILY_BUDGET_ADA}")]
-    Daily,
-    #[error("askAboveAda: must be a whole number from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none")]
-    AskAbove,
+fn out_of_range(field: &str, range: fmt::Arguments<'_>) -> Error {
+    Error::of_field(ErrorCode::InvalidValue, field, format_args!("must be a whole number {range}"))
 }
 
 /// Price above which an agent's purchase needs its owner's approval.
@@ -308,11 +303,14 @@ impl AskAbove {
     ///
     /// # Errors
     /// Out of range.
-    pub fn from_ada(ada: u32) -> Result<Self, LimitsError> {
+    pub fn from_ada(ada: u32) -> Result<Self, Error> {
         match ada {
             0..MAX_PER_PAYMENT_ADA => Ok(Self(Some(Lovelace::from_ada(ada)))),
             MAX_PER_PAYMENT_ADA => Ok(Self(None)),
-            _ => Err(LimitsError::AskAbove),
+            _ => {
+                let range = format_args!("from 0 to {MAX_PER_PAYMENT_ADA}, which asks for none");
+                Err(out_of_range("askAboveAda", range))
+            }
         }
     }
 
@@ -327,12 +325,13 @@ impl AskAbove {
 ///
 /// # Errors
 /// Which of them is out of range.
-pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Lovelace), LimitsError> {
+pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Lovelace), Error> {
     if !(1..=MAX_PER_PAYMENT_ADA).contains(&max_per_payment) {
-        return Err(LimitsError::PerPayment);
+        return Err(out_of_range("maxPerPaymentAda", format_args!("from 1 to {MAX_PER_PAYMENT_ADA}")));
     }
     if !(max_per_payment..=MAX_DAILY_BUDGET_ADA).contains(&daily_budget) {
-        return Err(LimitsError::Daily);
+        let range = format_args!("from maxPerPaymentAda to {MAX_DAILY_BUDGET_ADA}");
+        return Err(out_of_range("dailyBudgetAda", range));
     }
     Ok((Lovelace::from_ada(max_per_payment), Lovelace::from_ada(daily_budget)))
 }

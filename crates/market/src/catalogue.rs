@@ -7,8 +7,8 @@
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
 
-use api_types::SellerFigures;
 pub use api_types::Sort;
+use api_types::{Error, ErrorCode, SellerFigures};
 use cardano::{Address, TxHash};
 use serde::Deserialize;
 use x402_cardano::method::Sale;
@@ -20,6 +20,7 @@ pub(crate) mod newest;
 mod page;
 mod store;
 pub mod take_off;
+mod terms;
 
 pub use newest::Newest;
 pub use page::{count, page};
@@ -77,9 +78,9 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
         ])
         .await?,
     )?;
-    let Page { json, next } = newest::page(&listings)?;
+    let Page { json, next, .. } = newest::page(&listings)?;
     let figures = seller.first().unwrap_or(NO_FIGURES);
-    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next })
+    Ok(Page { json: format!("{{\"address\":\"{address}\",\"listings\":{json},{figures}}}"), next, some_words: false })
 }
 
 /// Returns a seller's sales and reputation.
@@ -170,10 +171,9 @@ pub struct Filter {
     pub category: Option<&'static str>,
     pub mode: Option<DeliveryMode>,
     pub seller: Option<Address>,
-    /// Words in title or description. The last one is a prefix, of which eight characters count.
+    /// Words that title, description or category contain, in any form (the last may be a beginning, of which eight letters
+    /// count). If no listing has all of them, those with some of them, or with similar ones.
     pub words: Option<String>,
-    /// Whether one of the words suffices.
-    pub any_word: bool,
     pub max_price: Option<cardano::Lovelace>,
     /// Minimum reputation. Sellers without one are excluded.
     pub min_reputation: Option<u8>,
@@ -205,11 +205,6 @@ impl FromStr for Cursor {
     }
 }
 
-/// An invalid query parameter: its name and the expected value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: {1}")]
-pub struct InvalidParameter(pub &'static str, pub &'static str);
-
 impl Filter {
     /// Parses the query of `GET /listings`; `None` if it asks for the whole catalogue. Unknown parameters are ignored.
     ///
@@ -217,7 +212,7 @@ impl Filter {
     /// A parameter is invalid.
     pub fn from_query<'a>(
         pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
-    ) -> Result<Option<Self>, InvalidParameter> {
+    ) -> Result<Option<Self>, Error> {
         let mut filter = Self::default();
         let mut asked = false;
         for (name, value) in pairs {
@@ -226,31 +221,30 @@ impl Filter {
         Ok(asked.then_some(filter))
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<bool, InvalidParameter> {
+    fn set(&mut self, name: &str, value: &str) -> Result<bool, Error> {
+        let invalid = |rule: &str| Error::of_field(ErrorCode::InvalidValue, name, rule);
         match name {
             "limit" => {
                 let limit = value.parse().ok().filter(|limit| (1..=MAX_PAGE).contains(limit));
-                self.limit = Some(limit.ok_or(InvalidParameter("limit", "must be a whole number from 1 to 200"))?);
+                self.limit = Some(limit.ok_or_else(|| invalid("must be a whole number from 1 to 200"))?);
             }
             "cursor" => {
-                let rule = InvalidParameter("cursor", "must come from a Link header");
-                self.cursor = Some(value.parse().map_err(|()| rule)?);
+                self.cursor = Some(value.parse().map_err(|()| invalid("must come from a Link header"))?);
             }
             "category" => {
                 let category = CATEGORIES.into_iter().find(|category| *category == value);
-                self.category = Some(category.ok_or(InvalidParameter("category", "must be one of the categories"))?);
+                self.category = Some(category.ok_or_else(|| invalid("must be one of the categories"))?);
             }
             "mode" => {
-                let rule = InvalidParameter("mode", "must be instant or protected");
-                self.mode = Some(value.parse().map_err(|()| rule)?);
+                self.mode = Some(value.parse().map_err(|()| invalid("must be instant or protected"))?);
             }
             "q" if value.chars().count() > MAX_QUERY => {
-                return Err(InvalidParameter("q", "must have at most 200 characters"));
+                return Err(Error::of_field(ErrorCode::InvalidLength, name, "must have at most 200 characters"));
             }
             "q" => self.words = Some(value.to_owned()),
             "sort" => {
                 let rule = "must be newest, popular, price_asc, price_desc or reputation";
-                self.sort = value.parse().map_err(|()| InvalidParameter("sort", rule))?;
+                self.sort = value.parse().map_err(|()| invalid(rule))?;
             }
             _ => return Ok(false),
         }
@@ -264,7 +258,7 @@ impl Filter {
 /// slow.
 fn words(text: &str) -> Vec<&str> {
     let mut found = vec![];
-    for word in text.split(|c: char| !c.is_alphanumeric() || is_framed(c)).filter(|word| !word.is_empty()) {
+    for word in split(text) {
         if found.len() == MAX_WORDS {
             break;
         }
@@ -275,9 +269,14 @@ fn words(text: &str) -> Vec<&str> {
     found
 }
 
-/// Quotes a word, so that no character of it is an operator.
-fn quoted(word: &str) -> String {
-    format!("\"{word}\"")
+/// Returns all words of a text.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || is_mark(c)) || is_framed(c)).filter(|word| !word.is_empty())
+}
+
+/// Accents that stand after their letter (as decomposed texts have them), and Thai's signs.
+const fn is_mark(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}')
 }
 
 /// Letters in circles and squares, which the index treats as symbols.
@@ -285,11 +284,13 @@ const fn is_framed(c: char) -> bool {
     matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
-/// A page of listings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Some listings, and where to go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// JSON array; for a creator's page, the object that contains it.
     pub json: String,
     /// Cursor of the next page.
     pub next: Option<String>,
+    /// Whether no listing has all words that were asked for: these have some of them, or similar ones, the best first.
+    pub some_words: bool,
 }

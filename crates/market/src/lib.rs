@@ -14,6 +14,7 @@ pub mod checkout;
 pub mod cip30;
 pub mod claim;
 pub mod contents;
+mod error_codes;
 mod escrow_steps;
 pub mod fees;
 pub mod headroom;
@@ -35,6 +36,7 @@ pub mod state;
 pub mod status;
 mod subject;
 pub mod transitions;
+mod visible;
 pub mod watch;
 pub mod withdraw;
 

@@ -3,16 +3,19 @@
 //! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
 
 mod draft;
+pub mod reveal;
 
 use std::{fmt, str::FromStr};
 
 pub use api_types::{CATEGORIES, DeliveryMode, MAX_CONTENT_BYTES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
+use api_types::{Error, ErrorCode};
 use cardano::{Address, ContentHash, Lovelace};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use ulid::Ulid;
 use url::Url;
 
+use crate::visible::shows_something;
 use draft::{ListingDraft, optional, required};
 
 /// Minimum price of a listing.
@@ -83,7 +86,9 @@ impl FromStr for ListingId {
 const UTF8: usize = 4;
 /// Maximum bytes of short fields: numbers, addresses, names.
 const SHORT: usize = 256;
-/// File extensions of previews.
+/// The rule that a text of spaces and invisible characters breaks.
+const NOTHING_VISIBLE: &str = "must have a character that can be seen";
+/// File endings of a preview, in either case.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 
 /// A valid offer.
@@ -108,24 +113,18 @@ pub struct NewListing {
     pub category: Option<&'static str>,
 }
 
-/// Invalid field of an offer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {rule}")]
-pub struct InvalidField {
-    /// The field's name in the API.
-    pub field: &'static str,
-    /// The violated rule, worded for the seller.
-    pub rule: String,
+fn invalid<T>(code: ErrorCode, field: &'static str, rule: impl fmt::Display) -> Result<T, Error> {
+    Err(Error::of_field(code, field, rule))
 }
 
-fn invalid<T>(field: &'static str, rule: impl Into<String>) -> Result<T, InvalidField> {
-    Err(InvalidField { field, rule: rule.into() })
-}
-
-/// Error for a content that is too long. Also used when the body is too long for any content.
+/// Returns the error for a content that is too long, which is known of a longer body before it is read.
 #[must_use]
-pub fn content_too_long() -> InvalidField {
-    InvalidField { field: "content", rule: format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8") }
+pub fn content_too_long() -> Error {
+    Error::of_field(ErrorCode::InvalidLength, "content", content_rule())
+}
+
+fn content_rule() -> String {
+    format!("must be at most {MAX_CONTENT_BYTES} bytes of UTF-8")
 }
 
 impl NewListing {
@@ -133,8 +132,8 @@ impl NewListing {
     /// ignored.
     ///
     /// # Errors
-    /// The first invalid field, in the API's order. Unknown fields are ignored.
-    pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, InvalidField> {
+    /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
+    pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, Error> {
         let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
         let description =
@@ -147,15 +146,20 @@ impl NewListing {
         };
         let modes = modes(draft.modes)?;
         if price < MIN_PRICE {
-            return invalid("priceLovelace", format!("must be at least {MIN_PRICE}"));
+            return invalid(ErrorCode::PriceTooLow, "priceLovelace", format_args!("must be at least {MIN_PRICE}"));
         }
         if modes.contains(&DeliveryMode::Protected) && price < MIN_PROTECTED_PRICE {
-            return invalid("priceLovelace", format!("must be at least {MIN_PROTECTED_PRICE} to offer protected"));
+            let rule = format_args!("must be at least {MIN_PROTECTED_PRICE} to offer protected");
+            return invalid(ErrorCode::PriceTooLow, "priceLovelace", rule);
         }
-        let content = required(draft.content, "content", MAX_CONTENT_BYTES, &content_too_long().rule)?;
+        let content = required(draft.content, "content", MAX_CONTENT_BYTES, &content_rule())?;
         if content.is_empty() {
-            return invalid("content", "must not be empty");
+            return invalid(ErrorCode::InvalidLength, "content", "must not be empty");
         }
+        if !shows_something(&content) {
+            return invalid(ErrorCode::NothingVisible, "content", NOTHING_VISIBLE);
+        }
+        private(&content, &title, &description)?;
         Ok(Self {
             title,
             description,
@@ -207,9 +211,10 @@ impl NewListing {
     }
 }
 
-/// Bidirectional control characters, which could make a title look different.
-const fn overrides_direction(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character has no place in a shown text: it turns the direction of what follows, so that a title could show
+/// as another than it is, or it marks a file's byte order.
+const fn misleads(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Validates a displayed text: 1 to `most` characters, all of them visible.
@@ -218,51 +223,75 @@ fn text(
     field: &'static str,
     most: usize,
     refused: impl Fn(char) -> bool,
-) -> Result<String, InvalidField> {
+) -> Result<String, Error> {
     let length = format!("must have 1 to {most} characters");
     let text = required(sent, field, most.saturating_mul(UTF8), &length)?;
     if !(1..=most).contains(&text.chars().count()) {
-        return invalid(field, length);
+        return invalid(ErrorCode::InvalidLength, field, length);
     }
-    match text.chars().find(|c| refused(*c) || overrides_direction(*c)) {
-        Some(c) => invalid(field, format!("must not contain the control character U+{:04X}", u32::from(c))),
+    match text.chars().find(|c| refused(*c) || misleads(*c)) {
+        None if !shows_something(&text) => invalid(ErrorCode::NothingVisible, field, NOTHING_VISIBLE),
+        Some(c) => {
+            let rule = format_args!("must not contain the control character U+{:04X}", u32::from(c));
+            invalid(ErrorCode::ForbiddenCharacter, field, rule)
+        }
         None => Ok(text),
     }
 }
 
-fn price(text: &str) -> Result<Lovelace, InvalidField> {
-    text.parse().or_else(|error: cardano::money::LovelaceError| invalid("priceLovelace", error.to_string()))
+/// Checks that the public texts do not give the content away.
+fn private(content: &str, title: &str, description: &str) -> Result<(), Error> {
+    let shows_most = |public: &str| reveal::shown_percent(content, public) > reveal::MOST_SHOWN;
+    let rule = "shows most of the content, and everyone can read it: say in other words what a buyer gets";
+    if shows_most(title) {
+        return invalid(ErrorCode::RevealsContent, "title", rule);
+    }
+    // A heading as the title and the rest as the description show it all together.
+    if shows_most(&format!("{title}\n{description}")) {
+        return invalid(ErrorCode::RevealsContent, "description", rule);
+    }
+    Ok(())
 }
 
-fn seller_address(sent: Option<&RawValue>) -> Result<Address, InvalidField> {
+fn price(text: &str) -> Result<Lovelace, Error> {
+    text.parse()
+        .or_else(|error: cardano::money::LovelaceError| invalid(ErrorCode::InvalidValue, "priceLovelace", error))
+}
+
+fn seller_address(sent: Option<&RawValue>) -> Result<Address, Error> {
     const FIELD: &str = "sellerAddress";
     let text = required(sent, FIELD, SHORT, "is not an address")?;
-    text.parse().or_else(|error: cardano::address::AddressError| invalid(FIELD, error.to_string()))
+    text.parse().or_else(|error: cardano::address::AddressError| invalid(ErrorCode::InvalidAddress, FIELD, error))
 }
 
-fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, InvalidField> {
+fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, Error> {
     let json = sent.map(RawValue::get).filter(|json| json.len() <= SHORT);
     let listed: Vec<DeliveryMode> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let in_order = [DeliveryMode::Instant, DeliveryMode::Protected];
     let modes: Vec<DeliveryMode> = in_order.into_iter().filter(|mode| listed.contains(mode)).collect();
     if modes.is_empty() || modes.len() != listed.len() {
-        return invalid("modes", "must be a list of \"instant\", \"protected\" or both, each once");
+        return invalid(
+            ErrorCode::InvalidValue,
+            "modes",
+            "must be a list of \"instant\", \"protected\" or both, each once",
+        );
     }
     Ok(modes)
 }
 
-/// Normalizes a preview URL, so that it contains no character that ends an attribute or a line.
-fn preview(sent: Option<&RawValue>) -> Result<Option<String>, InvalidField> {
+/// The URL as its standard writes it, so that a page that shows it meets no character that ends an attribute or a line.
+fn preview(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
     const FIELD: &str = "previewMedia";
     const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";
     let Some(text) = optional(sent, FIELD, MAX_PREVIEW_URL, RULE)? else { return Ok(None) };
     // The URL parser accepts a percent sign that encodes nothing, which RFC 3986 (2.1) forbids.
     let encodes = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
     let (Ok(url), true) = (Url::parse(&text), text.split('%').skip(1).all(encodes)) else {
-        return invalid(FIELD, RULE);
+        return invalid(ErrorCode::InvalidValue, FIELD, RULE);
     };
-    // The extension of the path counts. URLs with a password are rejected, because a listing is public.
-    let ends = PREVIEW_ENDINGS.iter().any(|ending| url.path().ends_with(ending));
+    // The ending is of the path, not of a query, a fragment or a host; a password in a public URL is an accident.
+    let path = url.path().to_ascii_lowercase();
+    let ends = PREVIEW_ENDINGS.iter().any(|ending| path.ends_with(ending));
     let plain =
         url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
     // The URL standard leaves single quotes unescaped.
@@ -270,16 +299,16 @@ fn preview(sent: Option<&RawValue>) -> Result<Option<String>, InvalidField> {
     if url.scheme() == "https" && url.host().is_some() && plain && ends && written.len() <= MAX_PREVIEW_URL {
         Ok(Some(written))
     } else {
-        invalid(FIELD, RULE)
+        invalid(ErrorCode::InvalidValue, FIELD, RULE)
     }
 }
 
-fn category(sent: Option<&RawValue>) -> Result<Option<&'static str>, InvalidField> {
+fn category(sent: Option<&RawValue>) -> Result<Option<&'static str>, Error> {
     let rule = format!("must be one of {}", CATEGORIES.join(", "));
     let Some(text) = optional(sent, "category", SHORT, &rule)? else { return Ok(None) };
     match CATEGORIES.into_iter().find(|category| *category == text) {
         Some(category) => Ok(Some(category)),
-        None => invalid("category", rule),
+        None => invalid(ErrorCode::InvalidValue, "category", rule),
     }
 }
 
@@ -299,14 +328,14 @@ mod tests {
         })
     }
 
-    fn read(body: &Value, seller: Option<Address>) -> Result<NewListing, InvalidField> {
+    fn read(body: &Value, seller: Option<Address>) -> Result<NewListing, Error> {
         NewListing::read(body.to_string().as_bytes(), seller)
     }
 
-    fn refused(field: &str, value: Value) -> &'static str {
+    fn refused(field: &str, value: Value) -> String {
         let mut body = offer();
         body[field] = value;
-        read(&body, None).unwrap_err().field
+        read(&body, None).unwrap_err().field.unwrap()
     }
 
     #[test]
@@ -330,9 +359,11 @@ mod tests {
         for (field, value) in [
             ("title", json!("")),
             ("title", json!("x".repeat(121))),
+            ("title", json!(" \u{200b}\u{3000}")),
             ("title", json!(7)),
             ("title", Value::Null),
             ("description", json!("")),
+            ("description", json!("\n\t\u{2800}")),
             ("description", json!("x".repeat(2001))),
             ("priceLovelace", json!(5_000_000)),
             ("priceLovelace", json!("-5000000")),
@@ -347,6 +378,7 @@ mod tests {
             ("modes", json!(["later"])),
             ("modes", json!([1])),
             ("content", json!("")),
+            ("content", json!("\u{feff} \r\n\0")),
             ("content", json!("é".repeat(MAX_CONTENT_BYTES / 2 + 1))),
             ("previewMedia", json!("http://media.example/hero.mp4")),
             ("previewMedia", json!("https://media.example/hero.exe")),
@@ -399,22 +431,23 @@ mod tests {
     fn a_body_is_one_object_that_names_each_field_once() {
         for body in ["", "{", "[]", "null", "7", "\"x\"", "{} {}", "{\"title\":\"a\",\"title\":\"b\"}", "[\"a\",\"b\"]"]
         {
-            assert_eq!(NewListing::read(body.as_bytes(), None).unwrap_err().field, "body", "{body}");
+            assert_eq!(NewListing::read(body.as_bytes(), None).unwrap_err().field.unwrap(), "body", "{body}");
         }
-        assert_eq!(NewListing::read(b"{\"unknown\":[{}, 1]}", None).unwrap_err().field, "title");
+        assert_eq!(NewListing::read(b"{\"unknown\":[{}, 1]}", None).unwrap_err().field.unwrap(), "title");
     }
 
     #[test]
     fn characters_that_hide_or_reorder_text_are_refused_and_line_breaks_in_a_description_are_not() {
         for c in [
-            '\0', '\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9f}', '\r', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
+            '\0', '\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{9f}', '\r', '\u{202a}', '\u{202e}', '\u{2066}',
+            '\u{2069}', '\u{feff}',
         ] {
             for field in ["title", "description"] {
                 let mut body = offer();
                 body[field] = json!(format!("A{c}B"));
                 let error = read(&body, None).unwrap_err();
-                assert_eq!(error.field, field);
-                assert!(error.rule.contains(&format!("U+{:04X}", u32::from(c))), "{error}");
+                assert_eq!((error.code, error.field.as_deref()), (ErrorCode::ForbiddenCharacter, Some(field)));
+                assert!(error.error.contains(&format!("U+{:04X}", u32::from(c))), "{error}");
             }
         }
         assert_eq!(refused("title", json!("two\nlines")), "title");
@@ -430,10 +463,31 @@ mod tests {
             ("https://media.example/a\"onload='x'.mp4", "https://media.example/a%22onload=%27x%27.mp4"),
             ("https://media.example/<script>\n.gif", "https://media.example/%3Cscript%3E.gif"),
             ("https://media.example/../b.webm", "https://media.example/b.webm"),
+            ("https://media.example/IMG_1.MP4", "https://media.example/IMG_1.MP4"),
+            ("https://media.example/a.WebP", "https://media.example/a.WebP"),
         ] {
             let mut body = offer();
             body["previewMedia"] = json!(sent);
             assert_eq!(read(&body, None).unwrap().preview_media.as_deref(), Some(kept));
+        }
+    }
+
+    #[test]
+    fn a_public_text_that_shows_most_of_the_content_is_refused() {
+        let (heading, line) = ("# Aurora hero\n\n", "Three gradients that drift over near-black.");
+        for (field, title, description, content) in [
+            ("description", "A hero", line, line.to_owned()),
+            ("description", "Aurora hero", line, format!("{heading}{line}")),
+            ("description", "A hero", &format!("Here it is: {}", line.to_uppercase()), format!("{heading}{line}\r\n")),
+            ("title", line, "Something else", format!("\u{feff}> {line}")),
+        ] {
+            let mut body = offer();
+            (body["title"], body["description"], body["content"]) = (json!(title), json!(description), json!(content));
+            let error = read(&body, None).unwrap_err();
+            assert_eq!((error.code, error.field.as_deref()), (ErrorCode::RevealsContent, Some(field)), "{content}");
+            // The same words as the beginning of something longer.
+            body["content"] = json!(format!("{content} {}", "And rules of its own for each of them. ".repeat(9)));
+            read(&body, None).unwrap();
         }
     }
 
@@ -444,7 +498,8 @@ mod tests {
         body["priceLovelace"] = json!("1000000");
         assert!(read(&body, None).is_ok());
         body["priceLovelace"] = json!("999999");
-        assert_eq!(read(&body, None).unwrap_err().field, "priceLovelace");
+        let error = read(&body, None).unwrap_err();
+        assert_eq!((error.code, error.field.as_deref()), (ErrorCode::PriceTooLow, Some("priceLovelace")));
     }
 
     #[test]

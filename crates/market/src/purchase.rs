@@ -150,7 +150,11 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
     let rows = db.run(read).await?.rows;
     let shown: Vec<(&str, &str)> = rows.iter().take(BUYERS_PAGE).filter_map(|row| row.split_once(' ')).collect();
     let next = shown.last().filter(|_| rows.len() > BUYERS_PAGE).map(|(cursor, _)| (*cursor).to_owned());
-    Ok(Page { json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")), next })
+    Ok(Page {
+        json: format!("[{}]", shown.iter().map(|(_, json)| *json).collect::<Vec<_>>().join(",")),
+        next,
+        some_words: false,
+    })
 }
 
 /// Statement that reads the newest purchase by which one of these keys owns a listing, as a JSON string.

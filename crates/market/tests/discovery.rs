@@ -25,7 +25,7 @@ fn database(listings: &[(&str, &[&str])]) -> Sqlite {
     for (number, (title, modes)) in (0_u8..).zip(listings.iter().copied()) {
         let body = json!({
             "title": title, "description": "d", "priceLovelace": "5000000", "sellerAddress": SELLER, "modes": modes,
-            "content": format!("content of {title}"),
+            "content": cardano::ContentHash::of(title.as_bytes()),
         });
         let listing = NewListing::read(body.to_string().as_bytes(), None).unwrap();
         let id = ListingId::new(NOW, [number; 10]);

@@ -40,16 +40,16 @@ fn alone() -> MutexGuard<'static, ()> {
 const BODY: usize = 6 * MAX_CONTENT_BYTES + (64 << 10);
 
 /// Bytes that reading took at its peak, beyond the body itself, and the field that was refused.
-fn reading(body: &[u8]) -> (usize, Option<&'static str>) {
+fn reading(body: &[u8]) -> (usize, Option<String>) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let read = NewListing::read(body, None);
-    (ALLOCATOR.peak_usage() - before, read.err().map(|error| error.field))
+    (ALLOCATOR.peak_usage() - before, read.err().and_then(|error| error.field))
 }
 
 fn offer(content: &str, more: &str) -> Vec<u8> {
     format!(
-        r#"{{"title":"A hero","description":"x","priceLovelace":"1000000","modes":["instant"],
+        r#"{{"title":"A hero","description":"y","priceLovelace":"1000000","modes":["instant"],
         "sellerAddress":"addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz","content":"{content}"{more}}}"#
     )
     .into_bytes()
@@ -61,7 +61,7 @@ fn a_body_of_six_mebibytes_leaves_little_in_memory() {
     let mib = MAX_CONTENT_BYTES;
     let filled = |unit: &str| unit.repeat((BODY - 1_024) / unit.len());
     for (what, body, refused, most) in [
-        ("a content of escapes", offer(&"\\u0001".repeat(mib), ""), None, 4 * mib),
+        ("a content of escapes", offer(&"\\u0061".repeat(mib), ""), None, 4 * mib),
         ("a content as it is", offer(&"x".repeat(mib), ""), None, 2 * mib),
         ("a content too long", offer(&"x".repeat(5 * mib), ""), Some("content"), mib),
         ("a content too long, of escapes", offer(&format!("\\n{}", filled("x")), ""), Some("content"), 17 * mib),
@@ -78,7 +78,7 @@ fn a_body_of_six_mebibytes_leaves_little_in_memory() {
         assert!(body.len() <= BODY, "{what}: {} bytes", body.len());
         let (peak, field) = reading(&body);
         println!("{what}: {} KiB beside {} KiB", peak >> 10, body.len() >> 10);
-        assert_eq!(field, refused, "{what}");
+        assert_eq!(field.as_deref(), refused, "{what}");
         assert!(peak <= most, "{what}: {peak} bytes");
     }
 }

@@ -110,6 +110,8 @@ pub struct Found<'a> {
     pub total: u64,
     /// The cursor of the next page.
     pub next: Option<&'a str>,
+    /// Whether no listing has all words, and these have some of them.
+    pub some_words: bool,
 }
 
 /// Renders the page. `origin` is the service's address.
@@ -135,6 +137,9 @@ pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
             }
             (chips(asked))
             (bar(asked, found))
+            @if found.some_words {
+                p.soft { "No prompt has all of these words. These have some of them, or similar ones, the best first." }
+            }
             @if !found.listings.is_empty() {
                 (parts::cards(found.listings))
             } @else if narrowed {
@@ -185,7 +190,7 @@ fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
                 @if pages > 1 { span.soft { " · page " (u64::from(asked.page).clamp(1, pages)) " of " (pages) } }
             }
             form action="/" aria-label="Filters" {
-                @for (name, value) in asked.said.iter().filter(|(name, _)| matches!(**name, "q" | "category")) {
+                @for (name, value) in asked.said.iter().filter(|(name, _)| matches!(**name, "q" | "category" | "sort")) {
                     input type="hidden" name=(name) value=(value);
                 }
                 label {
@@ -194,14 +199,15 @@ fn bar(asked: &Asked, found: &Found<'_>) -> Markup {
                 }
                 label { "Max " input type="number" name="max" min="0" step="any" inputmode="decimal" placeholder="tADA"
                     aria-label="Max price in tADA" value=(asked.said("max")); }
-                label {
-                    "Sort "
-                    select name="sort" {
-                        option value="" { "Newest" }
-                        @for (value, words) in SORTS { option value=(value) selected[value == asked.said("sort")] { (words) } }
+                button.quiet { "Apply" }
+            }
+            // The best first is the order of those with some of the words.
+            @if !found.some_words {
+                nav.sorts aria-label="Sort" {
+                    @for (value, words) in [("", "Newest")].into_iter().chain(SORTS) {
+                        a href=(asked.path(("sort", value), &[])) aria-current=[(asked.said("sort") == value).then_some("true")] { (words) }
                     }
                 }
-                button.quiet { "Apply" }
             }
         }
     }
@@ -241,7 +247,11 @@ mod tests {
             "protected Hero prompts for “aurora” up to 5 tADA"
         );
         assert_eq!(asked("q=aurora").named(true), "prompt for “aurora”");
-        let page = page("https://shop.example", &asked("q=%3Cb%3E"), &Found { listings: &[], total: 0, next: None });
+        let page = page(
+            "https://shop.example",
+            &asked("q=%3Cb%3E"),
+            &Found { listings: &[], total: 0, next: None, some_words: false },
+        );
         assert!(page.contains("<title>Prompts for “&lt;b&gt;” · Surety</title>"), "{page}");
     }
 

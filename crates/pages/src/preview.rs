@@ -31,6 +31,7 @@ pub enum Size {
 /// Whether a preview is a video, by its extension.
 #[must_use]
 pub fn is_video(media: &str) -> bool {
+    let media = media.to_ascii_lowercase();
     media.ends_with(".mp4") || media.ends_with(".webm")
 }
 

@@ -60,9 +60,12 @@ fn description() -> Markup {
     };
     let preview = html! {
         input #previewMedia name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) placeholder="https://…/recording.mp4"
-            pattern="https://.+\\.(mp4|webm|webp|gif)" aria-describedby="preview-note"
+            pattern="https://.+\\.([mM][pP]4|[wW][eE][bB][mMpP]|[gG][iI][fF])" aria-describedby="preview-note"
             data-wrong="An https address that ends in .mp4, .webm, .webp or .gif.";
-        span.note #preview-note { "The https address of a recording of what it builds. Without one, a cover with your title is drawn." }
+        span.note #preview-note {
+            "The https address of a recording of what it builds: .mp4, .webm, .webp or .gif. Without one, a cover with \
+             your title is drawn."
+         }
     };
     html! {
         (field("title", "Title", &html! { input #title name="title" required maxlength=(MAX_TITLE); }))
@@ -96,7 +99,10 @@ fn terms() -> Markup {
     };
     html! {
         (field("content", "The prompt itself", &content))
-        (field("file", "Or take it from a file", &html! { input #file type="file" accept=".txt,.md,text/*"; }))
+        (field("file", "Or take it from a file", &html! {
+            input #file type="file" accept=".txt,.md,text/*" aria-describedby="file-note";
+            span.note #file-note { "Text in UTF-8, sold byte for byte, or in UTF-16. At most 1 MiB." }
+        }))
         (field("priceTada", "Price (tADA)", &price))
         (field("modes", "Buyers may pay", &modes))
     }

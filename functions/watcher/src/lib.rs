@@ -4,6 +4,7 @@ mod arbiter;
 mod keys;
 mod settings;
 
+use api_types::{Error, ErrorCode};
 use edge::{
     Usage,
     answer::{ErrorAnswer, Fault},
@@ -51,7 +52,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 
 async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     if !WatcherSettings::of(env)?.answers {
-        return Ok(ErrorAnswer::not_found("no such path").into_response());
+        return Ok(ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPath, "no such path")).into_response());
     }
     if (request.method(), request.path()) != ("POST", "/tick") {
         return Ok(Response::text("POST /tick"));

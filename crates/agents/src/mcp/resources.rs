@@ -41,7 +41,7 @@ pub(super) async fn list(shelf: &impl Shelf, params: &Map<String, Value>) -> Res
         ),
     };
     let filter = Filter { limit: Some(PAGE), cursor, ..Filter::default() };
-    let Page { json: text, next } = shelf.search(filter).await.map_err(|error| failed(&error))?;
+    let Page { json: text, next, .. } = shelf.search(filter).await.map_err(|error| failed(&error))?;
     let listings: Vec<Value> = parsed(&text).map_err(|error| failed(&error))?;
     let resources: Vec<Value> = listings.iter().filter_map(|listing| resource(shelf, listing)).collect();
     let mut page = object(json!({ "resources": resources }));

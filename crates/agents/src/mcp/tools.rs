@@ -10,7 +10,6 @@ use api_types::{
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     account::{Account, DEMO_OWNER},
-    catalogue::Filter,
     checkout::OwnPurchase,
     listing::ListingId,
 };
@@ -145,31 +144,19 @@ fn listed(name: &str, entries: Vec<Value>, next: Option<&String>) -> Map<String,
 /// Returns listings that match all words, or, if there are none, those that match most.
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let filter = filter(read::<SearchListings>(arguments)?)?;
-    let page = shelf.search(filter.clone()).await?;
+    let page = shelf.search(filter).await?;
     let listings: Vec<Value> = parsed(&page.json)?;
-    let words = filter.words.as_ref().map(|words| words.to_lowercase()).unwrap_or_default();
-    let several = words.split_whitespace().count() > 1;
-    let (mut listings, relaxed) = match listings.is_empty() && several && filter.cursor.is_none() {
-        false => (listings, false),
-        true => (parsed(&shelf.search(Filter { any_word: true, ..filter }).await?.json)?, true),
-    };
-    let found = |listing: &Value| {
-        let text = ["title", "description"].map(|name| listing.get(name).and_then(Value::as_str).unwrap_or_default());
-        let text = text.join(" ").to_lowercase();
-        words.split_whitespace().filter(|word| text.contains(word)).count()
-    };
-    if relaxed {
-        listings.sort_by_key(|listing| std::cmp::Reverse(found(listing)));
-    }
-    let next = page.next.as_ref().filter(|_| !relaxed);
-    let nothing = listings.is_empty() && next.is_none();
-    let mut fields = listed("listings", listings.into_iter().map(in_a_list).collect(), next);
+    let nothing = listings.is_empty() && page.next.is_none();
+    let mut fields = listed("listings", listings.into_iter().map(in_a_list).collect(), page.next.as_ref());
     if nothing {
         let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
         fields.insert("next".into(), json!(next));
-    } else if relaxed {
+    } else if page.some_words {
         fields.insert("matched".into(), json!("some words"));
-        fields.insert("next".into(), json!("No listing has all words: these have some of them, the most first."));
+        fields.insert(
+            "next".into(),
+            json!("No listing has all words: these have some of them, or similar ones, the best first."),
+        );
     }
     Ok(ToolResult::told(fields))
 }

@@ -1,6 +1,6 @@
 //! OAuth errors: a code for the client's program, a sentence for its developer.
 
-use api_types::ErrorCode;
+use super::ErrorCode;
 use sql::DatabaseError;
 
 /// Default number of seconds before a retry after a temporary fault.

@@ -27,7 +27,7 @@ mod redirect;
 mod revoke;
 mod token;
 
-pub use api_types::{ErrorCode, Scope};
+pub use api_types::{OAuthErrorCode as ErrorCode, Scope};
 pub use error::OAuthError;
 pub use redirect::{RedirectUri, RedirectUriError};
 pub use token::{GrantId, Secrets, TokenKind, TokenSecretError};

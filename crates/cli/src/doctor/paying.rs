@@ -1,6 +1,9 @@
 //! Probes of the paywall by x402 clients and directories.
 
-use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
 use serde_json::json;
 
 use super::{Probe, about, at, ensure};
@@ -50,12 +53,17 @@ pub(super) const PROBES: [Probe; 5] = [
         need: "PAYMENT-SIGNATURE in either alphabet",
         mend: "decode both alphabets, with padding or without",
         send: |it| {
-            // Contains both characters in which the base64 alphabets differ.
-            let header = BASE64_URL_SAFE_NO_PAD.encode("{\"x402Version\":2,\"note\":\"???>>>\u{ff}\u{fe}\"}");
-            let ask = Ask { headers: vec![("payment-signature", &header)], ..Ask::default() };
-            let answer = it.service.ask("GET", &it.paywall()?, ask).map_err(|error| error.to_string())?;
-            ensure(matches!(answer.status, 400 | 402), "another status than 400 and 402")?;
-            ensure(!answer.words().contains("base64"), &answer.words())
+            // Both letters in which the alphabets differ.
+            let payment = "{\"x402Version\":2,\"note\":\"???>>>\u{ff}\u{fe}\"}";
+            let mut said = vec![];
+            for header in [BASE64_STANDARD.encode(payment), BASE64_URL_SAFE_NO_PAD.encode(payment)] {
+                let ask = Ask { headers: vec![("payment-signature", &header)], ..Ask::default() };
+                let answer = it.service.ask("GET", &it.paywall()?, ask).map_err(|error| error.to_string())?;
+                ensure(matches!(answer.status, 400 | 402), "another status than 400 and 402")?;
+                said.push(answer.words());
+            }
+            said.dedup();
+            ensure(said.len() == 1, &said.join("; "))
         },
     },
     Probe {

@@ -1,5 +1,6 @@
 //! Probes by wallets: signature layouts, many outputs, outputs of another network, and uploads of sellers.
 
+use api_types::ErrorCode;
 use serde_json::{Value, json};
 
 use super::{
@@ -69,7 +70,8 @@ pub(super) const PROBES: [Probe; 5] = [
                 let proof = cose::proof(&it.key, it.on_sale()?, layout).map_err(|error| error.to_string())?;
                 let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
                 let answer = it.ask("GET", &it.paywall()?, ask, 402)?;
-                ensure(answer.words().contains("has not bought"), &format!("{layout:?}: {}", answer.words()))?;
+                let code = answer.error().map(|error| error.code);
+                ensure(code == Some(ErrorCode::NotOwned), &format!("{layout:?}: {}", answer.words()))?;
             }
             Ok(())
         },
@@ -99,7 +101,8 @@ pub(super) const PROBES: [Probe; 5] = [
             let (path, mut body) = it.order(&it.many_outputs())?;
             body.as_object_mut().and_then(|body| body.insert("checkInputs".into(), json!(true)));
             let refused = it.ask("POST", &path, Ask::json(&body), 400)?;
-            ensure(refused.words().contains("preprod"), &refused.words())
+            let code = refused.error().map(|error| error.code);
+            ensure(code == Some(ErrorCode::OutputNotFound), &refused.words())
         },
     },
     Probe {
@@ -116,7 +119,8 @@ pub(super) const PROBES: [Probe; 5] = [
             });
             let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&body) };
             let refused = it.ask("POST", "/listings", ask, 400)?;
-            ensure(refused.words().contains("previewMedia"), &refused.words())
+            let field = refused.error().and_then(|error| error.field);
+            ensure(field.as_deref() == Some("previewMedia"), &refused.words())
         },
     },
 ];

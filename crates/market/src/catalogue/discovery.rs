@@ -2,9 +2,9 @@
 
 use cardano::Address;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Param, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::{ListingTerms, MAX_QUERY, quoted, words};
+use super::{ListingTerms, MAX_QUERY, page::Parameters, terms, words};
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
@@ -14,8 +14,6 @@ const MAX_RANKED: u32 = 2_000;
 const BLOCK: u32 = 256;
 /// Weight of a word that occurs in one listing. A word in n listings has an nth of it.
 const WORD_WEIGHT: u32 = 1_000_000;
-/// SQL parameter of a question's first word.
-const FIRST_WORD: u32 = 4;
 
 /// Selection of listings by payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,7 +124,38 @@ impl Question {
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let short = text.chars().count() <= MAX_QUERY;
-        short.then(|| Self(words(text).into_iter().map(quoted).collect()))
+        short.then(|| Self::of(text))
+    }
+
+    /// Reads a text of which the length is known to be short.
+    pub(super) fn of(text: &str) -> Self {
+        Self(words(text).into_iter().filter_map(terms::loose_query).collect())
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the SQL that reads the listings with words of this question, the best first.
+    pub(super) fn ranked(&self, bound: &mut Parameters, ranked: &Ranked<'_>) -> String {
+        let having = self.0.iter().map(|word| {
+            format!(
+                "(SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text \
+                 WHERE listings_text MATCH {} ORDER BY rowid DESC LIMIT {MAX_RANKED}))",
+                bound.name(word.as_str())
+            )
+        });
+        format!(
+            include_str!("search.sql"),
+            weight = WORD_WEIGHT,
+            having = having.collect::<Vec<_>>().join(", "),
+            most = MAX_RANKED,
+            condition = ranked.condition,
+            sellers = if ranked.with_sellers { "CROSS JOIN sellers ON address = seller_address" } else { "" },
+            listing = ranked.listing,
+            limit = ranked.limit,
+            offset = ranked.offset,
+        )
     }
 
     /// Number of scans of the full-text index that the question takes.
@@ -136,17 +165,28 @@ impl Question {
     }
 }
 
-/// Searches the newest [`MAX_RANKED`] listings with any word of the question, and ranks them by the rarity and number
-/// of the words they contain.
-///
-/// Repetitions of a word in a listing do not count: sellers could repeat it a thousand times, and the index would read
-/// each.
+/// Listings that answer a question, and how many of them.
+pub(super) struct Ranked<'a> {
+    /// SQL of which listings these are, all of it columns of indexes.
+    pub condition: &'a str,
+    /// Whether the condition is over columns of their sellers, too.
+    pub with_sellers: bool,
+    /// SQL of a listing as it is read.
+    pub listing: &'a str,
+    pub limit: u32,
+    /// Number of listings on the pages before.
+    pub offset: u32,
+}
+
+/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that
+/// have the rarest ones, or many. How often a listing has a word does not matter. A seller may write it a thousand
+/// times, and the index would go through all of them for each word.
 ///
 /// # Errors
 /// The database query failed.
 pub async fn search(
     db: &impl Database,
-    Question(question): &Question,
+    question: &Question,
     paid: Paid,
     with_escrow: bool,
     (limit, offset): (u32, u32),
@@ -154,25 +194,13 @@ pub async fn search(
     if question.is_empty() {
         return Ok(Found { listings: vec![], more: false });
     }
-    let having = (FIRST_WORD..).zip(question).map(|(word, _)| {
-        format!(
-            "(SELECT json_group_array(which) FROM (SELECT rowid AS which FROM listings_text \
-             WHERE listings_text MATCH ?{word} ORDER BY rowid DESC LIMIT {MAX_RANKED}))"
-        )
-    });
-    let having = having.collect::<Vec<_>>().join(", ");
     let Chosen { condition, seller, .. } = paid.chosen(with_escrow);
-    let sql = format!(
-        include_str!("search.sql"),
-        weight = WORD_WEIGHT,
-        having = having,
-        most = MAX_RANKED,
-        condition = condition,
-        listing = FOR_SALE_JSON
-    );
-    let bounds = [seller.into(), i64::from(limit).into(), i64::from(offset).into()];
-    let params: Vec<Param> = bounds.into_iter().chain(question.iter().map(|word| word.as_str().into())).collect();
-    let found = db.run(Statement::new(sql, params)).await?;
+    // The condition's `?1`.
+    let mut bound = Parameters(vec![seller.into()]);
+    let following = limit.saturating_add(1);
+    let ranked = Ranked { condition, with_sellers: false, listing: FOR_SALE_JSON, limit: following, offset };
+    let sql = question.ranked(&mut bound, &ranked);
+    let found = db.run(Statement::new(sql, bound.0)).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);

@@ -180,7 +180,8 @@ pub(crate) fn page(chunks: &Rows) -> Result<Page, DatabaseError> {
 fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
     let json: Vec<&str> = listings.iter().map(|kept| &*kept.json).collect();
     let last = listings.back().filter(|_| more);
-    Page { json: format!("[{}]", json.join(",")), next: last.map(|Kept { seq, .. }| format!("{seq}.{seq}")) }
+    let next = last.map(|Kept { seq, .. }| format!("{seq}.{seq}"));
+    Page { json: format!("[{}]", json.join(",")), next, some_words: false }
 }
 
 /// Statement that reads the listings that were changed since a catalogue version, and new ones, oldest first.

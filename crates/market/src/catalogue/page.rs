@@ -10,7 +10,11 @@
 
 use sql::{Database, DatabaseError, Param, Statement};
 
-use super::{DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort, quoted, words};
+use super::{
+    DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort,
+    discovery::{Question, Ranked},
+    terms, words,
+};
 
 /// Prefix of the row that marks the limit, in place of a cursor.
 const EDGE: &str = "edge ";
@@ -20,9 +24,32 @@ const EDGE: &str = "edge ";
 /// # Errors
 /// The database query failed.
 pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
-    if filter.words.is_some() && filter.match_text().is_none() {
-        return Ok(Page { json: "[]".into(), next: None });
+    let Some(question) = filter.words.as_deref().map(Question::of) else { return exact_page(db, filter).await };
+    if question.is_empty() {
+        return Ok(Page { json: "[]".into(), ..Page::default() });
     }
+    let page = exact_page(db, filter).await?;
+    if page.json != "[]" || filter.cursor.is_some() {
+        return Ok(page);
+    }
+    let mut bound = Parameters::default();
+    let condition = filter.conditions(&mut bound);
+    let ranked = question.ranked(
+        &mut bound,
+        &Ranked {
+            condition: &condition,
+            with_sellers: filter.min_reputation.is_some(),
+            listing: LISTING_JSON,
+            limit: filter.page_size(),
+            offset: 0,
+        },
+    );
+    let found = db.run(Statement::new(ranked, bound.0)).await?.rows;
+    Ok(Page { json: format!("[{}]", found.join(",")), next: None, some_words: !found.is_empty() })
+}
+
+/// Reads the listings that have all words of a filter, in one batch.
+async fn exact_page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
     let limit = filter.page_size();
     let rows = db.run(filter.statement(limit)).await?.rows;
     let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
@@ -32,7 +59,7 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
     let shown = || found.iter().take(limit as usize);
     let next = if full { shown().next_back().map(|(cursor, _)| *cursor) } else { edge };
     let json = format!("[{}]", shown().map(|(_, json)| *json).collect::<Vec<_>>().join(","));
-    Ok(Page { json, next: next.map(str::to_owned) })
+    Ok(Page { json, next: next.map(str::to_owned), some_words: false })
 }
 
 /// Counts the listings that match a filter, among the newest [`MAX_SCANNED`].
@@ -47,10 +74,7 @@ pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseE
     Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
 }
 
-/// Maximum length of a prefix in the index. A longer prefix would scan all words that start with it.
-const PREFIX_LETTERS: usize = 8;
-
-/// Less than any sort key or number.
+/// Less than any key or number.
 const NONE: i64 = i64::MIN;
 
 /// SQL of a sort order.
@@ -93,11 +117,11 @@ impl Order {
 
 /// Parameters of SQL that is being assembled.
 #[derive(Default)]
-struct Parameters(Vec<Param>);
+pub(super) struct Parameters(pub(super) Vec<Param>);
 
 impl Parameters {
     /// Adds a parameter and returns its name.
-    fn name(&mut self, value: impl Into<Param>) -> String {
+    pub(super) fn name(&mut self, value: impl Into<Param>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())
     }
@@ -118,13 +142,11 @@ impl Filter {
 
     /// Returns the full-text query of all words, or of any; the last word is a prefix.
     fn match_text(&self) -> Option<String> {
-        let mut words = words(self.words.as_deref()?);
-        let last = words.last_mut()?;
-        if let Some((end, _)) = last.char_indices().nth(PREFIX_LETTERS) {
-            *last = last.get(..end)?;
-        }
-        let quoted: Vec<String> = words.into_iter().map(quoted).collect();
-        Some(format!("{}*", quoted.join(if self.any_word { " OR " } else { " " })))
+        let words = words(self.words.as_deref()?);
+        let last = words.len().saturating_sub(1);
+        let queries = words.into_iter().enumerate().filter_map(|(place, word)| terms::query(word, place == last));
+        let queries = queries.collect::<Vec<_>>();
+        (!queries.is_empty()).then(|| queries.join(" AND "))
     }
 
     fn statement(&self, limit: u32) -> Statement {

@@ -4,7 +4,7 @@ use cardano::ContentHash;
 use serde_json::json;
 use sql::{Database, DatabaseError, Param, Rows, Statement, exactly};
 
-use super::{LISTING_JSON, LISTINGS};
+use super::{LISTING_JSON, LISTINGS, terms};
 use crate::{
     contents::Contents,
     limits::{DAY_MS, day},
@@ -183,6 +183,7 @@ impl Offer<'_> {
             listing.modes.contains(&DeliveryMode::Protected).into(),
             listing.category.into(),
             now_ms.into(),
+            terms::of_listing(&listing.title, &listing.description, listing.category).into(),
         ];
         Statement::new(sql, self.params(others))
     }

@@ -4,12 +4,12 @@
 //! values would take a multiple of that. Here, parsing takes at most twice the body in addition
 //! (tests/process_memory.rs).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::InvalidField;
+use api_types::{Error, ErrorCode};
 
 /// Maximum bytes of JSON per byte of text, as in `\u0000`.
 const SPELLING: usize = 6;
@@ -44,37 +44,40 @@ impl<'a> ListingDraft<'a> {
     /// Parses a body.
     ///
     /// # Errors
-    /// The body is not a JSON object, or has a field twice.
-    pub fn read(body: &'a [u8]) -> Result<Self, InvalidField> {
-        // Serde would accept an array of the fields in order.
+    /// It is not one JSON object, or names a field twice.
+    pub fn read(body: &'a [u8]) -> Result<Self, Error> {
+        // A list would be read as the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {
-            return Err(InvalidField { field: "body", rule: "must be a JSON object".into() });
+            return Err(malformed(format_args!("must be a JSON object")));
         }
-        let malformed = |error| InvalidField { field: "body", rule: format!("must be a JSON object ({error})") };
-        serde_json::from_slice(body).map_err(malformed)
+        serde_json::from_slice(body).map_err(|error| malformed(format_args!("must be a JSON object ({error})")))
     }
 }
 
-/// Decodes an optional string. `too_long` is the violated rule if it has more than `most` bytes.
+fn malformed(rule: fmt::Arguments<'_>) -> Error {
+    Error::of_field(ErrorCode::MalformedBody, "body", rule)
+}
+
+/// The text of a field, if it is there. `too_long` is the rule that a text of more than `most` bytes breaks.
 pub(super) fn optional(
     sent: Option<&RawValue>,
     field: &'static str,
     most: usize,
     too_long: &str,
-) -> Result<Option<String>, InvalidField> {
-    let broken = |rule: String| InvalidField { field, rule };
+) -> Result<Option<String>, Error> {
+    let longer = || Error::of_field(ErrorCode::InvalidLength, field, too_long);
     let Some(json) = sent.map(RawValue::get) else { return Ok(None) };
     if !json.starts_with('"') {
-        return Err(broken("must be a string".into()));
+        return Err(Error::of_field(ErrorCode::WrongType, field, "must be a string"));
     }
     // Including the quotes.
     if json.len() > most.saturating_mul(SPELLING).saturating_add(2) {
-        return Err(broken(too_long.into()));
+        return Err(longer());
     }
-    // Unpaired surrogates are detected only here.
-    let malformed = |error| InvalidField { field: "body", rule: format!("must be a JSON object ({error} of {field})") };
-    let Decoded(text) = serde_json::from_str(json).map_err(malformed)?;
-    if text.len() > most { Err(broken(too_long.into())) } else { Ok(Some(text.into_owned())) }
+    // Half a surrogate pair is found only here.
+    let undecoded = |error| malformed(format_args!("must be a JSON object ({error} of {field})"));
+    let Decoded(text) = serde_json::from_str(json).map_err(undecoded)?;
+    if text.len() > most { Err(longer()) } else { Ok(Some(text.into_owned())) }
 }
 
 /// Decodes a required string.
@@ -83,6 +86,6 @@ pub(super) fn required(
     field: &'static str,
     most: usize,
     too_long: &str,
-) -> Result<String, InvalidField> {
-    optional(sent, field, most, too_long)?.ok_or_else(|| InvalidField { field, rule: "is required".into() })
+) -> Result<String, Error> {
+    optional(sent, field, most, too_long)?.ok_or_else(|| Error::of_field(ErrorCode::MissingField, field, "is required"))
 }

@@ -1,0 +1,171 @@
+//! The code that clients are told for each error of a use case, and the field at fault.
+
+use api_types::{Error, ErrorCode};
+use x402_cardano::{Refusal, settlement::NotSettled};
+
+use crate::{
+    actions::{ActionError, NoEscrow},
+    catalogue::QuotaExceeded,
+    checkout::{BuyError, DraftError, NotRead, PayError, Unavailable},
+    cip30::InvalidWallet,
+    limits::SpendRefused,
+    proof::ProofError,
+    withdraw::WithdrawError,
+};
+
+/// Implements `From` for errors of which each case has a code.
+macro_rules! coded {
+    ($($error:ty { $($case:pat => $code:ident,)+ })+) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                let code = match &error {
+                    $($case => ErrorCode::$code,)+
+                };
+                Self::new(code, error)
+            }
+        }
+    )+};
+}
+
+coded! {
+    ProofError {
+        ProofError::Malformed | ProofError::Signature(_) => InvalidProof,
+        ProofError::TooOld => ProofExpired,
+        ProofError::Ahead => ProofFromFuture,
+        ProofError::OtherAddress(_) => WrongSigner,
+    }
+    QuotaExceeded {
+        QuotaExceeded::Listings(_) | QuotaExceeded::Bytes(_) => QuotaExceeded,
+        QuotaExceeded::Today { .. } => DailyQuotaExceeded,
+    }
+    Unavailable {
+        Unavailable::Port(_) | Unavailable::Restoring => Unavailable,
+        Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => PaymentPending,
+        Unavailable::ChainBehind => ProtectedPaused,
+        Unavailable::Refundable(_) => Refundable,
+    }
+    SpendRefused {
+        SpendRefused::SignedOut => NotSignedIn,
+        SpendRefused::PerPayment { .. } => OverPurchaseLimit,
+        SpendRefused::Daily { .. } => OverDailyLimit,
+        SpendRefused::Unapproved => ApprovalNeeded,
+    }
+    WithdrawError {
+        WithdrawError::NoOwner => NoOwner,
+        WithdrawError::Nothing { .. } => NothingToWithdraw,
+        WithdrawError::Busy => WalletBusy,
+        WithdrawError::Build(_) => CannotBuild,
+        WithdrawError::Ledger(_) => PaymentFailed,
+        WithdrawError::Port(_) => Unavailable,
+    }
+    NoEscrow {
+        NoEscrow::Unknown => UnknownPurchase,
+        NoEscrow::Instant => NotProtected,
+        NoEscrow::OtherContract => EscrowUnavailable,
+        NoEscrow::Busy | NoEscrow::Port(_) => Unavailable,
+    }
+}
+
+impl From<PayError> for Error {
+    fn from(error: PayError) -> Self {
+        let code = match &error {
+            PayError::Unpaid => ErrorCode::PaymentRequired,
+            PayError::Proof(proof) => Self::from(proof.clone()).code,
+            PayError::NotOwned => ErrorCode::NotOwned,
+            PayError::Refused(Refusal::Settlement(NotSettled::Pending))
+            | PayError::NotSettled(Refusal::Settlement(NotSettled::Pending), _) => ErrorCode::PaymentPending,
+            PayError::Refused(refusal) if refusal.is_malformed() => ErrorCode::MalformedPayment,
+            PayError::Refused(_) | PayError::NotSettled(..) | PayError::ExpiresTooSoon | PayError::InputsTaken => {
+                ErrorCode::PaymentRefused
+            }
+            PayError::Refunded => ErrorCode::Refunded,
+            PayError::Public => ErrorCode::PaymentPublic,
+            PayError::TooManyUnresolved => ErrorCode::PayerUnresolved,
+            PayError::IdentifierTaken => ErrorCode::PaymentIdentifierTaken,
+            PayError::Unavailable(unavailable) => Self::from(unavailable.clone()).code,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<BuyError> for Error {
+    fn from(error: BuyError) -> Self {
+        let (code, field) = match &error {
+            BuyError::UnknownListing => (ErrorCode::UnknownListing, Some("listingId")),
+            BuyError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
+            BuyError::SpendRefused(refused) => (Self::from(*refused).code, None),
+            BuyError::SamePurchase => (ErrorCode::PurchaseInProgress, None),
+            BuyError::Busy => (ErrorCode::WalletBusy, None),
+            BuyError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
+            BuyError::OwnListing => (ErrorCode::OwnListing, None),
+            BuyError::Build(_) | BuyError::Terms(_) | BuyError::Ledger(_) | BuyError::Expired => {
+                (ErrorCode::PaymentFailed, None)
+            }
+            BuyError::Pending(_) | BuyError::NoResult(_) => (ErrorCode::PaymentPending, None),
+            BuyError::EarlierUnresolved(_) => (ErrorCode::EarlierPaymentUnresolved, None),
+            BuyError::Unavailable(unavailable) => (Self::from(unavailable.clone()).code, None),
+        };
+        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    }
+}
+
+impl From<NotRead> for Error {
+    fn from(error: NotRead) -> Self {
+        let code = match &error {
+            NotRead::Unknown => ErrorCode::UnknownPurchase,
+            NotRead::Failed => ErrorCode::PaymentFailed,
+            NotRead::Refunded => ErrorCode::Refunded,
+            NotRead::Unavailable(unavailable) => Self::from(unavailable.clone()).code,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<DraftError> for Error {
+    fn from(error: DraftError) -> Self {
+        let (code, field) = match &error {
+            DraftError::NotOffered(_) => (ErrorCode::NotOffered, Some("mode")),
+            DraftError::OwnListing => (ErrorCode::OwnListing, None),
+            DraftError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
+            DraftError::Scattered { .. } => (ErrorCode::WalletScattered, None),
+            DraftError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
+            DraftError::Offer(_) | DraftError::CannotPay(_) => (ErrorCode::Internal, None),
+        };
+        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    }
+}
+
+impl From<ActionError> for Error {
+    fn from(error: ActionError) -> Self {
+        let (code, field) = match &error {
+            ActionError::NoEscrow(why) => (Self::from(why.clone()).code, None),
+            ActionError::Ended(_) => (ErrorCode::EscrowEnded, None),
+            ActionError::State { .. } | ActionError::Plan(_) => (ErrorCode::ActionNotPossible, None),
+            ActionError::TooEarly { .. } => (ErrorCode::TooEarly, None),
+            ActionError::TooLate { .. } => (ErrorCode::TooLate, None),
+            ActionError::NotYours { .. } => (ErrorCode::NotYours, None),
+            ActionError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
+            ActionError::Collateral { .. } => (ErrorCode::NoCollateral, None),
+            ActionError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),
+            ActionError::Refused(_) => (ErrorCode::OutputNotFound, None),
+        };
+        Self { field: field.map(str::to_owned), ..Self::new(code, error) }
+    }
+}
+
+impl From<InvalidWallet> for Error {
+    fn from(error: InvalidWallet) -> Self {
+        match error {
+            InvalidWallet::ChangeAddress(why) => Self::of_field(ErrorCode::InvalidAddress, "changeAddress", why),
+            InvalidWallet::Address(index, why) => {
+                Self::of_field(ErrorCode::InvalidAddress, format_args!("addresses[{index}]"), why)
+            }
+            InvalidWallet::TooMany { list, .. } => {
+                Self { field: Some(list.to_owned()), ..Self::new(ErrorCode::TooManyItems, error) }
+            }
+            InvalidWallet::NotAnOutput { list, index } | InvalidWallet::Mainnet { list, index } => {
+                Self { field: Some(format!("{list}[{index}]")), ..Self::new(ErrorCode::InvalidValue, error) }
+            }
+        }
+    }
+}

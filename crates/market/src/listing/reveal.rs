@@ -1,0 +1,71 @@
+//! Measures how much of a content a public text gives away.
+//!
+//! A listing's title and description are public, and its content is what is paid for. A seller who pastes a one-line
+//! prompt as its own description sells nothing: everyone has read it. Texts are compared by their letters and digits
+//! alone, so that neither Markdown's marks, nor line breaks, nor capitals hide a copy.
+
+use std::collections::HashSet;
+
+/// Letters that two texts must have in a row to count as copied. Shorter runs are common to any two texts on a subject.
+const RUN: usize = 12;
+/// Largest multiple of the public text's length that a content may have to be compared; of a longer one less than a
+/// quarter can be shown. Bounds the work to a few thousand characters, however long the content is.
+const TIMES: usize = 4;
+
+/// Percentage of the content that may be public.
+pub const MOST_SHOWN: usize = 50;
+
+/// Returns the percentage of `content` that can be read in `public`, or 0 if it is less than a quarter.
+#[must_use]
+pub fn shown_percent(content: &str, public: &str) -> usize {
+    // A content without letters, such as one of symbols, is compared by all that is visible.
+    let has_letters = content.contains(char::is_alphanumeric);
+    let kept = |c: &char| if has_letters { c.is_alphanumeric() } else { !c.is_whitespace() };
+    let lowercase = |text: &str| text.chars().filter(kept).flat_map(char::to_lowercase).collect::<Vec<char>>();
+    let shown = lowercase(public);
+    let most = shown.len().saturating_mul(TIMES);
+    let start = content.chars().filter(kept).flat_map(char::to_lowercase).take(most.saturating_add(1));
+    let sold: Vec<char> = start.collect();
+    if sold.is_empty() || sold.len() > most {
+        return 0;
+    }
+    let run = RUN.min(sold.len());
+    let known: HashSet<&[char]> = shown.windows(run).collect();
+    let (mut copied, mut end) = (0_usize, 0);
+    for (start, letters) in sold.windows(run).enumerate() {
+        if known.contains(letters) {
+            let until = start.saturating_add(run);
+            copied = copied.saturating_add(until.saturating_sub(start.max(end)));
+            end = until;
+        }
+    }
+    copied.saturating_mul(100).checked_div(sold.len()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &str = "Build a hero section with three drifting gradients, in plain HTML and CSS.";
+
+    #[test]
+    fn a_copy_is_found_whatever_its_marks_case_and_line_breaks() {
+        let marked = "# *Build* a\r\n`hero` section with THREE drifting gradients - in plain HTML & CSS";
+        for copy in [PROMPT, marked, &format!("You get this: {PROMPT} Enjoy.")] {
+            assert!(shown_percent(PROMPT, copy) >= 90, "{copy}: {}", shown_percent(PROMPT, copy));
+        }
+        for (content, copy) in [("own", "Own"), ("🦀 🦀", "🦀🦀!"), ("桜のポスター", "これ:桜のポスター。")]
+        {
+            assert_eq!(shown_percent(content, copy), 100, "{content}");
+        }
+    }
+
+    #[test]
+    fn a_part_counts_by_its_length_and_a_description_in_other_words_does_not_count() {
+        assert!((40..60).contains(&shown_percent(PROMPT, "Build a hero section with three dri")));
+        assert_eq!(shown_percent(PROMPT, "A hero with gradients that drift, without a framework"), 0);
+        assert_eq!(shown_percent(&PROMPT.repeat(100), PROMPT), 0);
+        assert_eq!(shown_percent("", PROMPT), 0);
+        assert_eq!(shown_percent(PROMPT, ""), 0);
+    }
+}
