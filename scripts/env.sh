@@ -1,7 +1,7 @@
-# Sourced by the scripts: tools of the project's own first on PATH.
+# Sourced by the other scripts: puts the project's own tools first on PATH.
 # shellcheck shell=bash
 root=${root:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
-# The packages' programs; what scripts/setup.sh compiles, and Node where the system's is too old.
+# Tools of npm packages; tools that scripts/setup.sh compiled, and Node if the system's is too old.
 tools=${CARGO_INSTALL_ROOT:-$root/.tools}
 export PATH="$root/node_modules/.bin:$tools/bin:${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 export WRANGLER_SEND_METRICS=false

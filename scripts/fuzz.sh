@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Fuzzes every decoder of outside bytes: scripts/fuzz.sh [executions of each target] [keep], 200,000 unless said.
+# Fuzzes all decoders of external bytes: scripts/fuzz.sh [executions per target, default 200,000] [keep]
 #
-# Coverage-guided (libFuzzer), on stable Rust: the compiler's own coverage pass, no cargo-fuzz, no nightly. Needs a C++
-# compiler. Starts from honest values and from fuzz/corpus/TARGET.hex, the smallest set of inputs that reaches all code ever
-# reached (one input in hex per line). With `keep` these files are written anew. New inputs stay in .fuzz/corpus/ from run
-# to run, and inputs that failed in .fuzz/artifacts/.
+# Coverage-guided (libFuzzer) on stable Rust, by the compiler's own coverage pass. Needs a C++ compiler. Starts with
+# valid values and with fuzz/corpus/TARGET.hex, a minimal set of inputs with full coverage (one in hexadecimal per
+# line), which `keep` rewrites. New inputs are kept in .fuzz/corpus/, failing ones in .fuzz/artifacts/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,11 +14,11 @@ triple=$(rustc -vV | sed -n 's/^host: //p')
 built=${FUZZ_TARGET_DIR:-$state/target}
 
 mkdir -p "$state/artifacts"
-# Of the whole workspace: nothing is compiled anew that its tests had compiled.
+# For the whole workspace, so that crates compiled for tests are reused.
 cargo build --quiet --workspace --example fuzz_seeds
 "${CARGO_TARGET_DIR:-target}/debug/examples/fuzz_seeds" "$state/seeds"
 
-# --target keeps build scripts out of the instrumentation.
+# --target excludes build scripts from the instrumentation.
 flags=(--cfg=fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
   -Cllvm-args=-sanitizer-coverage-trace-compares)
@@ -34,7 +33,7 @@ unpack() {
     printf '%b' "$(sed 's/../\\x&/g' <<<"$line")" >"$2/kept-$((++number))"
   done <"$1"
 }
-# pack FOLDER: prints the inputs of a folder as the lines of a corpus, the shortest first.
+# pack FOLDER: prints a folder's inputs as lines of a corpus, shortest first.
 pack() {
   local input
   for input in "$1"/*; do
@@ -60,7 +59,7 @@ for target in "${targets[@]}"; do
   printf 'fuzz: %-12s %10s executions, no failure, %s edges covered\n' "$target" "$done" "$covered"
   total=$((total + done))
   [ "${2:-}" = keep ] || continue
-  # What takes long to read would be read in every run.
+  # Slow inputs would slow down every run.
   rm -rf "$state/minimal" && mkdir "$state/minimal"
   "$built/$triple/release/$target" -set_cover_merge=1 -max_len=2048 "$state/minimal" \
     "$state/kept" "$state/corpus/$target" >>"$log" 2>&1

@@ -1,12 +1,12 @@
-# Sourced by the scripts that run something in the background and say how it is getting on.
+# Sourced by scripts that run background jobs and report their progress.
 # shellcheck shell=bash
 
 groups=()
 trap '[ ${#groups[@]} -eq 0 ] || kill -- "${groups[@]}" 2>/dev/null || true' EXIT
 trap 'exit 130' INT TERM
 
-# spawn LOG COMMAND...: runs it in the background, its output in the log; `job` is its process id. It is a group of its own,
-# so that nothing of it outlives the script, whatever ends that.
+# spawn LOG COMMAND...: runs a command in the background with its output in LOG, and sets `job` to its process id. It
+# has a process group of its own, so that it can be ended with all of its children.
 spawn() {
   local log=$1
   shift

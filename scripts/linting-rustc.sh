@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# rustc for the crates of the workspace (RUSTC_WORKSPACE_WRAPPER), with Clippy's lints; each warning is an error.
+# rustc with Clippy's lints for the workspace's crates (RUSTC_WORKSPACE_WRAPPER). Warnings are errors.
 exec clippy-driver "$@" -D warnings

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The libraries as others get them: packaged, tried on the registry without being published, and tested from their packages
-# alone: scripts/package.sh CRATE..., each after those that it needs. A registry that cannot be reached is said, and is no
-# failure.
+# Packages the libraries, checks them by a dry run of publishing, and tests them from their packages alone:
+# scripts/package.sh CRATE..., each after its dependencies. An unreachable registry is reported, but is no failure.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
@@ -19,8 +18,8 @@ else
   echo "package: the registry cannot be reached: nothing was tried on it"
 fi
 
-# A workspace of nothing but the packages, which find each other there and not on the registry. The compiler's settings are
-# ours, so that other people's crates are compiled once.
+# A workspace of only the packages, which depend on each other here instead of on the registry. It shares compiler
+# settings with this one, so that dependencies are reused.
 alone=$target/package/alone
 rm -rf "$alone"
 mkdir -p "$alone"

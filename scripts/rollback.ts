@@ -1,5 +1,5 @@
-// `make rollback`: the three workers as an earlier deployment left them, the databases as they are. TO=tag says which; the
-// one before the current one by default. ENV=preview as for `make deploy`.
+// `make rollback`: restores an earlier deployment of the three workers, but not of the databases. TO=tag selects it;
+// the default is the one before the current. ENV=preview as for `make deploy`.
 
 import { smoke } from "./deploy/smoke.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
@@ -10,7 +10,7 @@ interface Version {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Versions of a worker by the tag of their deployment. Of two with one tag the later one stands. */
+/** Returns a worker's versions by their deployment's tag. If a tag occurs twice, the later version counts. */
 async function versionsOf(target: Target, worker: WorkerOf): Promise<Map<string, string>> {
   const listed = JSON.parse(await target.wrangler(worker, "versions", "list", "--json")) as (Version & {
     number: number;
@@ -34,7 +34,7 @@ export async function rollback(target: Target, to?: string): Promise<number> {
   const api = WORKERS[2] as WorkerOf;
   const now = await current(target, api);
   const tagNow = [...(all.get(api) ?? [])].find(([, id]) => id === now)?.[0];
-  // A tag begins with its time.
+  // Tags start with their time.
   const common = [...(all.get(api)?.keys() ?? [])].filter((tag) => [...all.values()].every((of) => of.has(tag))).sort();
   console.log(`deployed  ${tagNow ?? `${now}, which has no tag of make deploy`}`);
   console.log(`tags      ${common.join(", ") || "none that all three workers have"}`);

@@ -1,6 +1,6 @@
-// `make rush BUYERS=100 BLOCK_TIME=20`: honest buyers of protected content come at once, all from one address and again
-// from as many. Then, on an idle ledger with blocks of a second, it measures how long instant and protected content
-// take (IDLE=0: not).
+// `make rush BUYERS=100 BLOCK_TIME=20`: many honest buyers of protected content at once, first from one address, then
+// from as many. Then measures the time to content, instant and protected, on an idle ledger with a block per second
+// (IDLE=0 skips it).
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,12 +10,12 @@ import { startWorld } from "../tests/helpers/world.ts";
 import { idle } from "./rush/idle.ts";
 import { type Figures, PLATFORM, rush } from "./rush/rush.ts";
 
-/** Seconds within which all buyers come. */
+/** Seconds within which all buyers arrive. */
 const WITHIN = 60;
 /** Purchases of each kind on the idle ledger. */
 const TIMES = 20;
 const MOST_BUYERS = 250;
-/** What the figures are held to: seconds, and the share of results in the same block as their lock. */
+/** Limits of the figures: seconds, and the share of results in the block of their lock. */
 const TARGET = { median: 45, last: 90, sameBlock: 0.9, protectedAfterInstant: 1 };
 
 const wholeNumber = (name: string, otherwise: number, most: number): number => {
@@ -57,7 +57,7 @@ function print(figures: Figures, networks: number): void {
 const folder = mkdtempSync(join(tmpdir(), "surety-rush-"));
 try {
   for (const networks of buyers > 0 ? [1, buyers] : []) {
-    // Rates as deployed.
+    // Rate limits as deployed.
     const config = changedConfig(folder, (text) => text);
     const world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, platform: PLATFORM, config });
     try {

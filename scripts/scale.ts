@@ -1,5 +1,5 @@
-// `make scale`: prints what limits the service at which load, from what purchases were measured to take. MEASURE=1 measures
-// anew, some minutes long, and writes measured.json and the tables of docs/scale.md.
+// `make scale`: prints which limit is reached at which load, from measurements of purchases. MEASURE=1 measures again,
+// which takes some minutes, and updates measured.json and the tables of docs/scale.md.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

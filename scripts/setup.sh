@@ -13,7 +13,7 @@ cd "$root"
 
 BINDINGS=$(awk -F '"' '/^version = / { print $2 }' scripts/bindings/Cargo.toml)
 CARGO_DENY=0.20.2
-# Node for machines whose own is older than 22.18; the second where the first is not packaged.
+# Node for machines with a version below 22.18; the second version if the first is not packaged.
 NODE=24.21.0
 NODE_ON_MACOS=26.10.0
 
@@ -41,10 +41,10 @@ if ! [ -d "$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/
   rustup target add wasm32-unknown-unknown
 fi
 
-# has COMMAND VERSION: whether it is there at exactly this version.
+# has COMMAND VERSION: whether it is installed in exactly this version.
 has() { [[ " $("$1" --version 2>/dev/null) " == *" $2 "* ]]; }
 
-# cargo_tool COMMAND [OPTIONS]: installs it. It runs for seconds a day: compiled in the least time.
+# cargo_tool COMMAND [OPTIONS]: installs a tool. It runs for seconds, so it is compiled without optimizations.
 cargo_tool() {
   local command=$1
   shift
@@ -52,12 +52,12 @@ cargo_tool() {
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=0 \
     cargo install --locked --force --root "$tools" --bin "$command" "$@"
 }
-# Writes the JavaScript around the workers' WebAssembly.
+# Generates the JavaScript around the workers' WebAssembly.
 binder() { cargo_tool bindings --path scripts/bindings; }
-# Asks for known vulnerabilities of crates.
+# Checks crates for known vulnerabilities.
 deny() { cargo_tool cargo-deny cargo-deny --version "$CARGO_DENY"; }
 
-# A program of the system, not one that the project or a package of it brings along.
+# A program of the system, not of the project or its packages.
 systems() { type -aP "$1" | grep -v -e "^$root/" -e "^$tools/" | head -1; }
 npm_install() { "$(systems npm)" install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error "$@"; }
 
@@ -78,26 +78,26 @@ newer_node() {
   ln -sf "$tools/node/node_modules/${package%@*}/bin/node" "$tools/bin/node"
 }
 
-# packages FOLDER [OPTIONS]: those of its lock file. Not `npm ci`: it insists on the optional packages of every platform,
-# which a registry may not carry.
+# packages FOLDER [OPTIONS]: installs a lock file's packages. `npm ci` would need the optional packages of every
+# platform, which a registry may not have.
 packages() {
   local folder=$1
   shift
   (cd "$folder" && npm_install "$@" && touch node_modules/.package-lock.json)
 }
-# They are the lock file's when npm's own copy of it is not older.
+# Up to date if npm's own copy of the lock file is not older.
 has_packages() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
 has_checks() { [ -d node_modules/typescript ]; }
 npm_packages() { if wants checks || has_checks; then packages .; else packages . --omit=dev; fi; }
 npm_clients() { packages tests/outsiders; }
 
-# with_apt PACKAGE: installs a package of the system, where that can be done without asking.
+# with_apt PACKAGE: installs a system package if that needs no confirmation.
 with_apt() {
   command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 }
 
-# Clients in Python, where there is Python: MCP's SDK, and a generator of requests.
+# Python clients, if there is Python: MCP's SDK, and a generator of requests.
 asked=tests/outsiders/requirements.txt
 has_python_clients() { cmp -s "$asked" "$tools/python/installed.txt" && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1; }
 has_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
@@ -148,7 +148,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   rm -rf "$logs" "$root/target/tools"
   hash -r
 fi
-# What pages are tested with.
+# The browser for tests of pages.
 browser() {
   local known
   for known in "${CHROMIUM:-}" chromium chromium-browser google-chrome \

@@ -1,11 +1,11 @@
-// How large the built workers are, as they are deployed: a worker that outgrows its bound fails the build.
+// Checks the size of the built workers as deployed. The build fails if one is too large.
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 const root = resolve(import.meta.dirname, "..");
-/** Bytes after gzip, as the platform counts them (3 MB on its free plan), that each may have. */
+/** Maximum gzipped size in bytes, as the platform counts it (3 MB on its free plan). */
 const BOUND = 2_000_000;
 
 let grown = false;

@@ -1,4 +1,4 @@
-// `make soak MINUTES=2`: honest and hostile traffic with faults, rollbacks and killed workers, on this machine alone.
+// `make soak MINUTES=2`: honest and hostile traffic with faults, rollbacks and killed workers, on this machine.
 
 import { randomInt } from "node:crypto";
 import { MUST_BE_ZERO, print, soak } from "../tests/chaos/soak.ts";

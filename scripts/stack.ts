@@ -1,5 +1,5 @@
-// The whole system on this machine: the local ledger and the workers under workerd, with their state in one folder.
-// `make dev`, `make demo` and the end-to-end tests start it through this one function.
+// The whole system on this machine: the local ledger, and the workers in workerd, with their state in one folder. Used
+// by `make dev`, `make demo` and the end-to-end tests.
 
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -13,60 +13,60 @@ import { Workers } from "./stack/workers.ts";
 export { root };
 
 export interface StackOptions {
-  /** Folder of all that is kept, and of the logs: ledger.log, workers.log. */
+  /** Folder for state and logs: ledger.log, workers.log. */
   state: string;
   /** Ports; any free one by default. */
   apiPort?: number;
   ledgerPort?: number;
-  /** Whether to start the arbiter, too. Needs the escrow. */
+  /** Whether to start the arbiter. Needs the escrow. */
   arbiter?: boolean;
-  /** Where it answers here (it has no address in production). */
+  /** Port of the arbiter, which has no public address in production. */
   arbiterPort?: number;
-  /** Whether to start the watcher, too. */
+  /** Whether to start the watcher. */
   watcher?: boolean;
-  /** Where it can be asked for a tick. */
+  /** Port on which the watcher runs ticks on request. */
   watcherPort?: number;
-  /** Seconds between blocks; 0: only when asked. */
+  /** Seconds between blocks; 0 to make them only on demand. */
   blockTime: number;
-  /** Lovelace of each output of the platform's wallet on a fresh ledger. */
+  /** Lovelace of each output of the platform's wallet on a new ledger. */
   platform?: readonly bigint[];
-  /** Whether to deploy the escrow, so that protected sales are offered; by default it is. */
+  /** Whether to deploy the escrow for protected sales; by default yes. */
   escrow?: boolean;
-  /** Variables of the workers beyond those of wrangler.toml. */
+  /** Additional variables of the workers. */
   vars?: Record<string, string>;
-  /** Another wrangler.toml of the API worker. */
+  /** Path of another wrangler.toml for the API worker. */
   config?: string;
-  /** Variables of the watcher alone. */
+  /** Additional variables of the watcher. */
   watcherVars?: Record<string, string>;
-  /** Told of each step. */
+  /** Called with each step. */
   progress?: (step: string) => void;
 }
 
 export interface Stack {
   api: string;
   ledger: string;
-  /** The arbiter, where it was started: its address, and the token that it asks for. */
+  /** Address and token of the arbiter, if started. */
   arbiter?: { url: string; token: string };
-  /** The wallets of the platform, which is the seller of protected sales, and of the arbiter; where the escrow is deployed. */
+  /** Wallets of the platform, which sells protected content, and of the arbiter, if the escrow is deployed. */
   wallets?: { platform: string; arbiter: string };
-  /** Where the watcher answers `POST /tick`, if it runs. */
+  /** Address for `POST /tick`, if the watcher runs. */
   watcher: string;
-  /** One tick of the watcher, as its clock would call it every minute. Resolves when it is over, with its report. */
+  /** Runs a tick of the watcher. Resolves with its report. */
   tick(options?: TickOptions): Promise<Tick>;
-  /** Resolves when a part of the system ended by itself. */
+  /** Resolves when a part of the system exits by itself. */
   ended: Promise<string>;
-  /** The runtime's scheduled event for the watcher, as it comes every minute in production. */
+  /** Sends the watcher's scheduled event, which comes every minute in production. */
   strike(): Promise<void>;
-  /** The API's variables: what is changed here it has when it is started again. */
+  /** Variables of the API. Changes take effect when it is restarted. */
   apiVars: Record<string, string>;
-  /** Ends all workers at once, in the middle of whatever they do, as a crash would. */
+  /** Kills all workers at once, like a crash. */
   killWorkers(): Promise<void>;
-  /** Starts them again where they were, with their state and the secrets that are there now. */
+  /** Restarts them with their state and the current secrets. */
   startWorkers(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** What a tick of the watcher did, as it says in its log. */
+/** Result of a tick, as logged. */
 export interface Tick {
   read: number;
   steps: number;
@@ -78,20 +78,20 @@ export interface Tick {
   batches: number;
   statements: number;
   calls: number;
-  /** Rows read by each statement that it ran, where that was asked for. */
+  /** Rows read per statement, if requested. */
   reads?: Record<string, number>;
 }
 
 export interface TickOptions {
-  /** Whether to tell what each statement read. */
+  /** Whether to report the rows read per statement. */
   reads?: boolean;
-  /** The request is given up with this. */
+  /** Aborts the request. */
   signal?: AbortSignal;
 }
 
 const WATCHER = "surety-watcher";
 
-/** Starts everything and returns when all of it answers. */
+/** Starts all parts. Resolves when all of them answer. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const progress = options.progress ?? (() => {});
   const state = resolve(options.state);
@@ -158,14 +158,14 @@ async function portsMustBeFree({ apiPort, arbiterPort, watcherPort, ledgerPort }
 
 const UNLIMITED = 1_000_000;
 
-/** The workers to run by what they are called here, the public one first. */
+/** Returns the workers to run by name, the public one first. */
 function workersOf(options: StackOptions, vars: Record<string, string>): Map<string, Worker> {
   const at = (path: string) => join(root, path);
   const api = {
     config: resolve(options.config ?? at("wrangler.toml")),
     port: options.apiPort ?? 0,
     vars,
-    // All clients here are one network, and the provider is the local ledger.
+    // All clients share one network here, and the provider is the local ledger.
     ...(options.config === undefined && {
       limits: { PROVIDER: UNLIMITED },
     }),

@@ -1,5 +1,5 @@
-// How long the built workers take to start, as wrangler profiles it, waiting included. The least of a few starts counts,
-// because whatever else the machine does makes one longer, never shorter.
+// Checks the time that the built workers take to start, as profiled by wrangler. The minimum of several starts counts,
+// because load on the machine only adds to it.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "..");
-/** Milliseconds in which each must have started. */
+/** Maximum start time in milliseconds. */
 const BOUND = 50;
 const STARTS = 5;
 

@@ -1,6 +1,6 @@
-// `make status URL=...`: what an operator asks first, and what to do about each alarm. Its status is 1 where there is one.
+// `make status URL=...`: prints the operator's status, with advice for each alarm. Exits with 1 if there are alarms.
 //
-// The token is OPERATOR_TOKEN of the environment, of .deploy/ENV.env, or of a local stack's secrets (LOCAL=.state/dev).
+// The token is OPERATOR_TOKEN from the environment, .deploy/ENV.env, or a local stack's secrets (LOCAL=.state/dev).
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { environmentOf, Target } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
 import { secretIn } from "./stack/secrets.ts";
 
-/** `GET /operator/status`, as far as it is told here; the API's description has all of it. */
+/** The members of `GET /operator/status` that are printed. */
 export interface Status {
   readonly version: string;
   readonly at: string;
@@ -22,7 +22,7 @@ export interface Status {
   readonly alarms: readonly string[];
 }
 
-/** Alarms and notes with what to do, as docs/operations.md has them: `...` stands for anything. */
+/** Parses the alarms and notes with their advice from docs/operations.md; `...` matches anything. */
 export function advice(
   said: string,
   document = readFileSync(join(root, "docs/operations.md"), "utf8"),
@@ -59,14 +59,14 @@ function span(ms: number): string {
 const ada = (lovelace: string): string => `${(Number(lovelace) / 1e6).toFixed(2)} tADA`;
 const count = (number: number): string => number.toLocaleString("en");
 
-/** What is due at the deadline of an escrow with this status. */
+/** The pending action of an escrow at its deadline, by status. */
 const DUE: Readonly<Record<string, string>> = {
   FundsLocked: "a result",
   RefundRequested: "a result",
   Disputed: "the arbiter's award",
 };
 
-/** The lines that are printed. */
+/** Formats the status as lines. */
 export function linesOf(status: Status, origin: string): string[] {
   const { lastTick, newestBlock, oldestDeadline: oldest, providerCalls: calls, restore } = status;
   const line = (name: string, text: string) => `  ${name.padEnd(16)}${text}`;
@@ -105,7 +105,7 @@ export function linesOf(status: Status, origin: string): string[] {
   return lines;
 }
 
-/** Asks a service with this token. Rejects with what mends it where there is no answer. */
+/** Requests the status. Rejects with advice if that fails. */
 export async function statusOf(origin: string, token: string): Promise<Status> {
   const answer = await fetch(`${origin}/operator/status`, { headers: { authorization: `Bearer ${token}` } });
   if (answer.status === 404) throw new Error("the service has no OPERATOR_TOKEN: set one there (docs/operations.md)");

@@ -1,4 +1,5 @@
-// `make tail`: the log of the three deployed workers as it comes, a line each. JSON=1: the lines as the workers write them.
+// `make tail`: follows the logs of the three deployed workers, one line per entry. JSON=1 prints the lines as the
+// workers write them.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { createInterface } from "node:readline";
 import { environmentOf, Target, WORKERS } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
 
-/** An invocation as `wrangler tail --format json` tells it, as far as it is read. */
+/** An invocation as printed by `wrangler tail --format json`. */
 interface Invocation {
   readonly outcome?: string;
   readonly eventTimestamp?: number;
@@ -14,13 +15,13 @@ interface Invocation {
   readonly exceptions?: readonly { name: string; message: string }[];
 }
 
-/** Members of a line that stand in front, without their names. */
+/** Members of a line that are printed first, without their names. */
 const FIRST = ["log", "status", "method", "route", "outcome", "ms"];
 
-/** Without what would move a terminal's cursor: parts of a line come from strangers. */
+/** Replaces control characters, because parts of a line come from strangers. */
 const plain = (text: string): string => text.replace(/\p{Cc}/gu, "·");
 
-/** One of our lines for people: what it is about, then everything else by name. Other lines stay as they are. */
+/** Formats a line of ours; other lines stay unchanged. */
 export function readable(line: string): string {
   try {
     const all = JSON.parse(line) as Record<string, unknown>;
@@ -34,7 +35,7 @@ export function readable(line: string): string {
   }
 }
 
-/** What an invocation wrote, and how it ended where that was not well. */
+/** Returns the lines of an invocation, and its outcome if it failed. */
 export function linesOf(text: string): string[] {
   const { outcome, logs = [], exceptions = [] } = JSON.parse(text) as Invocation;
   const written = logs.flatMap(({ message }) =>
@@ -44,7 +45,9 @@ export function linesOf(text: string): string[] {
   return [...written, ...broken, ...(outcome === undefined || outcome === "ok" ? [] : [`ended: ${outcome}`])];
 }
 
-/** Follows one worker until it is ended. wrangler writes each invocation over several lines, the last one a brace alone. */
+/**
+ * Follows a worker until it is ended. wrangler prints each invocation on several lines, of which the last is a brace.
+ */
 function follow(target: Target, role: string, name: string): ChildProcess {
   const program = join(root, "node_modules/wrangler/bin/wrangler.js");
   const env = { ...process.env, WRANGLER_SEND_METRICS: "false" };

@@ -1,10 +1,10 @@
-// How long content takes on a ledger where nothing else happens: instant beside protected.
+// Measures the time to content on an idle ledger, instant and protected.
 
 import { list } from "../../tests/helpers/listings.ts";
 import type { World } from "../../tests/helpers/world.ts";
 import { buyOnce, quantile } from "./rush.ts";
 
-/** Medians, in seconds, from a payment's presentation to its content. */
+/** Median seconds from presenting a payment to its content. */
 export interface Idle {
   readonly instant: number;
   readonly protected: number;
@@ -12,7 +12,7 @@ export interface Idle {
 
 const PRICE = "10000000";
 
-/** As many purchases of each kind, in turns. The ledger makes its blocks by itself. */
+/** Makes purchases of both kinds in turn. The ledger makes blocks by itself. */
 export async function idle(world: World, times: number): Promise<Idle> {
   const creator = world.person("creator");
   const listing = await list(world.api, creator, { modes: ["instant", "protected"], priceLovelace: PRICE });

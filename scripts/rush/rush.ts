@@ -1,4 +1,4 @@
-// Many honest buyers of protected content at once, with the stock x402 client, on blocks that come at regular times.
+// Many honest buyers of protected content at once, with the stock x402 client and blocks at regular intervals.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
@@ -13,57 +13,57 @@ import type { Wallet } from "../../tests/wallets/wallet.ts";
 
 export interface RushOptions {
   readonly buyers: number;
-  /** Seconds within which they all come. */
+  /** Seconds within which all arrive. */
   readonly within: number;
   /** Seconds between blocks. */
   readonly blockTime: number;
-  /** Addresses that they come from. */
+  /** Number of client addresses. */
   readonly networks: number;
 }
 
-/** What a rush came to. Times are in seconds, from a payment's first presentation. */
+/** Results of a rush. Times are in seconds from a payment's first presentation. */
 export interface Figures {
   readonly buyers: number;
   readonly served: number;
-  /** Answers 429, and answers 503 that left the payment off the ledger. */
+  /** Number of 429 answers, and of 503 answers whose payment was not submitted. */
   readonly refused: number;
-  /** Their texts, and how often each came. */
+  /** Messages of these answers, with their numbers. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly median: number;
   readonly p90: number;
   readonly last: number;
-  /** How many results came so many blocks after their lock. */
+  /** Number of results by their distance from the lock in blocks. */
   readonly blocks: ReadonlyMap<number, number>;
   /** Lovelace. */
   readonly fees: number;
-  /** Of the API alone. */
+  /** Of the API only. */
   readonly callsPerPurchase: number;
   readonly callsOfTicks: number;
   readonly presentations: number;
 }
 
 export const ADA = 1_000_000n;
-/** Outputs of the platform's wallet before a rush. */
+/** Outputs of the platform's wallet at the start. */
 export const PLATFORM = [10_000n * ADA, 100n * ADA];
-/** What each buyer has. */
+/** Balance of each buyer. */
 const PURSE = 50n * ADA;
 const PRICE = 10n * ADA;
-/** Between ticks of the watcher, as in production. */
+/** Interval between ticks of the watcher, as in production. */
 const TICK_MS = 60_000;
-/** How long a buyer asks for what is paid. */
+/** Maximum time for which a buyer repeats a request. */
 const BUYING_MS = 300_000;
-/** In an answer whose payment only waits for a block. */
+/** Part of the message for a payment that waits for a block. */
 const WAITS = "not in a block yet";
-/** Where an answer names no time to wait. */
+/** Default if an answer has no Retry-After. */
 const RETRY_SECONDS = 2;
 
-/** A number that this share of all is at most. */
+/** Returns the quantile of a list. */
 export function quantile(all: readonly number[], share: number): number {
   const sorted = [...all].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-/** The answer; none where the wallet could not ask its own provider. */
+/** Returns an answer; none if the wallet's own provider failed. */
 async function attempt(ask: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await ask();
@@ -74,9 +74,9 @@ async function attempt(ask: () => Promise<Answer>): Promise<Answer | undefined> 
   }
 }
 
-/** What one buyer got, and what it took. */
+/** Result of one buyer. */
 export interface Bought {
-  /** The lock, once content came. */
+  /** The lock, once content was delivered. */
   readonly id?: string;
   /** Milliseconds from the first presentation to the content. */
   readonly ms: number;
@@ -85,7 +85,7 @@ export interface Bought {
   readonly refusals: readonly string[];
 }
 
-/** One buyer buys with the stock client, and presents the same payment again while it waits for a block. */
+/** Buys with the stock client, and presents the same payment again while it waits for a block. */
 export async function buyOnce(
   world: World,
   wallet: Wallet,
@@ -137,10 +137,10 @@ export async function buyOnce(
   return { ms: Number.NaN, calls, presentations, refusals };
 }
 
-/** Documentation addresses (RFC 5737), one after another. */
+/** Documentation addresses (RFC 5737). */
 const networkOf = (index: number): string => `198.51.100.${1 + index}`;
 
-/** All buy what one creator sells, spread over the time; blocks and ticks come meanwhile. Blocks are made by this alone. */
+/** All buyers purchase from one creator, spread over the time, while this function makes blocks and ticks. */
 export async function rush(world: World, options: RushOptions): Promise<Figures> {
   const { buyers: count, within, blockTime, networks } = options;
   const creator = world.person("creator");
@@ -181,7 +181,7 @@ export async function rush(world: World, options: RushOptions): Promise<Figures>
   };
 }
 
-/** Blocks and ticks of the watcher, each at its own times. */
+/** Makes blocks and ticks at their intervals. */
 class Surroundings {
   calls = 0;
   readonly #stopped = new AbortController();
@@ -207,7 +207,7 @@ class Surroundings {
   }
 }
 
-/** How many blocks each result came after its lock, and what the results cost. */
+/** Returns the distance of each result from its lock in blocks, and the results' fees. */
 async function onChain(
   world: World,
   locks: readonly string[],

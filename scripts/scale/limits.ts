@@ -1,9 +1,9 @@
-// Limits and prices of others, as their documentation had them when it was read last.
+// Limits and prices of the platforms, from their documentation.
 
-/** When all of them were read. */
+/** Date of reading. */
 export const READ_ON = "2026-11-22";
 
-/** Where each stands. */
+/** Sources. */
 export const SOURCES: readonly string[] = [
   "Workers: developers.cloudflare.com/workers/platform/limits, .../pricing",
   "D1: developers.cloudflare.com/d1/platform/limits, .../pricing (one query at a time: .../limits, FAQ)",
@@ -13,11 +13,11 @@ export const SOURCES: readonly string[] = [
 
 export interface Plan {
   readonly name: string;
-  /** Of an invocation. */
+  /** Per invocation. */
   readonly cpuMs: number;
   readonly subrequests: number;
   readonly queries: number;
-  /** Of a day; none on the paid plan, which has prices instead. */
+  /** Per day; none on the paid plan, which has prices instead. */
   readonly requests?: number;
   readonly rowsRead?: number;
   readonly rowsWritten?: number;
@@ -38,13 +38,13 @@ export const FREE: Plan = {
 export const PAID: Plan = {
   name: "paid",
   cpuMs: 30_000,
-  // 10,000 by the newest pages, 1,000 by older ones: the smaller is what we keep to.
+  // Newer pages say 10,000, older ones 1,000; the smaller counts.
   subrequests: 1_000,
   queries: 1_000,
   databaseBytes: 10_000_000_000,
 };
 
-/** Dollars, beyond what the paid plan includes for its 5 dollars a month. */
+/** Dollars, beyond the amounts included in the paid plan for 5 dollars a month. */
 export const PRICES = {
   perRequest: 0.3 / 1e6,
   perCpuMs: 0.02 / 1e6,
@@ -54,7 +54,7 @@ export const PRICES = {
   base: 5,
 } as const;
 
-/** Blockfrost's: calls of a day by plan, and calls a second of one address. */
+/** Blockfrost: calls per day by plan, and calls per second and address. */
 export const PROVIDER = {
   perSecond: 10,
   burst: 500,

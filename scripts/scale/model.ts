@@ -1,6 +1,6 @@
-// What was measured, and the limits that it is held against: data alone.
+// Types of measurements and limits.
 
-/** What an invocation did outside itself, as its line in the log says. */
+/** External calls of an invocation, from its log line. */
 export interface Use {
   readonly calls: number;
   readonly batches: number;
@@ -11,26 +11,26 @@ export interface Use {
 
 export interface Transaction {
   readonly bytes: number;
-  /** Its fee. */
+  /** Fee. */
   readonly lovelace: number;
   /** Execution units of its scripts. */
   readonly memory: number;
   readonly steps: number;
 }
 
-/** One purchase of a kind, from the first request until no tick has anything left to do about it. */
+/** A purchase, from the first request until no tick has anything left to do for it. */
 export interface Purchase {
   readonly kind: string;
-  /** Requests to the API, the one that was answered 402 included. */
+  /** Requests to the API, including the one answered with 402. */
   readonly requests: number;
   readonly request: Use;
   readonly heaviestRequest: Use;
-  /** What ticks did for it beyond what they do when nothing happens. */
+  /** Calls of ticks for it, in excess of idle ticks. */
   readonly watcher: Use;
   readonly heaviestTick: Use;
-  /** To the 10 ms in which the system counts. */
+  /** In steps of 10 ms, the system's resolution. */
   readonly heaviestTickCpuMs: number;
-  /** CPU of the whole local runtime, the database's included, while it was paid. */
+  /** CPU time of the whole local runtime during the payment, including the database. */
   readonly requestCpuMs: number;
   readonly databaseBytes: number;
   readonly transactions: number;
@@ -40,13 +40,13 @@ export interface Purchase {
 export interface Measured {
   readonly at: string;
   readonly blockSeconds: number;
-  /** What the machine had to do meanwhile, as a load average, and on how many cores. */
+  /** Load average of the machine during the measurement, and its number of cores. */
   readonly load: number;
   readonly cores: number;
   readonly routes: readonly { readonly route: string; readonly use: Use; readonly cpuMs: number }[];
   readonly quietTick: { readonly use: Use; readonly cpuMs: number };
   readonly purchases: readonly Purchase[];
-  /** Many protected sales at once: the actions of some ticks, and the heaviest of these. */
+  /** Many protected sales at once: the actions of several ticks, and the heaviest tick. */
   readonly backlog: {
     readonly sales: number;
     readonly actions: number;
@@ -54,6 +54,6 @@ export interface Measured {
     readonly heaviest: Use;
     readonly cpuMs: number;
   };
-  /** What a block of the ledger holds, by its protocol parameters. */
+  /** Capacity of a block, from the protocol parameters. */
   readonly block: { readonly bytes: number; readonly memory: number; readonly steps: number };
 }

@@ -1,4 +1,4 @@
-// From what was measured and the limits of others to what binds at which load: every figure of docs/scale.md.
+// Computes the limits by load from measurements and the platforms' limits: all figures of docs/scale.md.
 
 import { BLOCKS_PER_DAY, FREE, PAID, type Plan, PRICES, PROVIDER, READ_ON, SOURCES, TICKS_PER_DAY } from "./limits.ts";
 import type { Measured, Purchase, Use } from "./model.ts";
@@ -22,7 +22,7 @@ const statements = (it: Purchase): number => it.request.statements + it.watcher.
 const rowsRead = (it: Purchase): number => it.request.rowsRead + it.watcher.rowsRead;
 const rowsWritten = (it: Purchase): number => it.request.rowsWritten + it.watcher.rowsWritten;
 
-/** What one purchase takes. */
+/** Table: use per purchase. */
 function perPurchase({ purchases }: Measured): string {
   const row = (what: string, of: (it: Purchase) => number): Cell[] => [what, ...purchases.map(of)];
   return table(
@@ -45,7 +45,7 @@ function perPurchase({ purchases }: Measured): string {
   );
 }
 
-/** What a day without purchases takes. */
+/** Table: use per day without purchases. */
 function perDay({ quietTick: { use, cpuMs } }: Measured): string {
   const row = (what: string, each: number): Cell[] => [what, each, each * TICKS_PER_DAY];
   return table(
@@ -61,7 +61,7 @@ function perDay({ quietTick: { use, cpuMs } }: Measured): string {
   );
 }
 
-/** Purchases of each kind with which a limit is used up. */
+/** Table: number of purchases that exhausts each limit. */
 function binding(measured: Measured): string {
   const { purchases, quietTick, backlog, block } = measured;
   const quiet = (of: keyof Use) => quietTick.use[of] * TICKS_PER_DAY;
@@ -73,7 +73,7 @@ function binding(measured: Measured): string {
   const left = (limit: number, fixed: number, each: number) =>
     each === 0 ? Number.POSITIVE_INFINITY : Math.floor((limit - fixed) / each);
   const free = (of: "requests" | "rowsRead" | "rowsWritten") => FREE[of] ?? Number.POSITIVE_INFINITY;
-  // One tick a minute.
+  // With one tick a minute.
   const actions = backlog.actions / backlog.ticks;
   const acts = ({ transactions }: Purchase) => transactions - 1;
   const inBlock = ({ chain }: Purchase) =>
@@ -110,7 +110,7 @@ function binding(measured: Measured): string {
   );
 }
 
-/** Which invocation fits which plan. */
+/** Table: invocations and the plans that they fit into. */
 function fits({ routes, quietTick, purchases, backlog }: Measured): string {
   const tells = (plan: Plan, { calls, statements }: Use, cpuMs: number): string => {
     const over = [
@@ -141,7 +141,7 @@ function fits({ routes, quietTick, purchases, backlog }: Measured): string {
   );
 }
 
-/** What 1,000 purchases cost the operator beyond what is included. */
+/** Table: cost of 1,000 purchases beyond the included amounts. */
 function costs({ purchases }: Measured): string {
   const dollars = (value: number) => `$${value.toFixed(4)}`;
   const parts: [string, (it: Purchase) => number][] = [
@@ -166,7 +166,7 @@ function costs({ purchases }: Measured): string {
   );
 }
 
-/** Everything, as it stands in docs/scale.md between its marks. */
+/** Renders all tables, for docs/scale.md. */
 export function report(measured: Measured): string {
   const { at, blockSeconds, backlog, load, cores } = measured;
   return [
@@ -200,7 +200,7 @@ export function report(measured: Measured): string {
 const BEGIN = "<!-- printed by scripts/scale.ts: begin -->";
 const END = "<!-- printed by scripts/scale.ts: end -->";
 
-/** The document with the tables between their marks. */
+/** Replaces the tables between the document's marks. */
 export function withReport(document: string, printed: string): string {
   const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (from < 0 || to < from) throw new Error("the document has no marks for the tables");

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { built, finished } from "./process.ts";
 import { secretsOf } from "./secrets.ts";
 
-/** What the platform's and the arbiter's wallets are given on a fresh local ledger: fees and collateral for many escrows. */
+/** Funds for the platform's and the arbiter's wallets on a new local ledger: fees and collateral of many escrows. */
 const FUNDS: readonly bigint[] = Array(5).fill(1_000_000_000n);
 
-/** Publishes the contract, unless this state's record still holds. Returns the record, and whose wallets it is for. */
+/** Publishes the contract unless this state's record is still valid. Returns the record and its wallets. */
 export async function deployEscrow(
   state: string,
   ledger: string,

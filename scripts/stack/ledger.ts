@@ -1,20 +1,20 @@
-// A local ledger (ledgerd.ts) as a program of this one's.
+// Starts a local ledger (ledgerd.ts) as a child process.
 
 import type { ChildProcess } from "node:child_process";
 import type { Options } from "../../devnet/options.ts";
 import { program, tell } from "./process.ts";
 
 export interface LedgerOptions {
-  /** Where it listens; 0: at any free port. */
+  /** Port; 0 for any free one. */
   readonly port: number;
-  /** Folder that keeps it. */
+  /** State folder. */
   readonly state: string;
-  /** Seconds between blocks; 0: only when asked. */
+  /** Seconds between blocks; 0 to make them only on demand. */
   readonly blockTime: number;
   readonly log: string;
 }
 
-/** Starts a ledger; resolves when it listens. What answers at `url` is this ledger and no other. */
+/** Starts a ledger. Resolves when it listens at `url`. */
 export async function startLedger({ log, ...options }: LedgerOptions): Promise<[ChildProcess, string]> {
   const child = program("scripts/stack/ledgerd.ts", log);
   return [child, await tell<Options, string>(child, { log, order: options }, log)];

@@ -1,4 +1,4 @@
-// A local ledger as a program that takes orders.
+// A local ledger as a child process (orders.ts).
 
 import { type Devnet, start } from "../../devnet/devnet.ts";
 import type { Options } from "../../devnet/options.ts";

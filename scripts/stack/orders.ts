@@ -1,14 +1,14 @@
-// Programs that take orders: each does what it is told and says what came of it. Told to stop, it drops what it does and waits
-// for the next order: to read its modules takes longer than most of what it is told.
+// Child processes that are reused: a parent sends orders and gets an outcome for each. When stopped, a process waits
+// for the next order, because loading its modules takes longer than most orders.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 
-/** What such a program is told: to begin, its output in this file; more; without an order: to drop it all. */
+/** Message to a child process: an order, the first one with a log file for its output; without an order: stop. */
 export type Told<Order> = { readonly order?: Order; readonly log?: string };
-/** What it says to each, with the number that came with it; of what it dropped there is nothing to say. */
+/** Reply to a message, with its number; none for a stopped order. */
 export type Said<Outcome> = { readonly id: number } & ({ readonly done?: Outcome } | { readonly failed: string });
 
-/** Takes orders from the process that forked this one, and ends with it. */
+/** Executes the parent's orders, and exits with it. */
 export function takeOrders<Order, Outcome>(obey: (order: Order) => Promise<Outcome>, stop: () => Promise<void>): void {
   const leave = () => void stop().finally(() => process.exit());
   process.on("SIGTERM", leave);
@@ -28,7 +28,7 @@ export function takeOrders<Order, Outcome>(obey: (order: Order) => Promise<Outco
 
 let log: number | undefined;
 
-/** From now on this file gets what this process says. */
+/** Redirects this process's output to a file. */
 function writeTo(path: string): void {
   if (log !== undefined) closeSync(log);
   const opened = openSync(path, "a");

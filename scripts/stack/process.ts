@@ -1,4 +1,4 @@
-// Programs that a local stack is made of: started, waited for, ended.
+// Child processes of a local stack.
 
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
@@ -8,11 +8,11 @@ import type { Said, Told } from "./orders.ts";
 
 export const root = resolve(import.meta.dirname, "../..");
 
-/** A program of this repository, as `scripts/build-all.sh` leaves it: `xtask`, `examples/disputes`. */
+/** Path of a program built by `scripts/build-all.sh`: `xtask`, `examples/disputes`. */
 export const built = (name: string): string =>
   join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug", name);
 
-/** Runs a program to its end, its output in a log. */
+/** Runs a program to its end with its output in a log. */
 export function finished(program: string, args: string[], logFile: string, env: Record<string, string>): Promise<void> {
   const log = openSync(logFile, "a");
   return new Promise((resolve, reject) => {
@@ -28,14 +28,14 @@ export function finished(program: string, args: string[], logFile: string, env: 
   });
 }
 
-/** Programs that have no order, by their files. */
+/** Child processes without an order, by their module. */
 const idle = new Map<string, ChildProcess[]>();
 const files = new WeakMap<ChildProcess, string>();
 
 /**
- * A Node program of this repository that takes orders (orders.ts): one that has none, or a new one. Its output is in a log
- * until an order says where. It has a process group of its own, so that ending it reaches what it starts in turn. It ends
- * by itself when this process does, however that happens.
+ * Returns a Node child process that executes orders (orders.ts), an idle one if possible. Its output goes to a log
+ * until an order says otherwise. It has a process group, so that its own children end with it, and it exits with this
+ * process.
  */
 export function program(file: string, logFile: string): ChildProcess {
   const known = idle.get(file)?.pop();
@@ -62,7 +62,7 @@ export function program(file: string, logFile: string): ChildProcess {
 
 let told = 0;
 
-/** Gives an order; what came of it. Rejects with the end of the program's log when it ends instead. */
+/** Sends an order and returns its outcome. Rejects with the end of the log if the process exits. */
 export function tell<Order, Outcome>(child: ChildProcess, what: Told<Order>, logFile: string): Promise<Outcome> {
   told += 1;
   const id = told;
@@ -83,7 +83,7 @@ export function tell<Order, Outcome>(child: ChildProcess, what: Told<Order>, log
   });
 }
 
-/** Has a program drop what it does, and keeps it for the next order; ends it where it does not. */
+/** Stops a child's order and keeps it for the next one; ends it if it does not stop. */
 export async function dismiss(child: ChildProcess, logFile: string): Promise<void> {
   const late = new Promise<boolean>((resolve) => void setTimeout(resolve, 5_000, false).unref());
   const dropped =
@@ -99,7 +99,7 @@ export async function dismiss(child: ChildProcess, logFile: string): Promise<voi
   idle.set(file, [...(idle.get(file) ?? []), child]);
 }
 
-/** Throws where a program listens at this port already; `variable` is what sets it. */
+/** Throws if a program listens at this port; `variable` is the setting to change. */
 export async function mustBeFree(port: number, variable: string): Promise<void> {
   const server = createServer();
   const taken = await new Promise<boolean>((resolve) => {
@@ -110,7 +110,7 @@ export async function mustBeFree(port: number, variable: string): Promise<void> 
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** Ends a child and all that it started: politely first. */
+/** Ends a child and its own children, with a signal that it can handle first. */
 export function end(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return resolve();
@@ -119,7 +119,7 @@ export function end(child: ChildProcess): Promise<void> {
       try {
         process.kill(group, name);
       } catch {
-        // The whole group is gone already.
+        // The group has ended already.
       }
     };
     const force = setTimeout(() => signal("SIGKILL"), 5_000);
@@ -132,7 +132,7 @@ export function end(child: ChildProcess): Promise<void> {
   });
 }
 
-/** The programs that a stack consists of. */
+/** The child processes of a stack. */
 export class Parts {
   readonly ended: Promise<string>;
   readonly #running = new Map<ChildProcess, { readonly log: string; readonly gone: (code: number | null) => void }>();
@@ -152,7 +152,7 @@ export class Parts {
     child.once("exit", gone);
   }
 
-  /** Has a program drop what it does; ends it where it does not. */
+  /** Stops a child's order, or ends it if it does not stop. */
   async end(child: ChildProcess): Promise<void> {
     const part = this.#running.get(child);
     if (!part) return;

@@ -1,4 +1,4 @@
-// How a worker of this repository is run by Miniflare: its options as wrangler reads them, its databases migrated.
+// Runs a worker of this repository in Miniflare: options as wrangler reads them, and migrated databases.
 
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,23 +6,23 @@ import type { V4MiniflareOptions } from "miniflare";
 import { statementsIn, workerOptions, workerSettings } from "./wrangler.ts";
 
 export interface Worker {
-  /** Its wrangler.toml. */
+  /** Path of its wrangler.toml. */
   readonly config: string;
-  /** Where it answers; 0: at any free port. */
+  /** Port; 0 for any free one. */
   readonly port: number;
-  /** Variables and secrets beyond those of its wrangler.toml. */
+  /** Additional variables and secrets. */
   readonly vars: Readonly<Record<string, string>>;
-  /** Limits of its bindings instead of its wrangler.toml's, by their names. */
+  /** Rate limits by binding, instead of those in its wrangler.toml. */
   readonly limits?: Readonly<Record<string, number>>;
 }
 
-/** Runs statements with their parameters in one transaction. */
+/** Runs statements with parameters in one transaction. */
 export type Batch = (
   statements: readonly (readonly [sql: string, ...params: string[]])[],
 ) => Promise<readonly { readonly results?: unknown }[]>;
 export type WorkerOptions = Extract<V4MiniflareOptions, { workers: unknown }>["workers"][number];
 
-/** The program, as scripts/build-worker.sh leaves it: what starts it, and its WebAssembly beside. */
+/** The modules that scripts/build-worker.sh created: the entry point, and the WebAssembly. */
 function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: string }[] {
   const compiled = readdirSync(dirname(main)).filter((file) => file.endsWith(".wasm"));
   return [
@@ -31,7 +31,7 @@ function modulesOf(main: string): { type: "ESModule" | "CompiledWasm"; path: str
   ];
 }
 
-/** A worker's options, as wrangler reads them in its file. `entry`: what asks for it passes through Miniflare's front. */
+/** Returns a worker's options as wrangler reads them. With `entry`, requests pass through Miniflare's entry worker. */
 export async function optionsOf(worker: Worker, running: ReadonlySet<string>, entry: boolean): Promise<WorkerOptions> {
   const { name, main, own } = await settingsOf(worker);
   const { modulesRules: _, ...options } = await workerOptions(worker.config);
@@ -44,13 +44,13 @@ export async function optionsOf(worker: Worker, running: ReadonlySet<string>, en
     name,
     modules: modulesOf(main),
     modulesRoot: dirname(main),
-    // Instead of what wrangler found in a .dev.vars.
+    // Replaces variables that wrangler found in a .dev.vars.
     bindings: { ...own, ...worker.vars },
     serviceBindings: {
       ...Object.fromEntries(bound),
       ...Object.fromEntries(missing.map(([binding]) => [binding, absent])),
     },
-    // The others are called over sockets of their own, past what stands before a public worker.
+    // The others have sockets of their own, without the entry worker.
     ...(entry ? {} : { unsafeDirectSockets: [{ host: "127.0.0.1", port: worker.port }] }),
   } as WorkerOptions;
 }
@@ -61,16 +61,16 @@ export async function settingsOf({ config }: Worker) {
   return { name, main, own: vars, databases };
 }
 
-/** Instead of a bound worker that does not run. */
+/** Stands in for a bound worker that is not running. */
 const absent = () => new Response("this worker does not run", { status: 503 });
 
-/** A worker that hands batches to a database: calls of Miniflare's own for it cross into the runtime for each statement. */
+/** A worker that runs batches on a database. Miniflare's own API crosses into the runtime for each statement. */
 const BATCHES = `export default {
   fetch: async (request, { DB }) =>
     Response.json(await DB.batch((await request.json()).map(([sql, ...params]) => DB.prepare(sql).bind(...params)))),
 }`;
 
-/** Such a worker for a database, as Miniflare's options name that. */
+/** Creates such a worker for a database by its Miniflare name. */
 export const batchesInto = (name: string, database: unknown): WorkerOptions =>
   ({
     name,
@@ -79,7 +79,7 @@ export const batchesInto = (name: string, database: unknown): WorkerOptions =>
     d1Databases: { DB: database },
   }) as WorkerOptions;
 
-/** Applies what is missing of a database's migrations, and notes it where wrangler does. */
+/** Applies missing migrations, and records them in wrangler's table. */
 export async function migrate(batch: Batch, folder: string): Promise<void> {
   const [, applied] = await batch([
     [

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Secrets of this local stack: made once for each state folder, never used anywhere else. */
+/** Creates the secrets of a state folder once. They are used nowhere else. */
 export function secrets(state: string): string {
   const file = join(state, "secrets.env");
   const known = existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -21,7 +21,7 @@ export function secrets(state: string): string {
   return file;
 }
 
-/** A stack's secrets by name. */
+/** Returns a stack's secrets by name. */
 export function secretsOf(state: string): Record<string, string> {
   const lines = readFileSync(join(state, "secrets.env"), "utf8").trim().split("\n");
   return Object.fromEntries(lines.map((line) => line.split("=", 2) as [string, string]));

@@ -9,27 +9,27 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { takeOrders } from "./orders.ts";
 import { batchesInto, migrate, optionsOf, settingsOf, type Worker, type WorkerOptions } from "./runtime.ts";
 
-/** What to run: the first worker is the one that the Internet would see. */
+/** The workers to run. The first one is public. */
 export interface Run {
   readonly workers: readonly [Worker, ...Worker[]];
-  /** Folder of what the bound databases and stores keep. */
+  /** Folder of databases and stores. */
   readonly storage: string;
 }
 
-/** From the stack: what to run, and then the scheduled event of a worker, by its name. */
+/** Message from the stack: the workers to run, or a scheduled event for a worker. */
 export type Order = { readonly run: Run } | { readonly strike: string };
-/** To the stack, in answer to each order: the port of each worker, in their order. */
+/** Reply to the stack: the port of each worker, in order. */
 export type Ports = readonly number[];
 
-/** What runs, or begins to: it can be ended before it serves. */
+/** The running or starting instance. */
 let runtime: Miniflare | undefined;
 
-/** Runs the workers; resolves when all serve, on databases with every migration. */
+/** Runs the workers with migrated databases. Resolves when all of them answer. */
 async function serve({ workers, storage }: Run): Promise<Ports> {
   const settings = await Promise.all(workers.map(settingsOf));
   const running = new Set(settings.map(({ name }) => name));
   const ours = await Promise.all(workers.map((worker, index) => optionsOf(worker, running, index === 0)));
-  // By its name for Miniflare: two workers may have the same database.
+  // By name, because two workers may share a database.
   const databases = new Map<string, { options: WorkerOptions; migrations: string }>();
   for (const [index, { config }] of workers.entries()) {
     const bound = ours[index]?.d1Databases as Record<string, unknown> | undefined;
@@ -46,7 +46,7 @@ async function serve({ workers, storage }: Run): Promise<Ports> {
       resourcePersistencePath: storage,
       log: new Log(LogLevel.WARN),
       logRequests: false,
-      // Where a client is: nothing here asks for it.
+      // Not needed here.
       cf: false,
       workers: [...ours, ...[...databases.values()].map(({ options }) => options)],
     }),
@@ -55,7 +55,7 @@ async function serve({ workers, storage }: Run): Promise<Ports> {
   const urls = [await started.ready];
   for (const { name } of settings.slice(1)) urls.push(await started.unsafeGetDirectURL(name));
   for (const [name, { migrations }] of databases) {
-    // Miniflare's type for a worker is not that of what it gives.
+    // Miniflare's type for a worker does not match its value.
     const worker = (await started.getWorker(name)) as unknown as { fetch: typeof fetch };
     await migrate(async (statements) => {
       const answer = await worker.fetch("http://batches", { method: "POST", body: JSON.stringify(statements) });
@@ -72,7 +72,7 @@ async function obey(order: Order): Promise<Ports> {
   if ("run" in order) {
     ports = await serve(order.run);
   } else {
-    // Miniflare's type for it knows `fetch` alone.
+    // Miniflare's type declares only `fetch`.
     const worker = (await runtime?.getWorker(order.strike)) as
       | { scheduled(event: object): Promise<unknown> }
       | undefined;

@@ -1,4 +1,4 @@
-// The workers of a stack, which run in one process (workerd.ts).
+// The workers of a stack, in one process (workerd.ts).
 
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { Worker } from "./runtime.ts";
 import { secretsOf } from "./secrets.ts";
 import type { Order, Ports } from "./workerd.ts";
 
-/** The process of all workers: killed and started again at the same ports. */
+/** The process of all workers, which can be killed and restarted at the same ports. */
 export class Workers {
   readonly #state: string;
   readonly #log: string;
@@ -40,7 +40,7 @@ export class Workers {
     }
   }
 
-  /** Miniflare ends workerd with SIGKILL, whatever that does; the program that holds both stays for the next start. */
+  /** Miniflare kills workerd by SIGKILL. The process around it is kept for the next start. */
   async kill(): Promise<void> {
     if (this.#process) await this.#parts.end(this.#process);
   }
@@ -50,7 +50,7 @@ export class Workers {
     return worker && `http://127.0.0.1:${worker.port}`;
   }
 
-  /** The runtime's scheduled event for the worker with this name. */
+  /** Sends the scheduled event to a worker. */
   async strike(name: string): Promise<void> {
     await this.#tell({ order: { strike: name } });
   }
