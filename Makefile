@@ -1,14 +1,14 @@
-# The front door. Every target installs what it lacks first.
+# Main commands. Every target installs what it needs first.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 TOOLS := $(or $(CARGO_INSTALL_ROOT),$(CURDIR)/.tools)
 export PATH := $(CURDIR)/node_modules/.bin:$(TOOLS)/bin:$(PATH)
-# What Node compiles is kept: each test file loads much the same.
+# Cache of compiled modules, which the test files share.
 export NODE_COMPILE_CACHE ?= $(CURDIR)/node_modules/.cache/node
 STATE ?= .state
-# Test files that run at a time: with as many, two cores are never idle.
+# Test files that run in parallel, enough to keep two cores busy.
 E2E_JOBS ?= 7
-# What others can use: published, in this order.
+# Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 

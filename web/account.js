@@ -1,6 +1,6 @@
 // @ts-check
-// The account's page, and the page of what its agent asks: signs in with a wallet, shows what the service renders for the
-// session, and sends its forms.
+// Script of the account's page and of agents' requests: signs in with a wallet, loads the HTML for the session, and sends
+// forms.
 import {
   bearer,
   element,
@@ -22,7 +22,7 @@ import {
   withBusy,
 } from "./common.js";
 
-/** Forgets who is signed in. */
+/** Deletes the session. */
 function forget() {
   for (const name of ["session", "balance", "balance-address"]) stored(name, null);
 }
@@ -38,7 +38,7 @@ async function call(path, init = {}) {
   return answer;
 }
 
-/** Shows the account, or what its agent asks, as it is now. */
+/** Loads the account, or the agent's request. */
 async function show() {
   const answer = await call(location.pathname, { headers: { accept: "text/html" } });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -51,7 +51,7 @@ async function show() {
   listen();
 }
 
-/** What was sold, for a spreadsheet. */
+/** Offers the sales as a file for spreadsheets. */
 function offerTable() {
   const link = element("csv");
   if (!link) return;
@@ -110,7 +110,7 @@ const actions = {
 };
 
 /**
- * Puts what is said beside the control that it is about.
+ * Moves the status message next to a control.
  * @param {HTMLElement} button
  */
 function talkAt(button) {
@@ -152,7 +152,7 @@ offerWallets(
   async (wallet) => {
     await signIn(wallet, (digest, owner) => sign(wallet, digest, owner));
     const next = new URLSearchParams(location.search).get("next");
-    // To a page of this site alone.
+    // Only to pages of this site.
     if (next && /^\/[a-z]/.test(next)) location.assign(next);
     else await show();
   },

@@ -1,25 +1,24 @@
 // @ts-check
-// What all pages' scripts begin with: wallets (CIP-30), requests, and words for what went wrong. Everything that decides
-// anything is checked again by the service.
+// Functions shared by all scripts: CIP-30 wallets, requests, and error messages. The service verifies everything again.
 
 /** CIP-30's network id of every test network. */
 const TEST_NETWORK = 0;
-/** CIP-30's codes for an owner's refusal: of access, of signing a transaction, of signing data. */
+/** CIP-30's error codes for an owner's refusal: access, signing a transaction, signing data. */
 export const REFUSED = { access: -3, tx: 2, data: 3 };
-/** Wallets put themselves into a page a little after it is there. */
+/** Times at which to look for wallets, which extensions add to the page after it has loaded. */
 const LOOK_AGAIN_MS = [0, 200, 500, 1000, 2000];
-/** Of a key on a test network (CIP-19, header types 0, 2 and 6). */
+/** Header of an address with a payment key on a test network (CIP-19, types 0, 2 and 6). */
 const KEY_ADDRESS = /^[026]0/;
 
-/** What went wrong, in words for the owner. */
+/** An error with a message for the user. */
 export class Problem extends Error {
-  /** The field of a form that it is about. @type {string | undefined} */
+  /** The form field with the error. @type {string | undefined} */
   field;
-  /** The service's code, where the service refused. @type {string | undefined} */
+  /** The service's error code, if it rejected a request. @type {string | undefined} */
   code;
 }
 
-/** The service's error (OpenAPI's `Error`); empty where something between it and this page answered.
+/** The service's error (OpenAPI's `Error`); empty if the answer came from a proxy.
  * @typedef {{ error?: string, code?: string, field?: string }} Told */
 
 /**
@@ -31,7 +30,7 @@ export function fail(words, field = "") {
 }
 
 /**
- * The service's words as people read them: the name of a field stands before them, with a colon and a space.
+ * Removes the field's name and the colon from the service's message.
  * @param {Told} told
  */
 export const sentence = ({ error = "", field }) =>
@@ -41,9 +40,9 @@ export const sentence = ({ error = "", field }) =>
     .replace(/[^.?!]$/, "$&.");
 
 /**
- * Fails with the service's words, at the field that is at fault.
+ * Throws the service's message for the field with the error.
  * @param {Told} told
- * @param {string} otherwise What to say where the service said nothing.
+ * @param {string} otherwise Message if the service sent none.
  * @returns {never}
  */
 export function refuse(told, otherwise = "Try again in a minute.") {
@@ -52,7 +51,7 @@ export function refuse(told, otherwise = "Try again in a minute.") {
 }
 
 /**
- * What a text says as JSON; an empty object where it is no JSON.
+ * Parses JSON; an empty object if it is invalid.
  * @param {string | null} text
  */
 export function parsed(text) {
@@ -63,11 +62,11 @@ export function parsed(text) {
   }
 }
 
-/** @param {string} id Of what the page has; where it may lack it, nothing. */
+/** @param {string} id Returns the element with this id. */
 export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
- * What a field for a whole number says.
+ * Returns the value of an integer field.
  * @param {string} id
  */
 function wholeNumber(id) {
@@ -79,7 +78,7 @@ function wholeNumber(id) {
   return input.valueAsNumber;
 }
 
-/** What a form says of an account's limits, as the service takes them: what is empty is null in JSON. */
+/** Returns the limits in a form, in the API's format; empty fields are null. */
 export function readLimits() {
   return {
     maxPerPaymentAda: wholeNumber("per-purchase"),
@@ -94,9 +93,9 @@ export function reveal(id, shown = true) {
 }
 
 /**
- * What the browser keeps under a name, in every tab; nothing where it keeps nothing.
+ * Reads or writes a value in the browser's storage, which all tabs share; no value if storage is unavailable.
  * @param {string} name
- * @param {string | null} [value] What to keep from now on; null forgets it.
+ * @param {string | null} [value] The new value; null deletes it.
  */
 export function stored(name, value) {
   try {
@@ -110,7 +109,7 @@ export function stored(name, value) {
 }
 
 /**
- * What an answer says to the last byte: `Response.text` leaves a byte order mark out.
+ * Returns an answer's exact text: `Response.text` would drop a byte order mark.
  * @param {Response | null} answer
  */
 export const exact = async (answer) =>
@@ -133,7 +132,7 @@ export function showError(error) {
   setStatus("");
   const known = error instanceof Problem;
   if (!known) console.warn(error);
-  // Nothing is to be signed any more.
+  // The draft will not be signed.
   element("draft")?.toggleAttribute("hidden", true);
   const problem = element("problem");
   problem.textContent = known ? error.message : "Something went wrong. Reload the page.";
@@ -149,9 +148,9 @@ export function request(path, init) {
 }
 
 /**
- * The JSON of an answer that went well.
+ * Sends a request and returns the JSON of a successful answer.
  * @param {string} path
- * @param {object} [body] What to send; without it the request is a GET.
+ * @param {object} [body] Body; without one the request is a GET.
  * @param {RequestInit} [init]
  */
 export async function ask(path, body, init = {}) {
@@ -167,9 +166,9 @@ export async function ask(path, body, init = {}) {
 }
 
 /**
- * What a wallet is asked for.
+ * Calls a wallet, with a message for each kind of error.
  * @template T
- * @param {number} refused The code by which it says that its owner refused.
+ * @param {number} refused Error code for the owner's refusal.
  * @param {() => Promise<T>} what
  */
 export async function askWallet(refused, what) {
@@ -193,7 +192,7 @@ async function connect(wallet) {
   return askWallet(REFUSED.access, async () => {
     const api = await wallet.enable();
     if ((await api.getNetworkId()) !== TEST_NETWORK) fail(`${name} is on mainnet. Switch it to preprod.`);
-    // Wallets give their addresses in any order, or none, or null, or throw: the one that was used here before comes first.
+    // Wallets return addresses in any order, none, null, or throw. The one that was used here before comes first.
     const listed = async (/** @type {(() => Promise<string[] | undefined | null>) | undefined} */ list) =>
       (await list?.call(api).catch(() => null)) ?? [];
     const all = new Set([
@@ -210,14 +209,14 @@ async function connect(wallet) {
   });
 }
 
-/** Of bech32: its digits, its checksum's factors, and the checksum of "addr_test". */
+/** Constants of bech32: digits, factors of the checksum, and the checksum of "addr_test". */
 const DIGITS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 const FACTORS = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 const PREFIX_SUM = 0xbda92c6;
 
 /**
- * An address of a test network as people know it (CIP-19).
- * @param {string} hex As wallets give it.
+ * Encodes an address on a test network in bech32 (CIP-19).
+ * @param {string} hex As returned by wallets.
  */
 export function bech32(hex) {
   const bits = Array.from(bytesOf(hex), (byte) => byte.toString(2).padStart(8, "0")).join("");
@@ -232,20 +231,20 @@ export function bech32(hex) {
   return `addr_test1${[...data, ...check].map((digit) => DIGITS[digit]).join("")}`;
 }
 
-/** Addresses of a wallet by which its account is looked for. */
+/** Maximum number of addresses by which an account is looked up. */
 const MOST_NAMED = 21;
 
 /**
- * The addresses of a wallet by which its account is looked for.
+ * Returns the wallet's addresses by which its account is looked up.
  * @param {import("./types.d.ts").Connected} wallet
  */
 export const named = ({ addresses }) => addresses.slice(0, MOST_NAMED).map(({ text }) => text);
 
 /**
- * The wallet's signature over a digest.
+ * Signs a digest with the wallet.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {string} digest Hex.
- * @param {string} [address] By which of its addresses, in bech32.
+ * @param {string} [address] The signing address, in bech32.
  */
 export function sign({ name, api, addresses }, digest, address = addresses[0]?.text) {
   setStatus(`Sign the message in ${name}. It moves no money.`);
@@ -254,7 +253,7 @@ export function sign({ name, api, addresses }, digest, address = addresses[0]?.t
 }
 
 /**
- * Controls stay where they are, so that the focus does, too; {@link withBusy} takes no second order meanwhile.
+ * Marks the page as busy. Controls stay enabled to keep the focus; {@link withBusy} ignores further clicks.
  * @param {boolean} busy
  */
 function setBusy(busy) {
@@ -262,9 +261,9 @@ function setBusy(busy) {
 }
 
 /**
- * One thing at a time, and its problem in words.
+ * Runs an action unless another one is running, and shows its error.
  * @template T
- * @param {() => T} read What the form says: read before anything else, so that what is wrong there is said first.
+ * @param {() => T} read Reads the form first, so that its errors are shown first.
  * @param {(form: T) => Promise<unknown>} what
  */
 export async function withBusy(read, what) {
@@ -281,7 +280,7 @@ export async function withBusy(read, what) {
 }
 
 /**
- * Finds wallets: some put themselves into a page late, and some are there under two names.
+ * Finds wallets. Some appear late, and some under two names.
  * @param {string} parentId The element in which they are offered, if the page has it.
  * @param {(wallet: import("./types.d.ts").Wallet, parent: HTMLElement) => void} offer
  */
@@ -306,7 +305,7 @@ function find(parentId, offer) {
 const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [createElement("img", { src: icon, alt: "" })] : []);
 
 /**
- * A button for each wallet that is found, in #wallets or elsewhere.
+ * Adds a button per wallet, to #wallets or another element.
  * @template T
  * @param {string} verb
  * @param {() => T} read As for {@link withBusy}.
@@ -323,26 +322,26 @@ export function offerWallets(verb, read, use, parentId = "wallets") {
 
 /** @type {Map<string, import("./types.d.ts").Wallet>} */
 const rows = new Map();
-/** The name under which a page's choice is of the Surety balance. */
+/** The option for paying from the Surety balance. */
 export const BALANCE = "balance";
 
-/** What is chosen to pay or to sign with: a wallet's name, or {@link BALANCE}; nothing where nothing is. */
+/** Returns the selected way to pay or sign: a wallet's name, {@link BALANCE}, or nothing. */
 export const chosen = () => {
   const checked = /** @type {HTMLInputElement | null} */ (document.querySelector("[name=payer]:checked:enabled"));
   return checked?.value;
 };
 
-/** The chosen wallet, connected. */
+/** Connects the selected wallet. */
 export function connectChosen() {
   const wallet = rows.get(chosen() ?? "");
   return wallet ? connect(wallet) : fail("Choose a wallet first.");
 }
 
 /**
- * A row for each wallet that is found, in #payers, before what is there: the one that was chosen last is chosen again.
- * @param {() => void} [changed] Called whenever another one may be chosen.
- * @param {Promise<unknown>} [known] When it is known whether the Surety balance can pay: it is proposed first, and nothing is
- *   before, so that what is chosen does not change under the reader's hand.
+ * Adds an option per wallet to #payers, before those that exist, and selects the one that was used last.
+ * @param {() => void} [changed] Called when the selection may have changed.
+ * @param {Promise<unknown>} [known] Resolves when it is known whether the Surety balance can pay, which is then preselected.
+ *   Nothing is selected before, so that the selection never changes by itself.
  */
 export function offerRows(changed = () => {}, known = Promise.resolve()) {
   const propose = async () => {
@@ -392,9 +391,9 @@ export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
 export const base64Json = (value) => base64(encoded(JSON.stringify(value)));
 
 /**
- * `X-Service-Proof`: the wallet's signature over lines that begin with their purpose.
+ * Creates an `X-Service-Proof`: a signature over lines of which the first names the purpose.
  * @param {import("./types.d.ts").Connected} wallet
- * @param {(address: string, timestamp: number) => (string | number)[]} lines For the address in bech32.
+ * @param {(address: string, timestamp: number) => (string | number)[]} lines Returns the lines for an address in bech32.
  */
 export async function proof(wallet, lines, address = wallet.addresses[0]?.text ?? "") {
   const timestamp = Date.now();
@@ -403,14 +402,14 @@ export async function proof(wallet, lines, address = wallet.addresses[0]?.text ?
 }
 
 /**
- * The payment key in an address, but for its last three bits: the same in each address of that key (CIP-19). The service
- * compares all of it.
+ * Returns the part of an address that is equal for all addresses of a payment key (CIP-19), except three bits. The service
+ * compares the whole key.
  * @param {string} address Bech32, of a test network.
  */
 export const keyIn = (address) => address.slice(11, 56);
 
 /**
- * The proof that a wallet's address bought a listing, for its content or a verdict.
+ * Creates the proof that an address of the wallet bought a listing, for its content or a verdict.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {string | undefined} listing
  * @param {string | undefined} buyer Bech32.
@@ -421,16 +420,16 @@ export async function buyersProof(wallet, listing, buyer) {
 }
 
 /**
- * The token of the account that is signed in in this browser.
+ * Reads or writes the session's token.
  * @param {string | null} [value]
  */
 export const session = (value) => stored("session", value);
-/** The address of that account's Surety balance. */
+/** Returns the address of the signed-in account's Surety balance. */
 export const ownWallet = () => session() && stored("balance-address");
 /**
- * Signs in as the account that one of a wallet's addresses has, or with the first.
+ * Signs in to the account of one of the wallet's addresses, or creates one for the first.
  * @param {import("./types.d.ts").Connected} wallet
- * @param {(digest: string, owner: string) => Promise<{ key: string, signature: string }>} signature Over a digest in hex, by the
+ * @param {(digest: string, owner: string) => Promise<{ key: string, signature: string }>} signature Signs a hexadecimal digest by the
  *   owner's address.
  */
 export async function signIn(wallet, signature) {
@@ -445,7 +444,7 @@ export async function signIn(wallet, signature) {
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
- * Where the CBOR item at this offset ends.
+ * Returns the end of the CBOR item at an offset.
  * @param {Uint8Array} bytes
  * @param {number} at
  * @returns {number}
@@ -468,7 +467,7 @@ export function endOf(bytes, at) {
 }
 
 /**
- * The lovelace of an unspent output (CIP-30's form: input and output, each CBOR).
+ * Returns the lovelace of an unspent output in CIP-30's encoding, a pair of input and output.
  * @param {string} hex
  */
 function lovelaceOf(hex) {
@@ -484,11 +483,11 @@ function lovelaceOf(hex) {
   return info < 24 ? info : Number(`0x${hex.slice(from, from + (2 << (info - 24)))}`);
 }
 
-/** Outputs that one draft is told of: it spends far fewer. */
+/** Maximum number of outputs sent for a draft, which spends far fewer. */
 const MOST_OUTPUTS = 200;
 
 /**
- * The outputs of a wallet that hold most: busy ones have thousands.
+ * Returns a wallet's largest outputs; busy wallets have thousands.
  * @param {string[] | undefined | null} utxos
  */
 export const largest = (utxos) =>
@@ -502,8 +501,8 @@ export const largest = (utxos) =>
 export const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 /**
- * A drafted transaction with the signatures of a wallet's witness set; its body stays byte for byte.
- * @param {string} draft Hex, as the service made it: `84 body witnesses f5 f6`.
+ * Adds the signatures of a wallet's witness set to a draft, without changing its body.
+ * @param {string} draft Hexadecimal, from the service: `84 body witnesses f5 f6`.
  * @param {string} witnesses Hex.
  */
 export function merged(draft, witnesses) {
@@ -511,7 +510,7 @@ export function merged(draft, witnesses) {
   const set = endOf(tx, 1);
   let at = 1;
   while (own[at] !== 0 && at < own.length) at = endOf(own, endOf(own, at));
-  // Field 0, with the tag of a set or without.
+  // Field 0, with or without the tag of a set.
   const from = own[at + 1] === 0xd9 ? at + 4 : at + 1;
   if (from >= own.length) fail("The wallet signed nothing.");
   const signatures = witnesses.slice(2 * from, 2 * endOf(own, from));
@@ -520,7 +519,7 @@ export function merged(draft, witnesses) {
 }
 
 /**
- * What the service drafted, in words, and signed by the wallet: the transaction's hex.
+ * Shows a draft's description and lets the wallet sign it. Returns the transaction in hexadecimal.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {{ transaction: string, words: string[] }} draft
  */
@@ -534,7 +533,7 @@ export async function signed({ name, api }, { transaction, words }) {
 /** @param {number} ms */
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Makes the buttons beside texts copy them. */
+/** Enables the buttons that copy texts. */
 export function offerCopies() {
   for (const button of document.querySelectorAll("button.copy")) {
     const { dataset } = /** @type {HTMLElement} */ (button);
@@ -565,7 +564,7 @@ const FORMS = {
   day: { dateStyle: "medium" },
 };
 
-/** Shows times in the reader's zone, UTC on hover, and spans as they are by now. */
+/** Shows times in the reader's time zone, with UTC on hover, and updates relative times. */
 export function tellTimes() {
   for (const time of document.querySelectorAll("time")) {
     const { as, left } = time.dataset;
@@ -579,12 +578,12 @@ export function tellTimes() {
   }
 }
 
-/** @param {number | string} lovelace To a hundredth, rounded down. */
+/** Formats an amount, rounded down to a hundredth. @param {number | string} lovelace */
 export const tada = (lovelace) => `${Math.floor(Number(lovelace) / 1e4) / 100} tADA`;
 
 /**
- * The account in the header, with its balance as it was last seen.
- * @param {string | null} [balance] As it is now.
+ * Shows the account in the header with its last known balance.
+ * @param {string | null} [balance] The present balance.
  */
 export function tellAccount(balance) {
   const known = stored("balance", balance);

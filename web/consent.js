@@ -1,5 +1,5 @@
 // @ts-check
-// The consent page: asks the owner's wallet for a signature, and sends the owner's answer.
+// Script of the consent page: signs with the owner's wallet, and sends the answer.
 import {
   ask,
   element,
@@ -19,7 +19,7 @@ const sealed = page.dataset.request ?? "";
 /** @param {string} id */
 const field = (id) => /** @type {HTMLInputElement | null} */ (element(id));
 
-/** What the owner allows. Numbers that they left as they were, or empty, change nothing that stands. */
+/** Returns the limits in the form. Unchanged and empty numbers keep the present limits. */
 function limits() {
   const scope = field("read-only")?.checked === false ? "mcp" : "mcp:read";
   const keepLimits = ["per-purchase", "per-day"].map(field).every((input) => input?.value === input?.defaultValue);

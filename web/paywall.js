@@ -1,6 +1,6 @@
 // @ts-check
-// The checkout: the service drafts a payment and the wallet signs it, or the Surety balance pays; the text comes back for
-// it. Once a payment is sent, only that payment is sent again, until the service says how it ended.
+// Script of the paywall: the wallet signs a payment drafted by the service, or the Surety balance pays, and the content is
+// shown. Once a payment was sent, only that one is sent again, until the service reports its outcome.
 import {
   ask,
   BALANCE,
@@ -38,18 +38,18 @@ import {
 } from "./common.js";
 
 const ASK_AGAIN_MS = 2000;
-/** Older orders from a Surety balance are not made anew by looking at the page. */
+/** Maximum age in ms of an order from a Surety balance that opening the page repeats. */
 const ORDER_MS = 10 * 60_000;
 const { listing = "", hash, seller, price = "", explorer = "" } = element("main").dataset;
 
 /**
- * A payment whose end is not known: a wallet's, or an order from a Surety balance, which only its own address resumes.
+ * A payment with an unknown outcome: by a wallet, or by a Surety balance, which only the same account resumes.
  * @typedef {{ kind: "wallet", header: string, payer: string, transaction: string }
  *   | { kind: "balance", mode: string, address?: string | null, at: number }} Payment
  */
 
 /**
- * The payment whose end is not known, so that closing the page loses nothing.
+ * Reads or stores the payment with an unknown outcome, so that closing the page does not lose it.
  * @param {Payment | null} [payment]
  * @returns {Payment | undefined}
  */
@@ -65,7 +65,7 @@ const decoded = (header) => (header ? JSON.parse(atob(header)) : {});
 const purchaseIn = ({ headers }) =>
   headers.get("x-service-purchase") ?? decoded(headers.get("payment-response")).transaction;
 
-/** @param {"choose" | "owned" | "working" | "delivered"} part The only one that is shown. */
+/** @param {"choose" | "owned" | "working" | "delivered"} part The only part to show. */
 function show(part) {
   for (const each of ["choose", "owned", "delivered"]) reveal(each, each === part);
   reveal("working", part === "working" || part === "delivered");
@@ -74,7 +74,7 @@ function show(part) {
   else element(part).focus();
 }
 
-/** @param {number} now The stage that the purchase is in. */
+/** @param {number} now The current stage. */
 function stage(now) {
   for (const [n, item] of document.querySelectorAll(".stages > li").entries()) {
     item.className = n < now ? "done" : n === now ? "now" : "";
@@ -101,7 +101,7 @@ async function deliver(content, purchase) {
   else showError(new Problem("This is not the listed text. Open your purchase: protected ones can be disputed."));
 }
 
-/** @param {string} words Why it is shown again, and what that takes. */
+/** @param {string} words Reason for showing the content again, and what it takes. */
 function offerAgain(words) {
   setStatus("");
   element("owned-words").textContent = words;
@@ -109,8 +109,8 @@ function offerAgain(words) {
 }
 
 /**
- * Nothing is sent again.
- * @param {boolean} account Whether the account's page tells more.
+ * Ends a purchase; its payment is not sent again.
+ * @param {boolean} account Whether the account's page has details.
  * @param {string} why
  */
 function ended(account, why) {
@@ -123,7 +123,7 @@ function ended(account, why) {
 }
 
 /**
- * Sends a payment until it is known how it ended.
+ * Sends a payment until its outcome is known.
  * @param {Payment} payment
  */
 async function settle(payment) {
@@ -187,7 +187,7 @@ async function settle(payment) {
 }
 
 /**
- * @param {string} [header] The payment's.
+ * @param {string} [header] The `PAYMENT-SIGNATURE`.
  * @param {object} [proof]
  */
 const present = (header, proof) =>
@@ -205,11 +205,11 @@ const spend = (mode) =>
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("choose"))).get("mode"));
 
-/** Addresses that one question to the service may name. */
+/** Maximum number of addresses per request. */
 const MOST = 100;
 
 /**
- * Which of a wallet's addresses bought this listing, or the Surety balance of the account that is signed in.
+ * Returns the wallet's address, or the signed-in account's Surety balance, that bought this listing.
  * @param {import("./types.d.ts").Connected} wallet
  * @returns {Promise<string | undefined>}
  */
@@ -224,12 +224,12 @@ async function owner({ addresses }) {
   }
 }
 
-/** The extension by which a payment names the request that it is for (x402-foundation/x402, `specs/extensions`). */
+/** The extension by which a payment commits to its request (x402-foundation/x402, `specs/extensions`). */
 const COMMITMENT = "cardano-request-commitment";
-/** SHA-256 of nothing: the request has no body. */
+/** SHA-256 of an empty body. */
 const NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/** The request that will bring a payment, digested; a salt that the service gets with the payment; and what is signed of both. */
+/** Returns the digest of the request that will carry the payment, a salt, and the commitment to both for the transaction. */
 async function committed() {
   const domain = "x402:exact:cardano:request-commitment:http:1";
   const url = new URL(`/listings/${listing}/unlock`, location.href).href;
@@ -251,7 +251,7 @@ async function payWithWallet(mode) {
   let payment;
   try {
     const wallet = await connectChosen();
-    // A wallet does not pay before it is known whether it owns this already.
+    // Before paying, check whether the wallet owns the listing already.
     if (await owner(wallet)) return offerAgain("Showing it again is free.");
     const [utxos, changeAddress] = [largest(await wallet.api.getUtxos()), await wallet.api.getChangeAddress()];
     const { request: bound, salt, commitment } = await committed();
@@ -268,7 +268,7 @@ async function payWithWallet(mode) {
     const metadata = declared ? `d90103a100a1190192a2617066687474703a3161685820${commitment}` : "f6";
     if (!draft.transaction.endsWith(`f5${metadata}`)) fail("The service drafted something else. Nothing was signed.");
     const transaction = base64(bytesOf(await signed(wallet, draft)));
-    // A name of its own lets the same request through again, even after it was answered.
+    // With an identifier, the request can be repeated even after it was answered.
     const extensions = {
       "payment-identifier": { info: { required: false, id: crypto.randomUUID() } },
       ...(declared && { [COMMITMENT]: { info: { salt } } }),
@@ -283,7 +283,7 @@ async function payWithWallet(mode) {
   await settle(payment);
 }
 
-/** What the account that is signed in bought, for its session alone. */
+/** Shows the signed-in account's purchase of this listing. */
 async function showFromAccount() {
   const { purchases } = await ask("/me", undefined, { headers: bearer() });
   const own = boughtIn(purchases);
@@ -315,7 +315,7 @@ async function showAgain() {
   await deliver(text, purchaseIn(answer));
 }
 
-/** What the account that is signed in can pay with, or why it cannot; good news where it owns this. */
+/** Enables paying from the Surety balance, or explains why it cannot pay, or offers the content if the account owns it. */
 async function offerBalance() {
   const { wallet, limits, purchases } = await ask("/me", undefined, { headers: bearer() });
   const { balanceLovelace: balance } = wallet;

@@ -1,5 +1,5 @@
 // @ts-check
-// A purchase's page: shows the text to its buyer, offers what the buyer can do now, and takes the buyer's verdict.
+// Script of a purchase's page: shows the content to its buyer, offers the possible actions, and sends the buyer's verdict.
 import {
   ask,
   askWallet,
@@ -31,7 +31,7 @@ const { purchase = "", listing, buyer, status, verdict, hash, file = "" } = elem
 const path = `/purchases/${purchase}`;
 let busy = false;
 
-/** Reloads the page as soon as the purchase is another one than now. */
+/** Reloads the page when the purchase changes. */
 async function follow() {
   /** @type {string | undefined} */
   let known;
@@ -44,7 +44,7 @@ async function follow() {
 }
 
 /**
- * A text of headings, lists, code and paragraphs, to be read. The text itself is what was listed.
+ * Renders headings, lists, code and paragraphs of a text for reading.
  * @param {string} text Markdown.
  */
 function readable(text) {
@@ -55,7 +55,7 @@ function readable(text) {
     if (!words) continue;
     const [, marks, heading] = /^(#{1,6}) (.*)$/.exec(words.split("\n")[0] ?? "") ?? [];
     const rest = marks ? words.split("\n").slice(1).join("\n") : words;
-    // The page's own headings come before the text's.
+    // Below the page's own headings.
     if (marks) parts.push(createElement(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
     if (/^```/.test(rest)) parts.push(createElement("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
     else if (/^[-*] /.test(rest)) {
@@ -106,14 +106,14 @@ async function show(content) {
   reveal("goods");
 }
 
-/** The text for the account that is signed in, if that bought it. */
+/** Shows the content if the signed-in account bought it. */
 async function showToAccount() {
   const answer = await request(`/me/purchases/${purchase}/content`, { headers: bearer() });
   if (answer.ok) await show(await exact(answer));
   else reveal("opening");
 }
 
-/** The text for the wallet that paid. */
+/** Shows the content to the wallet that paid. */
 async function showToWallet() {
   const wallet = await connectChosen();
   const proof = await buyersProof(wallet, listing, buyer);
@@ -128,7 +128,7 @@ async function showToWallet() {
 
 /** @typedef {{ action: string, by: string, words: string, timing: string, opens: string, closes?: string }} Offer */
 
-/** What its button says. */
+/** Labels of the buttons. */
 const NAMES = {
   SetRefundRequested: status === "FundsLocked" ? "Ask for a refund" : "Dispute this purchase",
   AuthorizeWithdrawal: "Release the money to the seller",
@@ -144,7 +144,7 @@ function choice({ action, words, timing, opens, closes }) {
   const name = Reflect.get(NAMES, action) ?? action;
   const open = timing === "open";
   if (open) {
-    // The first answer to a wrong delivery.
+    // Highlighted after a wrong delivery.
     const quiet = action === "SetRefundRequested" && verdict !== "mismatch" ? "quiet" : "";
     const button = createElement("button", { type: "button", className: quiet, textContent: name });
     button.addEventListener("click", () =>
@@ -160,12 +160,12 @@ function choice({ action, words, timing, opens, closes }) {
   return part;
 }
 
-/** What can be done, in the state that the page shows; where the chain is ahead of it, the page follows. */
+/** Offers the possible actions. If the chain is ahead of the page, waits for the page to change. */
 async function offer() {
   /** @type {{ state: string, actions: Offer[] }} */
   const { state, actions } = await ask(`${path}/action-draft`, {});
   if (state !== status) return setStatus("News from the network: this page refreshes.");
-  // The seller in the escrow is this service.
+  // The escrow's seller is this service.
   const own = actions.filter(({ by, timing }) => by === "buyer" && timing !== "over");
   element("actions").replaceChildren(...own.map(choice));
   reveal("actions", own.length > 0);
@@ -195,7 +195,7 @@ async function act(action) {
 }
 
 /**
- * Says what the buyer found. What follows is on the page, as it is then.
+ * Sends the buyer's verdict, and reloads the page, which shows the consequences.
  * @param {string} verification
  */
 async function judge(verification) {

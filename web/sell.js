@@ -1,19 +1,19 @@
 // @ts-check
-// The page to sell: what is wrong is said beside its field, and then the seller's wallet signs the offer.
+// Script of the page for selling: shows errors next to their fields, and lets the seller's wallet sign the offer.
 import { ask, createElement, element, fail, offerWallets, Problem, proof, setStatus, sha256 } from "./common.js";
 
 const form = /** @type {HTMLFormElement} */ (element("offer"));
 const file = /** @type {HTMLInputElement} */ (element("file"));
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
-/** Bytes of a content, as the service counts them. */
+/** Maximum size of a content in bytes. */
 const MOST_BYTES = 1 << 20;
 
-/** The text of the file, and as the field shows it: fields turn every line break into one character. */
+/** The file's text, and the text in the field, which normalizes line breaks. */
 let fromFile = { text: "", shown: "" };
 
 /**
- * The text of UTF-8, to the last byte, or of UTF-16 that begins with a byte order mark, without that mark.
+ * Decodes UTF-8 exactly, or UTF-16 with a byte order mark, without that mark.
  * @param {Uint8Array} bytes
  */
 function decoded(bytes) {
@@ -42,7 +42,7 @@ file.addEventListener("change", async () => {
   }
 });
 
-/** The card as buyers would see it. */
+/** Updates the preview of the card. */
 function preview() {
   for (const part of document.querySelectorAll("[data-shows]")) {
     const shown = /** @type {HTMLElement} */ (part);
@@ -55,7 +55,7 @@ function preview() {
 
 /**
  * @param {Field} field
- * @param {string} words What is wrong there; nothing where all is well.
+ * @param {string} words The error; empty if there is none.
  */
 function mark(field, words) {
   const id = `${field.id}-wrong`;
@@ -72,7 +72,7 @@ function mark(field, words) {
 }
 
 /**
- * What is wrong with a field, in words.
+ * Returns the error of a field.
  * @param {Field} field
  */
 function wrong(field) {
@@ -97,7 +97,7 @@ function offer() {
   const { priceTada, modes, ...words } = /** @type {Record<string, string>} */ (
     Object.fromEntries([...new FormData(form)].filter(([, value]) => typeof value === "string" && value !== ""))
   );
-  // What the field shows is the file's text, unless it was changed there.
+  // The file's exact text, unless it was edited in the field.
   if (words.content === fromFile.shown) words.content = fromFile.text;
   const priceLovelace = `${Math.round(Number(priceTada) * 1e6)}`;
   return { ...words, priceLovelace, modes: modes === "both" ? ["instant", "protected"] : [modes] };

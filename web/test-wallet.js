@@ -1,7 +1,6 @@
 // @ts-check
-// A wallet (CIP-30) for shops on a local ledger, and nowhere else: the service puts this file into its pages there alone. Its
-// one key lies in the browser's storage, so it is for coins without value. It asks the ledger's own HTTP API (Blockfrost's)
-// what it holds, and its faucet for more.
+// A CIP-30 wallet for shops on a local ledger; public deployments do not serve it. Its key is in the browser's storage, so it
+// must not hold coins of value. It reads its outputs from the ledger's Blockfrost API, and gets coins from its faucet.
 import {
   ask,
   bearer,
@@ -21,16 +20,16 @@ import {
 const NAME = "Surety test wallet";
 const ICON =
   "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><rect width='16' height='16' fill='%23b45309'/><path d='M3 5h10v7H3z M10 8h3v1h-3z' fill='none' stroke='white'/></svg>";
-/** What one click on the faucet's button brings, in lovelace: to the wallet, and to the Surety balance. */
+/** Lovelace from one click on the faucet's button, for the wallet and for the Surety balance each. */
 const GIFT = 100_000_000;
 /** Base address of the ledger's API. */
 const { ledger = "" } = /** @type {HTMLElement} */ (document.querySelector("[data-ledger]")).dataset;
-/** CIP-30's error for a wallet that cannot do what it is asked (InternalError). */
+/** CIP-30's InternalError. */
 const INTERNAL = -2;
-/** The most that is put aside as collateral. */
+/** Maximum collateral. */
 const MOST_COLLATERAL = 5_000_000;
 
-/** BLAKE2b (RFC 7693): its start values, and the order of the message's words in each round. */
+/** BLAKE2b (RFC 7693): initial values, and the order of message words per round. */
 const START = [
   0x6a09e667f3bcc908n,
   0xbb67ae8584caa73bn,
@@ -54,7 +53,7 @@ const ORDER = [
   "a2847615fb9e3cd0",
 ];
 const ROUNDS = 12;
-/** Which words of the state are mixed with each other, columns and then diagonals. */
+/** Words of the state that are mixed, columns first, then diagonals. */
 const MIXED = ["048c", "159d", "26ae", "37bf", "05af", "16bc", "278d", "349e"].map((four) =>
   [...four].map((digit) => Number.parseInt(digit, 16)),
 );
@@ -64,9 +63,9 @@ const BLOCK = 128;
 const rotated = (word, bits) => BigInt.asUintN(64, (word >> bits) | (word << (64n - bits)));
 
 /**
- * BLAKE2b of bytes, without a key.
+ * Computes BLAKE2b without a key.
  * @param {Uint8Array} input
- * @param {number} size Bytes of the hash: 28 of keys, 32 of transactions.
+ * @param {number} size Length of the hash in bytes: 28 for keys, 32 for transactions.
  */
 function blake2b(input, size) {
   const state = BigUint64Array.from(START);
@@ -100,10 +99,10 @@ function blake2b(input, size) {
   return new Uint8Array(state.buffer).slice(0, size);
 }
 
-/** How a private Ed25519 key begins in PKCS #8 (RFC 8410): its 32 bytes follow. */
+/** Prefix of a private Ed25519 key in PKCS #8 (RFC 8410), before its 32 bytes. */
 const PKCS8 = "302e020100300506032b657004220420";
 
-/** The key of this browser: made when it is first needed. */
+/** Returns this browser's key, which is created when first needed. */
 async function ownKey() {
   const seed = stored("test-wallet") ?? hex(crypto.getRandomValues(new Uint8Array(32)));
   stored("test-wallet", seed);
@@ -112,14 +111,14 @@ async function ownKey() {
   const key = Uint8Array.from(atob(x.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   /** @param {Uint8Array<ArrayBuffer>} bytes */
   const sign = async (bytes) => hex(new Uint8Array(await crypto.subtle.sign("Ed25519", secret, bytes)));
-  // An address of the payment key alone, on a test network (CIP-19, header type 6).
+  // An enterprise address on a test network (CIP-19, header type 6).
   return { key: hex(key), address: `60${hex(blake2b(key, 28))}`, sign };
 }
 
 /**
- * A byte string or a number in CBOR.
- * @param {number} kind 0 a number, 2 bytes.
- * @param {number} size The number, or how many bytes follow.
+ * Encodes the head of a CBOR byte string, or a number.
+ * @param {number} kind 0 for a number, 2 for bytes.
+ * @param {number} size The number, or the number of bytes that follow.
  */
 function cbor(kind, size) {
   const first = kind << 5;
@@ -132,14 +131,14 @@ function cbor(kind, size) {
 const byteString = (bytes) => cbor(2, bytes.length / 2) + bytes;
 
 /**
- * An answer of the ledger.
+ * Sends a request to the ledger.
  * @param {string} path
  * @param {RequestInit} [init]
  */
 async function askLedger(path, init) {
   const answer = await fetch(ledger + path, init);
   const said = await answer.json();
-  // An address that has never been used is not there.
+  // An unused address is answered with 404.
   if (answer.status === 404) return [];
   if (!answer.ok) throw { code: INTERNAL, info: said.message };
   return said;

@@ -7,16 +7,16 @@
 import * as program from "./program.js";
 
 const { serve, scheduled, __wbg_reset_state: startAnew } = program;
-/** Of the crate `worker`: its `criticalError` says that the program broke. */
+/** State of the crate `worker`, whose `criticalError` is set after a panic. */
 const state = program.__worker_init_state();
 
 const BROKEN = JSON.stringify({ error: "something went wrong on our side; try again later" });
 const HEADERS = { "content-type": "application/json", "cache-control": "no-store", "access-control-allow-origin": "*" };
 
-/** Headers that come again and again, by the indices that the program gave them. */
+/** Stored header sets, by the program's index. */
 const kept = [];
 
-/** Headers of lines `name:value`. */
+/** Adds headers given as lines `name:value`. */
 function withLines(headers, lines) {
   for (let start = 0; start < lines.length; ) {
     const colon = lines.indexOf(":", start);
@@ -27,7 +27,7 @@ function withLines(headers, lines) {
   return headers;
 }
 
-/** What the program calls (crates/edge/src/serve.rs): to keep headers, and to answer with some of them and its own. */
+/** Called by the program (crates/edge/src/serve.rs) to store headers, and to create a response with stored and own ones. */
 globalThis.surety = {
   keep: (index, lines) => {
     kept[index] = withLines(new Headers(), lines);
@@ -39,7 +39,7 @@ globalThis.surety = {
   },
 };
 
-/** Requests that wait for the program. A panic ends the whole instance, and so all of them. */
+/** Pending requests, all of which a panic ends. */
 const waiting = new Set();
 
 addEventListener("error", (event) => {
@@ -61,7 +61,7 @@ async function answered(promise) {
   let breakOff;
   try {
     const answer = await new Promise((resolve, reject) => {
-      // The answer is made by the request that waits for it: the runtime takes none from another one.
+      // Each request creates its own response, because the runtime rejects objects of other requests.
       breakOff = () => resolve(undefined);
       waiting.add(breakOff);
       promise.then(resolve, reject);
@@ -74,14 +74,14 @@ async function answered(promise) {
   }
 }
 
-/** After a panic the program starts anew, with memory of its own. */
+/** Starts a new instance after a panic. */
 function revive() {
   if (!state.criticalError) return;
   startAnew();
   state.criticalError = false;
 }
 
-// An object: of a class the runtime would make an instance for each request.
+// An object, because the runtime would instantiate a class for each request.
 export default {
   fetch(request, env, ctx) {
     try {
@@ -89,8 +89,8 @@ export default {
       const answer = serve(request, request.method, request.url, env);
       if (answer instanceof Response) return answer;
       const done = answered(answer);
-      // A client that hangs up must not cut off what is begun: the runtime would drop it where it waits. A node's answer to a
-      // submission would be lost; and the program, which gets no notice, would keep all memory of the request.
+      // Keeps the request running if its client disconnects. Otherwise the runtime would drop it, the answer to a submission
+      // would be lost, and the program would never free the request's memory.
       ctx.waitUntil(done);
       return done;
     } catch (error) {

@@ -32,7 +32,7 @@ export function pageOf(request: FastifyRequest): Page {
   return { count: unpaged ? Number.MAX_SAFE_INTEGER : count, page, descending: order === "desc" };
 }
 
-/** One page of a sequence, without making the rest of it. */
+/** Returns a page of a sequence. */
 export function slice<T>(all: readonly T[], { count, page, descending }: Page): T[] {
   const from = (page - 1) * count;
   const part = descending

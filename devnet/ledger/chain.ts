@@ -214,8 +214,8 @@ export class Chain {
 }
 
 /**
- * What a transaction takes and makes. A failed script costs the collateral and leaves only its return, under the index
- * after the last output.
+ * Returns the inputs that a transaction spends and the outputs that it creates. If a script fails, these are the collateral
+ * and its return, whose index follows the last output.
  */
 export function effectsOf({ valid, body }: Transaction): {
   spends: readonly Input[];

@@ -1,5 +1,5 @@
 /**
- * One transaction per rule class that a node refuses, each beside the valid one that it differs from in one thing. The
+ * For each rule a transaction that a node rejects, next to a valid one that differs in one thing. The
  * same cases go through the HTTP API (`rules.test.ts`) and to the Emulator alone (`emulator.test.ts`).
  */
 import { concat, write } from "../cardano/cbor.ts";

@@ -75,11 +75,11 @@ FROM (SELECT CASE
   WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')
       AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.excluded
     THEN 'superseded'
-  -- Another transaction has these signed terms. One that failed stands in the way of its own payer alone.
+  -- The signed terms are bound to another transaction. A failed one blocks its own payer only.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
       AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))
     THEN 'termsTaken'
-  -- What let the request use the account has ended.
+  -- The session or grant that authorized the request has ended.
   WHEN facts.session IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM sessions WHERE token_hash = facts.session AND expires_at_ms > facts.now)
     OR facts.grant_id IS NOT NULL
@@ -92,12 +92,12 @@ FROM (SELECT CASE
     THEN 'perPayment'
   WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
     THEN 'daily'
-  -- An agent's payment above what its owner set, without the owner's approval of this listing in this mode at this price.
+  -- An agent's payment above the owner's approval price, without an approval of this listing, mode and price.
   WHEN facts.grant_id IS NOT NULL AND facts.amount > (SELECT ask_above FROM payer)
       AND NOT EXISTS (SELECT 1 FROM purchase_requests r WHERE r.grant_id = facts.grant_id AND r.listing_id = facts.listing
         AND r.mode = facts.mode AND r.price >= facts.amount AND r.approved = 1 AND r.expires_at_ms > facts.now AND {unused})
     THEN 'unapproved'
-  -- What is sold is not in the database.
+  -- The content is not in the database.
   WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
     THEN 'contentMissing'
 END AS condition FROM facts)

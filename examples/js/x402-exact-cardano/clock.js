@@ -1,5 +1,5 @@
 // @ts-check
-// What a buyer asks the chain: the time there. Everything else goes through the wallet library's own provider.
+// The chain's time. Everything else is read by the wallet library's own provider.
 
 /**
  * A buyer's view of network time, in POSIX ms.

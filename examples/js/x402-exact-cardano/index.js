@@ -17,7 +17,7 @@ export { commonTerms, Refused, require, validUntil } from "./terms.js";
 /** @import { PaymentPayloadResult, PaymentRequirements, SchemeNetworkClient } from "@x402/core/types" */
 
 /**
- * Who pays: a wallet, and the time on its network.
+ * The payer: a wallet, and the time on its network.
  * @typedef {{ readonly wallet: Wallet, readonly now: Clock }} Buyer
  */
 

@@ -30,7 +30,7 @@ const CLOCK_SKEW_MS = 5_000;
 export const validUntil = (now, terms) => now + terms.maxTimeoutSeconds * 1000 - CLOCK_SKEW_MS;
 
 /**
- * What every method asks of the terms.
+ * Checks of the terms that all methods share.
  * @param {PaymentRequirements} terms
  * @returns {{ lovelace: bigint }}
  */
