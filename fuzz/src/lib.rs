@@ -1,5 +1,5 @@
-//! The decoders of outside bytes, each as a function that panics where it does not keep its promise. The fuzzer calls them
-//! with what it makes up (`make fuzz`), a test with the inputs that it kept (`xtask/tests/corpus.rs`).
+//! The decoders of external bytes, each as a function that panics if the decoder breaks its promise. Called by the
+//! fuzzer (`make fuzz`) and by a test with the stored corpus (`xtask/tests/corpus.rs`).
 
 #![allow(
     clippy::expect_used,
@@ -21,10 +21,10 @@ use x402_cardano::{
     wire::{Accepted, PaymentRequirements},
 };
 
-/// Panics where the bytes show that a promise is not kept.
+/// Panics if the bytes show a broken promise.
 pub type Check = fn(&[u8]);
 
-/// Each decoder by the name of its folder in `corpus/`.
+/// The decoders by the names of their corpora.
 pub const DECODERS: [(&str, Check); 7] = [
     ("cose", cose),
     ("datum", datum),
@@ -35,7 +35,7 @@ pub const DECODERS: [(&str, Check); 7] = [
     ("utxos", utxos),
 ];
 
-/// Any bytes as a wallet's signature: never a panic. The first two bytes say how many of the rest are the COSE_Key.
+/// Decodes a wallet's signature, which must not panic. The first two bytes are the length of the COSE_Key.
 pub fn cose(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else { return };
     let (key, signature) = rest.split_at(usize::from(u16::from_be_bytes(*length)).min(rest.len()));
@@ -45,11 +45,11 @@ pub fn cose(bytes: &[u8]) {
     }
 }
 
-/// The places of the cooldowns, which are read as the last of all times where they are beyond it.
+/// Indexes of the cooldowns, which are clamped to the last valid time.
 const COOLDOWNS: [usize; 2] = [16, 17];
 const LAST_TIME: i64 = (1 << 53) - 1;
 
-/// Any bytes as an escrow's datum: never a panic, and what is read is what the ledger's own decoder reads.
+/// Decodes an escrow's datum. It must not panic, and must agree with the ledger's own decoder.
 pub fn datum(bytes: &[u8]) {
     let Ok(datum) = Datum::from_cbor(bytes) else { return };
     assert_eq!(Datum::from_cbor(&datum.to_cbor()), Ok(datum.clone()), "written and read again");
@@ -66,7 +66,7 @@ pub fn datum(bytes: &[u8]) {
     let _ = datum.buyer.key_address();
 }
 
-/// Any bytes as an escrow's redeemer: never a panic, and what is read is what the ledger's own decoder reads.
+/// Decodes an escrow's redeemer. It must not panic, and must agree with the ledger's own decoder.
 pub fn redeemer(bytes: &[u8]) {
     let Ok(redeemer) = Redeemer::from_cbor(bytes) else { return };
     assert_eq!(Redeemer::from_cbor(&redeemer.to_cbor()), Ok(redeemer.clone()), "written and read again");
@@ -74,25 +74,26 @@ pub fn redeemer(bytes: &[u8]) {
     assert_eq!(tree, redeemer.to_data(), "the same tree");
 }
 
-/// Any bytes as the accepted entry of a paid retry: never a panic, and what is read is written the same.
+/// Decodes the accepted requirements of a payment. It must not panic, and encode to the same value.
 pub fn requirements(bytes: &[u8]) {
     let Ok(entry) = serde_json::from_slice::<Value>(bytes) else { return };
     let Ok(accepted) = serde_json::from_value::<Accepted>(entry.clone()) else { return };
     let Ok(requirements) = serde_json::from_value::<PaymentRequirements>(entry.clone()) else { return };
-    // An `extra` that is left out is written as an empty one.
+    // A missing `extra` is encoded as an empty one.
     let whole = entry.get("extra").is_some();
     assert_eq!(accepted.is(&requirements), whole, "every value has one spelling");
     let Some(extra) = requirements.extra.escrow() else { return };
     let _ = extra.terms_digest(&requirements);
     let _ = extra.input_commitment.check();
-    // `payTo` is any text until it is compared with the escrow's address: one with a dot in it cannot be found again.
+    // `payTo` is arbitrary text until it is compared with the escrow's address; with a dot in it, the identifier cannot
+    // be parsed.
     let identifier = extra.identifier(&requirements.pay_to);
     if let Ok(read) = BlockchainIdentifier::decode(&identifier.encode()) {
         assert_eq!(read, identifier);
     }
 }
 
-/// Any bytes as a signed transaction: never a panic, the bytes kept as they came, outputs' datums read like any.
+/// Decodes a signed transaction. It must not panic, and keep the bytes.
 pub fn transaction(bytes: &[u8]) {
     let Ok(tx) = SignedTx::parse(bytes) else { return };
     assert_eq!(tx.cbor(), bytes, "kept byte for byte");
@@ -104,7 +105,7 @@ pub fn transaction(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as a wallet's unspent output: never a panic, and what is read means the same in a transaction.
+/// Decodes a wallet's unspent output. It must not panic, and agree with decoding the output within a transaction.
 pub fn unspent(bytes: &[u8]) {
     let Ok(utxo) = read_unspent(bytes) else { return };
     let mut decoder = Decoder::new(bytes);
@@ -124,7 +125,7 @@ pub fn unspent(bytes: &[u8]) {
     assert_eq!(read.made[0].inline_datum, utxo.inline_datum);
 }
 
-/// Any bytes as a transaction of anyone: never a panic, and whatever the strict reader takes means the same to both.
+/// Decodes any transaction. It must not panic, and agree with the strict decoder on all that the latter accepts.
 pub fn utxos(bytes: &[u8]) {
     let Ok(utxos) = TransactionUtxos::read(bytes) else { return };
     assert_eq!(transaction_id(bytes), Ok(utxos.id));

@@ -1,4 +1,4 @@
-//! The escrow contract: from its blueprint to an address, its deployment, and actions by hand.
+//! Commands for the escrow contract: its address, its deployment, and manual actions.
 
 pub mod act;
 pub mod deploy;
@@ -12,17 +12,17 @@ use clap::{Args, Subcommand};
 /// `cargo xtask escrow ...`
 #[derive(Subcommand)]
 pub enum EscrowCommand {
-    /// Print the script and the preprod address that a blueprint has with these parameters.
+    /// Print the script and the preprod address of a blueprint with these parameters.
     Derive(derive::DeriveArguments),
     /// Publish the script on the chain and write the deployment record.
     Deploy(deploy::DeployArguments),
-    /// Show a deployment record and hold it against the chain.
+    /// Show a deployment record and compare it with the chain.
     Show(deploy::ShowArguments),
-    /// Do one thing with one escrow, by hand.
+    /// Perform an action on an escrow manually.
     Act(act::ActArguments),
 }
 
-/// Which blueprint to work with.
+/// The blueprint to use.
 #[derive(Args)]
 pub struct BlueprintArgument {
     /// A CIP-57 blueprint with the escrow's interface.
@@ -36,10 +36,10 @@ impl BlueprintArgument {
     }
 }
 
-/// Runs one command; what it prints is its result.
+/// Runs a command, which prints its result.
 ///
 /// # Errors
-/// Whatever keeps the command from an answer, said for people.
+/// The command failed, with a message for the operator.
 pub fn run(command: EscrowCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         EscrowCommand::Derive(arguments) => derive::run(&arguments),

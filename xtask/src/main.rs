@@ -1,4 +1,4 @@
-//! `cargo xtask`: what an operator or developer does from a shell.
+//! `cargo xtask`: commands for operators and developers.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "runs on a developer's machine")]
 
@@ -17,7 +17,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The escrow contract: its address, its deployment, actions by hand.
+    /// The escrow contract: its address, its deployment, manual actions.
     #[command(subcommand)]
     Escrow(escrow::EscrowCommand),
     /// Print the address of a secret.

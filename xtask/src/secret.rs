@@ -1,24 +1,24 @@
-//! Keys from the environment: never from the command line, where other users of the machine can read them.
+//! Keys from environment variables. Command lines can be read by other users of the machine.
 
 use cardano::{Address, keys::SigningKey};
 use clap::Args;
 
-/// `cargo xtask address NAME`
+/// Arguments of `address`.
 #[derive(Args)]
 pub struct AddressArguments {
-    /// The environment variable with the secret: 64 hexadecimal characters.
+    /// Environment variable with the secret: 64 hexadecimal characters.
     name: String,
 }
 
-/// A secret that is missing or unusable.
+/// A secret that is missing or invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} must be set to 64 hexadecimal characters (32 random bytes)")]
 pub struct SecretError(String);
 
-/// The key whose secret an environment variable holds.
+/// Returns the key whose secret is in an environment variable.
 ///
 /// # Errors
-/// Not set, or unusable.
+/// The variable is not set, or invalid.
 pub fn key(name: &str) -> Result<SigningKey, SecretError> {
     let unusable = || SecretError(name.to_owned());
     let text = std::env::var(name).map_err(|_| unusable())?;

@@ -1,5 +1,5 @@
-//! Which crate may know what, checked by Cargo's metadata. The runtime, the network, clocks and randomness come to
-//! domain crates as parameters and ports, never as dependencies. What `std` offers of them, clippy.toml refuses.
+//! Checks the dependencies between crates by Cargo's metadata. Domain crates get the runtime, the network, clocks and
+//! randomness as parameters and traits; clippy.toml rejects those of `std`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -8,9 +8,9 @@ use std::{collections::BTreeSet, process::Command};
 
 use serde_json::Value;
 
-/// The crate that implements ports on Cloudflare's runtime, and the workers.
+/// The crate that implements traits on Cloudflare's runtime, and the workers.
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
-/// Crates of people's own machines.
+/// Crates that run on people's own machines.
 const TOOLS: [&str; 3] = ["xtask", "surety-cli", "provider"];
 /// Crates with the runtime's interfaces, which only [`RUNTIME`] may use.
 const OF_THE_RUNTIME: [&str; 6] = ["worker", "worker-sys", "wasm-bindgen", "wasm-bindgen-futures", "js-sys", "web-sys"];
@@ -31,7 +31,7 @@ const OUTSIDE: [&str; 13] = [
     "gloo-timers",
 ];
 
-/// Members of the workspace with the names of what they depend on, but for tests and builds.
+/// Returns the workspace's crates with their dependencies, except those for tests and builds.
 fn members() -> Vec<(String, BTreeSet<String>)> {
     let mut metadata = Command::new(env!("CARGO"));
     metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline", "--locked"]);

@@ -1,7 +1,7 @@
-//! No file of a crate imports itself by way of others: a reader of one file need not read a circle of files first.
-//! Counted are paths that begin with `crate::` or `super::`, outside of tests. Names that a file takes from a module
-//! around it do not count, for Rust nests modules so. These are that module's own items, and those that it hands on
-//! from its children.
+//! Checks that no file of a crate imports itself indirectly, so that files can be read one after the other.
+//!
+//! Paths that start with `crate::` or `super::` count, outside of tests. Names taken from a surrounding module do not
+//! count, because that is how Rust nests modules: its own items, and those that it re-exports from its children.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 #![allow(clippy::ptr_arg, reason = "a module is one type here")]
@@ -12,10 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The path of a module in its crate; empty for the crate's root.
+/// Path of a module in its crate; empty for the root.
 type Module = Vec<String>;
 
-/// Rust files of one crate, by their modules, without those that are only tests.
+/// Returns a crate's Rust files by module, without files that contain only tests.
 fn files(source: &Path) -> BTreeMap<Module, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![source.to_path_buf()];
@@ -52,7 +52,7 @@ fn marked(text: &str) -> impl Iterator<Item = &str> {
     text.split("#[cfg(test)]").skip(1).map(str::trim_start)
 }
 
-/// Modules in files of their own that are compiled for tests only.
+/// Returns the modules in their own files that are compiled for tests only.
 fn test_modules(parent: &Module, text: &str) -> Vec<Module> {
     let named = marked(text).filter_map(|rest| rest.split_once(';')).filter_map(|(item, _)| {
         let name = item.split_whitespace().last()?;
@@ -61,7 +61,7 @@ fn test_modules(parent: &Module, text: &str) -> Vec<Module> {
     named.map(|name| parent.iter().cloned().chain([name]).collect()).collect()
 }
 
-/// A file up to its inline module of tests, which stands last.
+/// Removes the test module at the end of a file.
 fn without_tests(text: &str) -> String {
     let end = text.match_indices("#[cfg(test)]").find(|(at, mark)| {
         let rest = text.get(at + mark.len()..).unwrap();
@@ -70,7 +70,7 @@ fn without_tests(text: &str) -> String {
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap().to_owned()
 }
 
-/// Every path in a text that begins with `crate` or `super`, each branch of a tree of imports for itself.
+/// Returns all paths that start with `crate` or `super`; each branch of an import tree is a path.
 fn paths(text: &str) -> Vec<Module> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -84,7 +84,7 @@ fn paths(text: &str) -> Vec<Module> {
     found
 }
 
-/// Reads a path, or a tree of them, and returns what follows it.
+/// Parses a path or a tree of paths. Returns the remaining text.
 fn tree<'a>(text: &'a str, prefix: &mut Module, found: &mut Vec<Module>) -> &'a str {
     let text = text.trim_start();
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
@@ -118,7 +118,7 @@ fn tree<'a>(text: &'a str, prefix: &mut Module, found: &mut Vec<Module>) -> &'a 
     rest
 }
 
-/// The file that a path names in another one: the longest part of it that is a module with a file.
+/// Resolves a path to a file: its longest prefix that is a module with a file.
 fn named(from: &Module, path: &Module, files: &BTreeMap<Module, String>) -> Module {
     let mut absolute = if path.first().is_some_and(|first| first == "crate") { Module::new() } else { from.clone() };
     for name in path {
@@ -139,13 +139,13 @@ type Imports = BTreeMap<Module, BTreeSet<Module>>;
 fn imports(files: &BTreeMap<Module, String>) -> Imports {
     let of = |(from, text): (&Module, &String)| {
         let all = paths(text).into_iter().map(|path| named(from, &path, files));
-        // A parent is no import: its children are part of it.
+        // A parent module is not an import.
         (from.clone(), all.filter(|to| !from.starts_with(to)).collect())
     };
     files.iter().map(of).collect()
 }
 
-/// The shortest way from a file over its imports back to it.
+/// Returns the shortest cycle of imports through a file.
 fn circle(start: &Module, imports: &Imports) -> Option<Vec<Module>> {
     let mut from: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut next = VecDeque::from([start]);

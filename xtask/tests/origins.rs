@@ -1,5 +1,5 @@
-//! Checks the dependencies in the lock file: permissive licences, from the public registry. On every
-//! platform and with every feature, as Cargo resolves it.
+//! Checks the dependencies in the lock file, on all platforms and with all features: permissive licences, from the
+//! public registry.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
-/// Permissive ones alone, by their SPDX names.
+/// Allowed licences by SPDX name.
 const LICENCES: [&str; 10] = [
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -22,7 +22,7 @@ const LICENCES: [&str; 10] = [
     "Unicode-3.0",
     "Zlib",
 ];
-/// Certificates of authorities: data, in commands alone.
+/// Root certificates, which are data, and used only by commands.
 const EXCEPTION: (&str, &str) = ("webpki-roots", "CDLA-Permissive-2.0");
 
 fn packages() -> Vec<Value> {
@@ -34,7 +34,7 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// Whether an SPDX expression leaves a choice of allowed licences. `/` is how `OR` was written before.
+/// Whether an SPDX expression can be satisfied by allowed licences. `/` is an old notation for `OR`.
 fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

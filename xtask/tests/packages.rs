@@ -1,4 +1,4 @@
-//! The crates that others can use, packaged as the registry takes them; without a network.
+//! Checks the packages of the libraries, without a network.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -7,7 +7,7 @@ use std::{path::Path, process::Command};
 
 use serde_json::Value;
 
-/// In the order in which they are published.
+/// In order of publication.
 const PUBLISHED: [&str; 3] = ["surety-cardano", "surety-escrow", "x402-cardano"];
 
 fn cargo(args: &[&str]) -> String {
@@ -25,7 +25,7 @@ fn members() -> Vec<Value> {
 
 #[test]
 fn exactly_the_listed_crates_are_published() {
-    // `publish = false` is an empty list of registries.
+    // `publish = false` appears as an empty list of registries.
     let members = members();
     let mut names: Vec<_> =
         members.iter().filter(|one| one["publish"].is_null()).map(|one| one["name"].as_str().unwrap()).collect();
@@ -67,7 +67,7 @@ fn each_published_crate_packages_all_its_files() {
     cargo(&args);
     for name in PUBLISHED {
         let file = Path::new(target).join(format!("package/{name}-{}.crate", env!("CARGO_PKG_VERSION")));
-        // The registry takes 10 MiB.
+        // The registry's maximum is 10 MiB.
         assert!((1..10 << 20).contains(&file.metadata().unwrap().len()), "{name}");
         let listed = cargo(&["package", "--offline", "--locked", "--list", "--allow-dirty", "--package", name]);
         for wanted in ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"] {

@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The crates that run on Workers.
+/// Crates that run on Workers.
 const READERS: [&str; 4] = ["src", "crates/edge/src", "functions/watcher/src", "arbiter/src"];
-/// Texts in capitals that are no settings: Cargo's and the currency's names, methods of HTTP, algorithms, words of SQL and of
-/// the API's description.
+/// Texts in capitals that are not settings: names of Cargo and the currency, HTTP methods, algorithms, words of SQL and
+/// of the API's description.
 const OTHER: [&str; 17] = [
     "CARGO_PKG_VERSION",
     "ADA",
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The Rust files below a folder.
+/// Finds the Rust files below a folder.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -53,7 +53,7 @@ fn is_name(text: &str) -> bool {
     text.len() > 1 && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(inner)
 }
 
-/// Names between quotation marks, outside of tests.
+/// Returns the names in quotation marks, outside of tests.
 fn read_by_code() -> BTreeSet<String> {
     let mut found = vec![];
     READERS.iter().for_each(|folder| files(&root().join(folder), &mut found));
@@ -63,7 +63,7 @@ fn read_by_code() -> BTreeSet<String> {
     names.filter(|name| is_name(name) && !OTHER.contains(&name.as_str())).collect()
 }
 
-/// Names in the first cell of a row of a table.
+/// Returns the names in the first cells of tables.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
@@ -82,7 +82,7 @@ fn every_setting_that_the_workers_read_is_documented() {
 #[test]
 fn every_documented_setting_is_read() {
     let (read, documented) = (read_by_code(), documented());
-    // Made from a name and a number.
+    // Assembled from a name and a number.
     let made = |name: &&String| !name.starts_with("WALLET_MASTER_SECRET_");
     let idle: Vec<&String> = documented.difference(&read).filter(made).collect();
     assert!(idle.is_empty(), "no worker reads {idle:?}, which docs/operations.md lists");

@@ -70,7 +70,8 @@ pub(crate) struct StepRecorder<'a, D, C> {
     /// Number of rollbacks when the transactions were read; steps are not written if it has changed. `None` for steps
     /// of own entries, which are written in the batch of the entry's inclusion.
     pub rollbacks: Option<u64>,
-    /// The platform, if it is the seller. A refund because of a missing result then raises an alarm.
+    /// The platform's address, if this service sells protected content. A refund of its sale because of a missing
+    /// result raises an alarm.
     pub seller: Option<Address>,
 }
 
@@ -114,8 +115,8 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// Whether a block belongs to the chain with this newest block: it is older, or the newest itself. A node on another
-/// fork may show a different block of the same height.
+/// Whether a block can belong to the chain that ends with `tip`: it is lower, or `tip` itself. A node on another fork may
+/// show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask escrow act`: one action on one escrow by its buyer or seller, by hand.
+//! `cargo xtask escrow act`: performs an action on an escrow for its buyer or seller.
 //!
-//! For an operator whose watcher cannot act, and for developers who want to see what the watcher does against a hostile one.
+//! For operators whose watcher cannot act, and for developers who test the watcher against a hostile one.
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
 
@@ -18,7 +18,7 @@ use provider::Provider;
 
 use crate::secret;
 
-/// How long to wait for the transaction, in seconds.
+/// Maximum time to wait for the transaction in seconds.
 const WAIT_SECONDS: u64 = 180;
 
 /// The action to perform.
@@ -26,17 +26,17 @@ const WAIT_SECONDS: u64 = 180;
 enum PartyAction {
     /// The seller posts a result (`--result`).
     PostResult,
-    /// The seller gives the money back.
+    /// The seller allows the buyer to take the money back.
     AllowRefund,
-    /// The buyer asks for a refund, or disputes.
+    /// The buyer requests a refund, or disputes.
     RequestRefund,
-    /// The buyer gives the money free.
+    /// The buyer releases the money to the seller.
     AllowWithdrawal,
     /// The buyer takes the money back.
     Refund,
 }
 
-/// Which action on which escrow, and whose.
+/// Arguments of `act`.
 #[derive(Args)]
 pub struct ActArguments {
     /// The action to perform.
@@ -51,16 +51,16 @@ pub struct ActArguments {
     /// The result to post: 64 hexadecimal characters.
     #[arg(long)]
     result: Option<ContentHash>,
-    /// The environment variable with the secret of the party.
+    /// Environment variable with the party's secret.
     #[arg(long, default_value = "SELLER_SECRET")]
     party: String,
-    /// The environment variable with the secret of who pays the fee, where that is not the party.
+    /// Environment variable with the secret of the wallet that pays the fee, if it is not the party's.
     #[arg(long)]
     payer: Option<String>,
-    /// Whether to end as soon as the provider took the transaction.
+    /// Exit when the provider has accepted the transaction.
     #[arg(long)]
     no_wait: bool,
-    /// In how many slots after the newest block's it may be in a block, instead of as long as there is time for the step.
+    /// Validity of the transaction in slots after the newest block; by default as long as the action is allowed.
     #[arg(long)]
     slots: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask escrow deploy`: publishes the contract as a reference script and writes the deployment record.
-//! `cargo xtask escrow show`: the record, held against the chain.
+//! `cargo xtask escrow deploy` publishes the contract as a reference script and writes the deployment record; `cargo
+//! xtask escrow show` compares a record with the chain.
 
 use std::{
     error::Error,
@@ -23,7 +23,7 @@ use provider::Provider;
 use super::{BlueprintArgument, derive};
 use crate::secret;
 
-/// How long the publishing transaction stays valid, and how long to wait for it, in seconds.
+/// Validity of the publishing transaction in seconds, and time to wait for it.
 const VALID_SECONDS: u64 = 600;
 
 /// Arguments of `deploy`.
@@ -33,24 +33,24 @@ pub struct DeployArguments {
     blueprint: BlueprintArgument,
     #[command(flatten)]
     provider: Provider,
-    /// Key hashes of the arbiters, separated by commas; by default the one whose secret is in ARBITER_SECRET.
+    /// Key hashes of the arbiters, separated by commas; by default that of the secret in ARBITER_SECRET.
     #[arg(long, value_delimiter = ',')]
     admins: Vec<String>,
-    /// Votes that a decision on a dispute needs.
+    /// Number of votes needed to decide a dispute.
     #[arg(long, default_value_t = 1)]
     required: u32,
-    /// How long a party waits between two of its own actions, in ms.
+    /// Time that a party has to wait between two actions, in ms.
     #[arg(long, default_value_t = 60_000, allow_negative_numbers = true)]
     cooldown: i64,
-    /// The environment variable with the secret of the key that pays, and that will hold the script's output.
+    /// Environment variable with the secret of the wallet that pays for the script's output.
     #[arg(long, default_value = "SELLER_SECRET")]
     payer: String,
-    /// Where to write the record. A record that is there and still holds is kept.
+    /// File for the record. An existing valid record is kept.
     #[arg(long, default_value = "escrow.json")]
     out: PathBuf,
 }
 
-/// Which record to show.
+/// Arguments of `show`.
 #[derive(Args)]
 pub struct ShowArguments {
     #[command(flatten)]
@@ -97,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
     Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// The record that is there, if it is of this very deployment and the chain still has its script.
+/// Returns the existing record if it is for this deployment and the chain still has its script.
 fn kept(
     arguments: &DeployArguments,
     script: &Script,
@@ -127,7 +127,8 @@ fn publish(arguments: &DeployArguments, script: Script, parameters: Parameters) 
     let live = arguments.provider.protocol_parameters()?;
     let tip = arguments.provider.tip()?;
     let bytes = u32::try_from(script.cbor.len())?;
-    // At its own address it stays: without a datum the contract releases nothing. The payer's wallet would spend it.
+    // At the script's own address, where it stays: the contract releases no output without a datum. The payer's wallet
+    // would spend it.
     let home = PaymentAddress::script(script.hash);
     let mut output = NewOutput { script: Some(script.cbor), ..NewOutput::pay(home, cardano::Lovelace::ZERO) };
     output.value.lovelace = output.min_lovelace(&live)?;

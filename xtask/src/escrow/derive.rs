@@ -1,4 +1,4 @@
-//! `cargo xtask escrow derive`: which script and address a deployment will have, before anything is on chain.
+//! `cargo xtask escrow derive`: computes the script and the address of a deployment without the chain.
 
 use std::{error::Error, process::ExitCode};
 
@@ -9,40 +9,40 @@ use escrow::Parameters;
 
 use super::BlueprintArgument;
 
-/// The parameters of a deployment.
+/// Arguments of `derive`.
 #[derive(Args)]
 pub struct DeriveArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
-    /// Key hashes of the admins, separated by commas. A repeated entry has as many votes.
+    /// Key hashes of the admins, separated by commas. A repeated hash counts that many votes.
     #[arg(long, value_delimiter = ',', required = true)]
     admins: Vec<String>,
-    /// Votes that a decision on a dispute needs.
+    /// Number of votes needed to decide a dispute.
     #[arg(long)]
     required: u32,
-    /// How long a party waits between two of its own actions, in ms.
+    /// Time that a party has to wait between two actions, in ms.
     #[arg(long, allow_negative_numbers = true)]
     cooldown: i64,
 }
 
-/// Why a deployment's parameters are refused before an address exists: once funds are locked, it cannot be repaired.
+/// Reason why parameters are rejected. Once funds are locked, a deployment cannot be repaired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersRefused {
-    /// Not a key hash.
+    /// Invalid key hash.
     #[error("admin {0:?} is not a key hash: expected 56 lowercase hexadecimal characters")]
     MalformedAdmin(String),
-    /// Cooldowns run forward.
+    /// Cooldowns cannot be negative.
     #[error("a cooldown of {0} ms is negative")]
     NegativeCooldown(i64),
-    /// Unusable together.
+    /// Unusable in combination.
     #[error(transparent)]
     Unusable(#[from] escrow::ParameterError),
 }
 
-/// The parameters that a command line names.
+/// Parses the parameters.
 ///
 /// # Errors
-/// Each way in which a deployment with them could lock funds permanently.
+/// A deployment with them could lock funds permanently.
 pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<Parameters, ParametersRefused> {
     let key_hash = |text: &String| text.parse().map_err(|_| ParametersRefused::MalformedAdmin(text.clone()));
     let admin_vkeys = admins.iter().map(key_hash).collect::<Result<Vec<KeyHash>, _>>()?;

@@ -191,8 +191,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         read
     }
 
-    /// Returns a transaction's effects if its scripts succeeded and it spent an escrow of ours, or one created on this
-    /// page.
+    /// Returns a transaction's effects if its scripts succeeded and it spent one of our escrows, including those created by
+    /// an earlier transaction on the same page of the history.
     async fn classify(
         &mut self,
         listed: &AddressTransaction,

@@ -46,7 +46,7 @@ pub enum NextStep {
     Dispute,
     /// Ask the arbiter.
     AskArbiter,
-    /// None before this time, POSIX ms, unless the escrow changes.
+    /// Do nothing before this time, POSIX ms, unless the escrow changes.
     Wait(Millis),
 }
 

@@ -26,7 +26,7 @@ use crate::{
     watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
 };
 
-/// Time in ms after which a result is retried for which the wallet had too few free outputs.
+/// Delay in ms before retrying a result if the wallet has too few free outputs.
 const FUNDS_MS: Millis = 10_000;
 
 /// An escrow and the plan of its action.
