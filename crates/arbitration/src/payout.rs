@@ -16,8 +16,8 @@ use escrow::{
     spend::Spent,
 };
 use outbox::{
-    Decision, Draft, Entry, EntryState, Kind, Outbox, RESEND_UNANSWERED_MS, Sleep, Trust, WalletSnapshot, by_id,
-    live_for, open, snapshot, write_down,
+    Attempt, Decision, Entry, EntryState, Kind, NewEntry, Next, Outbox, RESEND_UNANSWERED_MS, RetryPolicy, Sent, Sleep,
+    Trust, WalletSnapshot, by_id, live_for, open, snapshot,
 };
 use sql::{Database, exactly};
 
@@ -25,16 +25,9 @@ use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide,
 
 /// Waits for another request that is submitting the same award, in milliseconds: in total as long as a submission may
 /// take.
-const ANSWER_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
+const OTHER_REQUEST_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
 /// Waits before an award is built again, in milliseconds, because another one reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
-
-/// The request that recorded an award's transaction.
-enum WrittenBy {
-    /// This request, which must submit it.
-    This(Entry, WalletSnapshot),
-    Another(Entry),
-}
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     const fn outbox(&self) -> Outbox<'_, D, C> {
@@ -87,7 +80,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         mut entry: Entry,
         mut now: Millis,
     ) -> Result<Option<TxHash>, ResolveError> {
-        for wait in ANSWER_MS {
+        for wait in OTHER_REQUEST_MS {
             if entry.state != EntryState::Claimed || now >= entry.attempted_at_ms.saturating_add(RESEND_UNANSWERED_MS) {
                 break;
             }
@@ -101,61 +94,58 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         taken(&entry)
     }
 
-    /// Records a payout and submits it, or drives the one that another request has recorded.
+    /// Sends a payout, or drives the one that another request has recorded.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
-        let address = self.key.enterprise_address();
-        let mut now = self.now;
         // Outputs reserved by earlier awards are released only here.
-        let earlier = Entry::all(&self.database.run(open(&address, Kind::Award)).await?)?;
-        self.outbox().close(earlier, &disputed.tip, now).await?;
+        let earlier = Entry::all(&self.database.run(open(&self.key.enterprise_address(), Kind::Award)).await?)?;
+        self.outbox().close(earlier, &disputed.tip, self.now).await?;
         let parameters = self.chain.protocol_parameters().await?;
-        let mut waits = REBUILD_MS.into_iter();
-        loop {
-            match self.write(disputed, award, &parameters, now).await {
-                Ok(WrittenBy::This(mut entry, wallet)) => {
-                    let refusal = self.outbox().submit_first(&mut entry, Some(&wallet), now).await?;
-                    return taken(&entry)?.ok_or_else(|| ResolveError::Refused(refusal.unwrap_or_default()));
+        let (policy, mut rejected) = (RetryPolicy { sleep: self.sleep, pauses: &REBUILD_MS }, None);
+        let intent = async |attempt: Attempt| {
+            let builds = attempt.sent.is_none();
+            match self.next(disputed, award, &parameters, attempt).await {
+                Err(ResolveError::Refused(reason)) if builds => {
+                    rejected = Some(reason);
+                    Ok(Next::Retry)
                 }
-                Ok(WrittenBy::Another(entry)) => {
-                    return self.drive(disputed, entry, now).await?.ok_or(ResolveError::Busy);
-                }
-                Err(error @ (ResolveError::Busy | ResolveError::Refused(_))) => {
-                    let wait = waits.next().ok_or(error)?;
-                    self.sleep.sleep(wait).await;
-                    now = now.saturating_add(wait);
-                }
-                Err(error) => return Err(error),
+                next => next,
             }
-        }
+        };
+        let paid = self.outbox().send(&policy, self.now, intent).await?;
+        paid.ok_or_else(|| rejected.map_or(ResolveError::Busy, ResolveError::Refused))
     }
 
-    /// Builds a payout and records it, unless another request has done so.
-    async fn write(
+    async fn next(
         &self,
         disputed: &DisputedEscrow,
         award: &Award,
         parameters: &ProtocolParameters,
-        now: Millis,
-    ) -> Result<WrittenBy, ResolveError> {
+        attempt: Attempt,
+    ) -> Result<Next<TxHash>, ResolveError> {
+        match attempt.sent {
+            None => {}
+            Some(Sent::NotRecorded) => return Ok(Next::Retry),
+            Some(Sent::Submitted(entry)) => return taken(&entry)?.map(Next::Done).ok_or(ResolveError::Busy),
+            Some(Sent::Rejected(entry, reason)) => {
+                return taken(&entry)?.map(Next::Done).ok_or(ResolveError::Refused(reason));
+            }
+        }
         let purpose = purpose(&disputed.escrow.utxo.reference);
         let address = self.key.enterprise_address();
-        let reads = vec![live_for(&purpose), snapshot(&address, disputed.tip.slot, now)];
+        let reads = vec![live_for(&purpose), snapshot(&address, disputed.tip.slot, attempt.now)];
         let [live, known] = exactly(self.database.batch(reads).await?)?;
         if let Some(entry) = Entry::first(&live)? {
-            return Ok(WrittenBy::Another(entry));
+            // Another request has recorded it.
+            return self.drive(disputed, entry, attempt.now).await?.map(Next::Done).ok_or(ResolveError::Busy);
         }
         let wallet = WalletSnapshot::read(&address, &known)?;
-        let built = match self.build(disputed, award, parameters, &wallet).await {
-            // The change of a submission in progress will be spendable soon.
-            Err(ResolveError::Wallet(_)) if wallet.in_flight => return Err(ResolveError::Busy),
-            built => built?,
-        };
-        let draft = Draft::built(Kind::Award, purpose.clone(), address, &built);
-        let [written, live] = exactly(self.database.batch(vec![write_down(&draft, now), live_for(&purpose)]).await?)?;
-        match (Entry::first(&written)?, Entry::first(&live)?) {
-            (Some(entry), _) => Ok(WrittenBy::This(entry, wallet)),
-            (None, Some(entry)) => Ok(WrittenBy::Another(entry)),
-            (None, None) => Err(ResolveError::Busy),
+        match self.build(disputed, award, parameters, &wallet).await {
+            // Change of a transaction that is being submitted will be spendable soon.
+            Err(ResolveError::Wallet(_)) if wallet.in_flight => Ok(Next::Retry),
+            built => {
+                let new = NewEntry::built(Kind::Award, purpose, address, &built?);
+                Ok(Next::Send(Box::new(new), Box::new(wallet)))
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef, slots::Millis};
-use outbox::{Draft, Entry, Guard, Kind, MAX_LATE_MS, Provenance, write_down};
+use outbox::{Entry, Guard, Kind, MAX_LATE_MS, NewEntry, Provenance, write_down};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sql::{Database, DatabaseError, Read, Statement, statement};
@@ -273,7 +273,7 @@ impl NewPayment<'_> {
         now: Millis,
     ) -> Result<Claim, DatabaseError> {
         let guard = Some(Guard { blocked_by: &BLOCKED_BY, facts: facts.clone() });
-        let entry = write_down(&Draft { guard, ..self.draft() }, now);
+        let entry = write_down(&NewEntry { guard, ..self.entry() }, now);
         let grant = self.account.and_then(|account| account.authorization.as_ref()?.grant());
         let of_grant = grant.map(|grant| {
             (self.attribute(grant), purchase_request::use_up(&self.tx, grant, self.listing_id, self.mode))
@@ -289,8 +289,8 @@ impl NewPayment<'_> {
     }
 
     /// Returns the transaction as an outbox entry.
-    pub(crate) fn draft(&self) -> Draft {
-        Draft {
+    pub(crate) fn entry(&self) -> NewEntry {
+        NewEntry {
             tx: self.tx,
             kind: match self.mode {
                 DeliveryMode::Instant => Kind::Payment,

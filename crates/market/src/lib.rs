@@ -16,6 +16,7 @@ pub mod claim;
 pub mod contents;
 mod error_codes;
 mod escrow_steps;
+mod escrow_tx;
 pub mod fees;
 pub mod headroom;
 pub mod limits;

@@ -22,19 +22,22 @@ use escrow::{
     Deployment,
     plan::{ChainTime, DraftError, Escrow, Planner, Step},
 };
-use outbox::{Draft, ENTRY_JSON, Entry, EntryState, Kind, Outbox, OutboxError, write_down};
+use outbox::{
+    Attempt, ENTRY_JSON, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent,
+};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, statement};
 
 use crate::{
-    escrow_steps::{Recorded, Spending, StepRecorder, escrow_in, rollbacks},
+    escrow_steps::{Recorded, StepRecorder, escrow_in, rollbacks},
+    escrow_tx,
     platform::{MIN_FUNDS, PlatformWallet, pays_alone},
     port_error::from_by_way_of,
     transitions,
 };
 
-/// Maximum number of attempts when other results take the wallet's outputs.
-const MAX_TRIES: usize = 4;
+/// A result is built again at once if another took its inputs first.
+const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// The platform as the seller of protected sales.
 #[derive(Clone, Copy)]
@@ -72,11 +75,22 @@ pub struct ResultPoster<'a, D, C> {
 
 /// Stored state of a lock's escrow.
 #[derive(Default, Deserialize)]
-struct Posting {
+struct StoredEscrow {
     /// Current output of the escrow.
     output: Option<TxRef>,
     /// Pending or included result.
     result: Option<Entry>,
+}
+
+/// The result of one lock, to be sent.
+struct ResultIntent<'a, D, C> {
+    poster: &'a ResultPoster<'a, D, C>,
+    lock: &'a Entry,
+    result: ContentHash,
+    /// The escrow's output as the last attempt read it.
+    output: Option<TxRef>,
+    /// Whether the chain was asked what spent the escrow: once is enough.
+    has_followed: bool,
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
@@ -85,39 +99,10 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// # Errors
     /// The reason why nothing could be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
-        let mut follows = true;
-        for attempt in 0..MAX_TRIES {
-            let (escrow, pending) = self.escrow(lock).await?;
-            if let Some(entry) = pending {
-                return Ok(entry);
-            }
-            let (tip_slot, address) = (self.chain.recent_tip().await?.slot, self.seller.key.enterprise_address());
-            let wallet =
-                PlatformWallet::read(self.database, self.chain, address, tip_slot, self.now, MIN_FUNDS).await?;
-            let built = match self.build(lock, &escrow, result, (&wallet, tip_slot), attempt).await {
-                // Another result has taken the output of the wallet; the next attempt selects another one.
-                Err(error) if wallet.utxos.iter().any(|utxo| error.names(&utxo.reference)) => continue,
-                // The buyer may have acted first; the result is then built on that output.
-                Err(DraftError::Refused(_)) if follows && lock.state == EntryState::Included => {
-                    follows = false;
-                    self.follow(&escrow.utxo.reference).await?;
-                    continue;
-                }
-                built => built?,
-            };
-            let Some(mut entry) = self.write(lock, &escrow, &built).await? else { continue };
-            let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
-            let refused = outbox.submit_first(&mut entry, Some(&wallet.snapshot), self.now).await?;
-            match refused {
-                None => return Ok(entry),
-                Some(_) if follows && lock.state == EntryState::Included => {
-                    follows = false;
-                    self.follow(&escrow.utxo.reference).await?;
-                }
-                Some(reason) => return Err(DraftError::Refused(reason).into()),
-            }
-        }
-        Err(PostError::Busy)
+        let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
+        let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false };
+        let sent = outbox.send(&RETRIES, self.now, async |attempt| intent.next(attempt).await).await?;
+        sent.ok_or(PostError::Busy)
     }
 
     /// Returns the current escrow, and its pending result.
@@ -129,7 +114,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
             ),
             lock.tx
         );
-        let Posting { output, result } = self.database.run(read).await?.first_json()?.unwrap_or_default();
+        let StoredEscrow { output, result } = self.database.run(read).await?.first_json()?.unwrap_or_default();
         let cbor = match output {
             Some(output) if output.tx != lock.tx => self.chain.transaction(&output.tx).await?,
             _ => Some(lock.cbor.clone()),
@@ -151,7 +136,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         let planner =
             Planner { deployment: self.seller.deployment, parameters: &wallet.parameters, slots: &api_types::SLOTS };
         let time = ChainTime { tip_slot, now: self.clock };
-        let mut plan = planner.plan(escrow, &Step::SubmitResult(result), time)?;
+        let mut plan = escrow_tx::plan(planner, escrow, &Step::SubmitResult(result), time)?;
         if lock.state != EntryState::Included {
             // If the lock expires, the result must not reserve outputs any longer.
             plan.validity.until = plan.validity.until.min(lock.valid_until);
@@ -170,24 +155,60 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         };
         unconfirmed.extend(from.iter().filter(|utxo| wallet.unconfirmed.contains(utxo)).cloned());
         let wallet = Wallet { address: wallet.address, utxos: &from, reserved: &BTreeSet::new() };
-        let draft = planner.draft_chained(self.chain, plan, &wallet, &unconfirmed).await?;
-        Ok(draft.sign(&[self.seller.key])?)
+        escrow_tx::build(planner, self.chain, vec![plan], &wallet, &unconfirmed, &[self.seller.key]).await
     }
 
-    /// Stores the result; `None` if another request took its escrow or the wallet's output first.
-    async fn write(&self, lock: &Entry, escrow: &Escrow, built: &BuiltTx) -> Result<Option<Entry>, DatabaseError> {
-        let purpose = purpose(&escrow.utxo.reference);
-        let draft = Draft::built(Kind::Result, purpose, self.seller.key.enterprise_address(), built);
-        let draft = Draft { acts_on: vec![lock.tx], ..draft };
-        Entry::first(&self.database.run(write_down(&draft, self.now)).await?)
-    }
-
-    async fn follow(&self, from: &TxRef) -> Result<Spending, PostError> {
+    /// Records what spent the escrow from this output, if the chain shows it.
+    async fn follow(&self, from: &TxRef) -> Result<(), PostError> {
         let tip = self.chain.tip().await?;
         let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
         let seller = Some(self.seller.key.enterprise_address());
         let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller };
-        Ok(steps.follow(from, &mut Recorded::default()).await?)
+        steps.follow(from, &mut Recorded::default()).await?;
+        Ok(())
+    }
+}
+
+impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
+    /// Handles a rejection. A step of the buyer's may have come first: then the next result is built on what it made.
+    async fn rejected(&mut self, reason: String) -> Result<Next<Entry>, PostError> {
+        match self.output {
+            Some(output) if !self.has_followed && self.lock.state == EntryState::Included => {
+                self.has_followed = true;
+                self.poster.follow(&output).await?;
+                Ok(Next::Retry)
+            }
+            _ => Err(DraftError::Refused(reason).into()),
+        }
+    }
+
+    async fn next(&mut self, attempt: Attempt) -> Result<Next<Entry>, PostError> {
+        match attempt.sent {
+            None => {}
+            Some(Sent::Submitted(entry)) => return Ok(Next::Done(entry)),
+            Some(Sent::Rejected(_, reason)) => return self.rejected(reason).await,
+            Some(Sent::NotRecorded) => return Ok(Next::Retry),
+        }
+        let (poster, address) = (self.poster, self.poster.seller.key.enterprise_address());
+        let (escrow, pending) = poster.escrow(self.lock).await?;
+        if let Some(entry) = pending {
+            return Ok(Next::Done(entry));
+        }
+        let output = *self.output.insert(escrow.utxo.reference);
+        let tip_slot = poster.chain.recent_tip().await?.slot;
+        let wallet =
+            PlatformWallet::read(poster.database, poster.chain, address, tip_slot, attempt.now, MIN_FUNDS).await?;
+        match poster.build(self.lock, &escrow, self.result, (&wallet, tip_slot), attempt.number).await {
+            Ok(built) => {
+                let new = NewEntry::built(Kind::Result, purpose(&output), address, &built);
+                let new = NewEntry { acts_on: vec![self.lock.tx], ..new };
+                Ok(Next::Send(Box::new(new), Box::new(wallet.snapshot)))
+            }
+            // Another result took the wallet's output since it was read: the next attempt chooses another.
+            Err(error) if wallet.utxos.iter().any(|utxo| error.names(&utxo.reference)) => Ok(Next::Retry),
+            Err(DraftError::Refused(reason)) => self.rejected(reason).await,
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use cardano::{
     },
 };
 use outbox::{
-    Decision, Draft, Entry, EntryState, Kind, Outbox, OutboxError, Trust, WalletSnapshot, open, overdue, write_down,
+    Attempt, Decision, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent, Trust,
+    WalletSnapshot, open, overdue,
 };
 use sql::{Database, DatabaseError, exactly};
 
@@ -28,8 +29,8 @@ use crate::{
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
 /// Validity of a withdrawal in seconds.
 const VALID_SECONDS: u64 = 240;
-/// Maximum number of attempts when other payments of the wallet take the inputs first.
-const MAX_TRIES: u32 = 4;
+/// A withdrawal is built again at once if another payment of the wallet took an input first.
+const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// Reason why nothing was withdrawn, or why the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,16 +87,12 @@ pub async fn withdraw(
     if let Some((EntryState::Claimed, withdrawn)) = unfinished {
         return Ok(withdrawn);
     }
-    for _ in 0..MAX_TRIES {
-        match withdrawal.attempt().await {
-            Err(WithdrawError::Nothing { balance }) => {
-                return unfinished.map(|(_, sent)| sent).ok_or(WithdrawError::Nothing { balance });
-            }
-            Err(WithdrawError::Busy) => {}
-            done => return done,
+    match withdrawal.outbox.send(&RETRIES, now, async |attempt| withdrawal.next(attempt).await).await {
+        Err(WithdrawError::Nothing { balance }) => {
+            unfinished.map(|(_, sent)| sent).ok_or(WithdrawError::Nothing { balance })
         }
+        sent => sent?.ok_or(WithdrawError::Busy),
     }
-    Err(WithdrawError::Busy)
 }
 
 impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
@@ -124,32 +121,32 @@ impl<D: Database, C: Chain> WithdrawalRun<'_, D, C> {
         Ok(Withdrawal { tx: entry.tx, lovelace })
     }
 
-    /// Builds, stores and submits a withdrawal.
-    async fn attempt(&self) -> Result<Withdrawal, WithdrawError> {
-        let database = self.outbox.database;
-        let snapshot = WalletSnapshot::load(database, &self.wallet, self.tip.slot, self.now).await?;
-        let (built, lovelace) = self.build(&snapshot).await?;
-        let tx = built.facts.tx_id;
-        let draft = Draft::built(Kind::Withdrawal, format!("withdrawal:{tx}"), self.wallet, &built);
-        let written = database.run(write_down(&draft, self.now)).await?;
-        let mut entry = Entry::first(&written)?.ok_or(WithdrawError::Busy)?;
-        let reason = self.outbox.submit_first(&mut entry, Some(&snapshot), self.now).await?;
-        match reason {
-            Some(reason) if entry.state == EntryState::Refused => Err(WithdrawError::Ledger(reason)),
-            _ => Ok(Withdrawal { tx, lovelace }),
+    async fn next(&self, attempt: Attempt) -> Result<Next<Withdrawal>, WithdrawError> {
+        match attempt.sent {
+            None => {}
+            Some(Sent::NotRecorded) => return Ok(Next::Retry),
+            Some(Sent::Rejected(entry, reason)) if entry.state == EntryState::Refused => {
+                return Err(WithdrawError::Ledger(reason));
+            }
+            Some(Sent::Submitted(entry) | Sent::Rejected(entry, _)) => return Ok(Next::Done(self.withdrawn(&entry)?)),
         }
+        let wallet = WalletSnapshot::load(self.outbox.database, &self.wallet, self.tip.slot, attempt.now).await?;
+        let built = self.sweep(&wallet).await?;
+        let purpose = format!("withdrawal:{}", built.facts.tx_id);
+        let new = NewEntry::built(Kind::Withdrawal, purpose, self.wallet, &built);
+        Ok(Next::Send(Box::new(new), Box::new(wallet)))
     }
 
-    async fn build(&self, snapshot: &WalletSnapshot) -> Result<(BuiltTx, Lovelace), WithdrawError> {
+    async fn sweep(&self, wallet: &WalletSnapshot) -> Result<BuiltTx, WithdrawError> {
         let chain = self.outbox.chain;
-        let utxos = snapshot.spendable(&chain.utxos_at(&self.wallet.to_string(), |_| false).await?);
+        let utxos = wallet.spendable(&chain.utxos_at(&self.wallet.to_string(), |_| false).await?);
         let parameters = chain.protocol_parameters().await?;
         let none = BTreeSet::new();
         let from = Wallet { address: self.wallet, utxos: &utxos, reserved: &none };
         let slot = api_types::SLOTS.slot_at(self.now).unwrap_or(0).max(self.tip.slot);
         let validity = Validity { from: None, until: slot.saturating_add(VALID_SECONDS) };
         match sweep(&from, self.owner, RESERVE, validity, &parameters) {
-            Ok(Sweep { draft, sent, .. }) => Ok((draft.sign(&[self.key]).map_err(WithdrawError::Build)?, sent)),
+            Ok(Sweep { draft, .. }) => draft.sign(&[self.key]).map_err(WithdrawError::Build),
             Err(BuildError::NothingToSweep { .. } | BuildError::Insufficient { .. }) => {
                 let balance = Lovelace::checked_sum(utxos.iter().map(|utxo| utxo.value.lovelace));
                 Err(WithdrawError::Nothing { balance: balance.unwrap_or(Lovelace::MAX) })

@@ -50,7 +50,7 @@ use market::{
     purchase,
     watch::Watch,
 };
-use outbox::{Decision, Draft, EntryState, Kind, Provenance, write_down};
+use outbox::{Decision, EntryState, Kind, NewEntry, Provenance, write_down};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -239,7 +239,7 @@ impl World {
     fn sends(&self, kind: Kind, purpose: &str, acts_on: Vec<TxHash>) -> TxHash {
         let until = self.ledger.tip().slot + 10_000;
         let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
-        let draft = Draft {
+        let draft = NewEntry {
             tx: tx.id,
             kind,
             purpose: purpose.to_owned(),

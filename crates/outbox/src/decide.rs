@@ -11,7 +11,7 @@ pub const RESEND_UNANSWERED_MS: Millis = 5_000;
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
 /// Time after the begin of a submission by which its answer is recorded, in ms; otherwise the request that waited for
 /// it has died.
-pub const ANSWER_MS: Millis = 75_000;
+pub const ANSWER_RECORDED_MS: Millis = 75_000;
 /// Reason for giving up a payment that a block includes although no submission of ours was accepted.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
 /// Reason for giving up a payment that expired without an answer to its submission.
@@ -82,7 +82,7 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
         (ChainObservation::InBlock(block), EntryState::Included) if block.valid => Decision::Reanchor(*block),
         // The request that submitted it may be about to record the answer.
         (ChainObservation::InBlock(_), EntryState::Claimed) if needs_payer(entry, trust) => {
-            if now < entry.attempted_at_ms.saturating_add(ANSWER_MS) {
+            if now < entry.attempted_at_ms.saturating_add(ANSWER_RECORDED_MS) {
                 Decision::Wait
             } else {
                 Decision::Refuse(NOT_OUR_SUBMISSION.into())
@@ -219,8 +219,8 @@ mod tests {
         let unanswered = |kind| Entry { provenance: Provenance::Unknown, ..entry(kind, Claimed) };
         let include = Decision::Include(block(2, true));
         let (payment, lock) = (unanswered(Kind::Payment), unanswered(Kind::Lock));
-        assert_eq!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_MS - 1), Decision::Wait);
-        assert!(matches!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_MS), Decision::Refuse(_)));
+        assert_eq!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_RECORDED_MS - 1), Decision::Wait);
+        assert!(matches!(decide(&payment, &found, Trust::Unproven, AT + ANSWER_RECORDED_MS), Decision::Refuse(_)));
         assert_eq!(decide(&payment, &found, Trust::Payer, AT), include);
         assert!(
             matches!(decide(&payment, &expired, Trust::Unproven, AT), Decision::Refuse(_)),

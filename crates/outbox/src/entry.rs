@@ -178,13 +178,13 @@ pub struct Guard {
 
 /// A transaction to be recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct NewEntry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
     /// Purpose. At most one live entry has it.
     pub purpose: String,
-    /// Service wallet that built it.
+    /// The service wallet that built it; `None` for an outside payer's.
     pub wallet: Option<Address>,
     pub cbor: Vec<u8>,
     /// First slot in which it is no longer valid.
@@ -201,8 +201,8 @@ pub struct Draft {
     pub guard: Option<Guard>,
 }
 
-impl Draft {
-    /// Creates the draft of a transaction that a service wallet built.
+impl NewEntry {
+    /// Returns the entry for a transaction that a service wallet built.
     #[must_use]
     pub fn built(kind: Kind, purpose: String, wallet: Address, built: &BuiltTx) -> Self {
         let facts = &built.facts;

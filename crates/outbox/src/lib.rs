@@ -30,6 +30,7 @@ mod decide;
 mod drive;
 mod earlier;
 mod entry;
+mod send;
 mod statements;
 mod wallet;
 
@@ -39,7 +40,8 @@ pub use decide::{
 };
 pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutcome, unless_chain_fails};
 pub use earlier::Earlier;
-pub use entry::{Draft, ENTRY_JSON, Entry, EntryState, Guard, Kind, Provenance};
+pub use entry::{ENTRY_JSON, Entry, EntryState, Guard, Kind, NewEntry, Provenance};
+pub use send::{Attempt, Next, NoPause, RetryPolicy, Sent};
 pub use statements::{
     MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included, open,
     open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,

@@ -7,7 +7,7 @@ use sql::{Statement, statement};
 
 use crate::{
     decide::{Decision, EXPIRY_GRACE_SLOTS},
-    entry::{Draft, ENTRY_JSON, Entry, Kind},
+    entry::{ENTRY_JSON, Entry, Kind, NewEntry},
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
@@ -27,12 +27,12 @@ const MAX_OPEN: u32 = 3;
 
 /// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names of an
 /// outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the service.
-fn reserves(draft: &Draft) -> String {
-    let put_up = draft.collateral.iter().map(|output| (output.to_string(), 1));
+fn reserves(new: &NewEntry) -> String {
+    let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
     // An input that is collateral too counts as an input.
-    let names: BTreeMap<String, u8> = match draft.wallet {
-        Some(_) => put_up.chain(draft.spends.iter().map(|output| (output.to_string(), 0))).collect(),
-        None => draft.spends.iter().take(MAX_RESERVED).map(|output| (format!("payer:{output}"), 0)).collect(),
+    let names: BTreeMap<String, u8> = match new.wallet {
+        Some(_) => put_up.chain(new.spends.iter().map(|output| (output.to_string(), 0))).collect(),
+        None => new.spends.iter().take(MAX_RESERVED).map(|output| (format!("payer:{output}"), 0)).collect(),
     };
     serde_json::json!(names).to_string()
 }
@@ -42,22 +42,22 @@ fn reserves(draft: &Draft) -> String {
 /// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
 /// the reservations and the steps that follow from it. An entry that the ledger rejected before can be claimed again: a
 /// wallet's own by that wallet, an external payment for another purpose only if its payer sent the request.
-pub fn write_down(draft: &Draft, now: Millis) -> Statement {
+pub fn write_down(new: &NewEntry, now: Millis) -> Statement {
     let (blocked_by, facts) =
-        draft.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
+        new.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
     statement!(
         format!(include_str!("write_down.sql"), blocked_by = blocked_by, entry = ENTRY_JSON),
         facts,
-        draft.tx,
-        draft.kind.name(),
-        draft.purpose.as_str(),
-        draft.wallet,
-        hex::encode(&draft.cbor),
-        draft.valid_until,
+        new.tx,
+        new.kind.name(),
+        new.purpose.as_str(),
+        new.wallet,
+        hex::encode(&new.cbor),
+        new.valid_until,
         now,
-        reserves(draft),
-        draft.provenance.name(),
-        serde_json::json!(draft.acts_on).to_string(),
+        reserves(new),
+        new.provenance.name(),
+        serde_json::json!(new.acts_on).to_string(),
     )
 }
 

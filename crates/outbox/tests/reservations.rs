@@ -4,7 +4,7 @@
 
 use cardano::{TxHash, TxRef, chain::Inclusion, keys::SigningKey};
 use futures_lite::future::block_on;
-use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, SCHEMA, by_id, change, write_down};
+use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, SCHEMA, by_id, change, write_down};
 use proptest::prelude::*;
 use sql::{Database, sqlite::Sqlite, statement};
 
@@ -15,9 +15,9 @@ fn output(number: u8) -> TxRef {
 }
 
 /// A transaction of a service wallet with a purpose of its own.
-fn draft(number: u8, spends: &[u8], collateral: &[u8]) -> Draft {
+fn draft(number: u8, spends: &[u8], collateral: &[u8]) -> NewEntry {
     let outputs = |numbers: &[u8]| numbers.iter().copied().map(output).collect();
-    Draft {
+    NewEntry {
         tx: TxHash::new([100 + number; 32]),
         kind: Kind::Result,
         purpose: format!("purpose {number}"),
@@ -44,19 +44,19 @@ impl World {
         Self(Sqlite::of(&[SCHEMA]).unwrap())
     }
 
-    fn claims_at(&self, draft: &Draft, hour: u64) -> bool {
+    fn claims_at(&self, draft: &NewEntry, hour: u64) -> bool {
         Entry::first(&block_on(self.0.run(write_down(draft, hour * HOUR_MS))).unwrap()).unwrap().is_some()
     }
 
-    fn claims(&self, draft: &Draft) -> bool {
+    fn claims(&self, draft: &NewEntry) -> bool {
         self.claims_at(draft, 0)
     }
 
-    fn entry(&self, draft: &Draft) -> Option<Entry> {
+    fn entry(&self, draft: &NewEntry) -> Option<Entry> {
         Entry::first(&block_on(self.0.run(by_id(&draft.tx))).unwrap()).unwrap()
     }
 
-    fn decide(&self, draft: &Draft, decision: &Decision) {
+    fn decide(&self, draft: &NewEntry, decision: &Decision) {
         block_on(self.0.run(change(&self.entry(draft).unwrap(), decision).unwrap())).unwrap();
     }
 
@@ -141,7 +141,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 /// The outputs that an entry of this state must reserve.
-fn reserves(draft: &Draft, state: EntryState) -> Vec<TxRef> {
+fn reserves(draft: &NewEntry, state: EntryState) -> Vec<TxRef> {
     match state {
         EntryState::Claimed | EntryState::Submitted => [draft.spends.as_slice(), &draft.collateral].concat(),
         EntryState::Included => draft.spends.clone(),
@@ -158,14 +158,14 @@ proptest! {
         events in proptest::collection::vec(event(), 1..40),
     ) {
         let world = World::new();
-        let drafts: Vec<Draft> = (0..6u8)
+        let drafts: Vec<NewEntry> = (0..6u8)
             .zip(&uses)
             .map(|(number, (spends, put_up))| {
                 let put_up = if spends.contains(put_up) { vec![] } else { vec![*put_up] };
                 draft(number, spends, &put_up)
             })
             .collect();
-        let reserved_by = |draft: &Draft| world.entry(draft).map(|entry| reserves(draft, entry.state)).unwrap_or_default();
+        let reserved_by = |draft: &NewEntry| world.entry(draft).map(|entry| reserves(draft, entry.state)).unwrap_or_default();
         for event in events {
             match event {
                 Event::Claim(which) => {

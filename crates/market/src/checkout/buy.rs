@@ -12,7 +12,10 @@ use cardano::{
     slots::Millis,
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
-use outbox::{Earlier, Entry, Provenance, Sleep, Trust, TxStatus, WalletSnapshot, overdue, snapshot};
+use outbox::{
+    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, TxStatus, WalletSnapshot,
+    overdue, snapshot,
+};
 use sql::{Database, DatabaseError};
 use x402_cardano::{
     exact::{Facts, InputState, Moment, Payment, VerifiedPayment, verify_with_facts},
@@ -38,8 +41,8 @@ use crate::{
 const VALID_SECONDS: u64 = 230;
 /// Maximum number of times to look again for a purchase that a concurrent request has made.
 const MAX_ROUNDS: u32 = 3;
-/// Maximum number of attempts when other payments take the inputs first.
-const MAX_TRIES: u32 = 40;
+/// Maximum number of further attempts when other payments take the inputs first.
+const MAX_RETRIES: u32 = 39;
 /// Maximum pause between attempts in ms, for a wallet with few tokens. A random part is added.
 const MAX_PAUSE_MS: Millis = 1_000;
 /// Tokens in a wallet that lengthen pauses by one step, because each attempt's computation grows with them.
@@ -59,16 +62,8 @@ pub struct Order<'a> {
     pub nonce: [u8; 32],
 }
 
-enum AttemptOutcome {
-    Paid(Box<Bought>),
-    /// Another payment of the wallet took the inputs.
-    Retry,
-    /// A concurrent request made the same purchase.
-    AlreadyBought,
-}
-
-/// A payment that is being built, with the data shared by its attempts.
-struct Paying<'a, 'c, D, C, V, Z, K> {
+/// A payment to be sent, with the data shared by its attempts.
+struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     checkout: &'a Checkout<'c, D, C, V, Z, K>,
     order: &'a Order<'a>,
     method: &'a dyn PaymentMethod,
@@ -158,9 +153,22 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         // By the newest block's time, because the quote must be valid when the lock is included.
         let offered = method.offer(&terms.sale(), self.clock.max(tip.time_ms), nonce)?;
         let checkout = self;
-        let paying =
-            Paying { checkout, order, method, offered, tip, parameters, utxos, excluded, checked, replacement_inputs };
-        paying.pay(known).await
+        let intent = PaymentIntent {
+            checkout,
+            order,
+            method,
+            offered,
+            tip,
+            parameters,
+            utxos,
+            excluded,
+            checked,
+            replacement_inputs,
+        };
+        let policy = RetryPolicy { sleep: self.sleep, pauses: &intent.pauses() };
+        let mut known = Some(known);
+        let bought = self.outbox().send(&policy, now, async |attempt| intent.next(attempt, known.take()).await).await?;
+        bought.ok_or(BuyError::Busy)
     }
 
     /// Resumes an unconfirmed payment. `None` if it was claimed for another listing meanwhile.
@@ -199,78 +207,85 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 }
 
-impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> Paying<'_, '_, D, C, V, Z, K> {
-    /// Pays, retrying when other payments of the wallet interfere.
-    async fn pay(&self, mut known: WalletSnapshot) -> Result<Option<Bought>, BuyError> {
-        let mut waited: Millis = 0;
-        for attempt in 0..MAX_TRIES {
-            match self.attempt(&known, attempt).await? {
-                AttemptOutcome::Paid(bought) => return Ok(Some(*bought)),
-                AttemptOutcome::AlreadyBought => return Ok(None),
-                AttemptOutcome::Retry => {}
-            }
-            let pause = self.pause(attempt);
-            waited = waited.saturating_add(pause);
-            if waited > MAX_WAIT_MS {
-                break;
-            }
-            self.checkout.sleep.sleep(pause).await;
-            let (wallet, now) = (self.order.account.wallet_address, self.checkout.now);
-            known = WalletSnapshot::load(self.checkout.database, &wallet, self.tip.slot, now).await?;
-        }
-        Err(BuyError::Busy)
-    }
-
-    /// Returns the pause before an attempt: random, longer with each attempt and with the number of tokens in the
-    /// wallet.
-    fn pause(&self, attempt: u32) -> Millis {
+impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {
+    /// Returns the pauses between attempts: random, so that requests that wait for one wallet spread; longer with each attempt
+    /// and with each [`TOKENS_PER_PAUSE`] tokens in the wallet; [`MAX_WAIT_MS`] together.
+    fn pauses(&self) -> Vec<Millis> {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
-        let jitter = u64::from_le_bytes([a, b, c, d, e, f, g, h]).rotate_left(attempt);
-        let step = Millis::from(attempt.saturating_add(2).saturating_pow(2)).saturating_mul(5).min(MAX_PAUSE_MS);
-        let pause = step.saturating_add(jitter.checked_rem(step.saturating_add(1)).unwrap_or(0));
+        let random = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
         let tokens: usize = self.utxos.iter().map(|utxo| utxo.value.assets.len()).sum();
         let slower = u64::try_from(tokens).unwrap_or(u64::MAX) / TOKENS_PER_PAUSE;
-        pause.saturating_mul(slower.saturating_add(1))
+        let pauses = (0..MAX_RETRIES).map(|attempt: u32| {
+            let step = Millis::from(attempt.saturating_add(2).saturating_pow(2)).saturating_mul(5).min(MAX_PAUSE_MS);
+            let jitter = random.rotate_left(attempt).checked_rem(step.saturating_add(1)).unwrap_or(0);
+            step.saturating_add(jitter).saturating_mul(slower.saturating_add(1))
+        });
+        let within = |waited: &mut Millis, pause: Millis| {
+            *waited = waited.saturating_add(pause);
+            (*waited <= MAX_WAIT_MS).then_some(pause)
+        };
+        pauses.scan(0, within).collect()
     }
 
-    async fn attempt(&self, known: &WalletSnapshot, attempt: u32) -> Result<AttemptOutcome, BuyError> {
+    /// Builds, or ends with the purchase; with `None` if an equal one was faster, or is known by now. `known` is the wallet as
+    /// it was read before the first attempt.
+    async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
         let Self { checkout, order, excluded, checked, .. } = *self;
+        if let Some(sent) = attempt.sent {
+            return self.sent(sent).await;
+        }
+        let wallet = order.account.wallet_address;
+        let known = match known {
+            Some(known) => known,
+            None => WalletSnapshot::load(checkout.database, &wallet, self.tip.slot, checkout.now).await?,
+        };
         // Another payment that spends one of these may still fail; then this one conflicts with nothing.
         if self.replacement_inputs.iter().any(|utxo| known.reserved.contains(&utxo.reference)) {
-            return Ok(AttemptOutcome::AlreadyBought);
+            return Ok(Next::Done(None));
         }
         let utxos = known.spendable(&[self.utxos.as_slice(), &self.replacement_inputs].concat());
-        let built = match self.build(&utxos, attempt) {
+        let built = match self.build(&utxos, attempt.number) {
             Ok(built) => built,
             // The change of a payment that is being submitted will soon be spendable.
             Err(BuyError::Insufficient { .. } | BuyError::Build(BuildError::TooLarge { .. })) if known.in_flight => {
-                return Ok(AttemptOutcome::Retry);
+                return Ok(Next::Retry);
             }
             Err(error) => return Err(error),
         };
         let verified = self.verify(utxos, &built).await?;
-        let (terms, header) = (order.terms, ContentHash::of(&built.cbor));
-        let new = checkout.new_payment((terms, order.mode, &self.offered), &verified, header, Provenance::Ours).await?;
+        let (offer, header) = ((order.terms, order.mode, &self.offered), ContentHash::of(&built.cbor));
+        let new = checkout.new_payment(offer, &verified, header, Provenance::Ours).await?;
         let new = NewPayment { account: Some(order.account), checked, excluded, ..new };
-        let mut entry = match new.claim(checkout.database, checkout.now).await? {
-            Claim::New(entry) => entry,
+        match new.claim(checkout.database, checkout.now).await? {
+            Claim::New(entry) => Ok(Next::Submit(Box::new(entry), Box::new(known))),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Blocked(Blocked::Known) | Claim::InputsTaken => return Ok(AttemptOutcome::Retry),
-            Claim::Blocked(Blocked::ContentMissing) => return Err(content_missing(&terms.content_hash).into()),
-            Claim::Blocked(Blocked::SpendRefused { why }) => return Err(why.into()),
-            Claim::Blocked(_) => return Ok(AttemptOutcome::AlreadyBought),
-        };
-        let outcome = checkout.settle(&mut entry, terms, Start::Submit(Some(known)), Trust::Payer).await?;
-        Ok(AttemptOutcome::Paid(Box::new(checkout.finish(order, &entry.tx, outcome).await?)))
+            Claim::Blocked(Blocked::Known) | Claim::InputsTaken => Ok(Next::Retry),
+            Claim::Blocked(Blocked::ContentMissing) => Err(content_missing(&order.terms.content_hash).into()),
+            Claim::Blocked(Blocked::SpendRefused { why }) => Err(why.into()),
+            Claim::Blocked(_) => Ok(Next::Done(None)),
+        }
     }
 
-    fn build(&self, utxos: &[Utxo], attempt: u32) -> Result<BuiltTx, BuyError> {
+    async fn sent(&self, sent: Sent) -> Result<Next<Option<Bought>>, BuyError> {
+        let (checkout, order) = (self.checkout, self.order);
+        match sent {
+            Sent::NotRecorded => Ok(Next::Retry),
+            Sent::Rejected(entry, reason) if entry.state == EntryState::Refused => Err(BuyError::Ledger(reason)),
+            Sent::Submitted(mut entry) | Sent::Rejected(mut entry, _) => {
+                let outcome = checkout.settle(&mut entry, order.terms, Start::Submitted, Trust::Payer).await?;
+                checkout.finish(order, &entry.tx, outcome).await.map(|bought| Next::Done(Some(bought)))
+            }
+        }
+    }
+
+    fn build(&self, utxos: &[Utxo], attempt: usize) -> Result<BuiltTx, BuyError> {
         let address = self.order.account.wallet_address;
         let output = self.method.output(&self.offered, &address, None, &self.parameters, &api_types::SLOTS);
         let output = output.map_err(|error| BuyError::Terms(error.to_string()))?;
         // Each attempt is a different transaction, even with the same inputs.
         let now_slot = api_types::SLOTS.slot_at(self.checkout.now).unwrap_or(0).max(self.tip.slot);
-        let until = now_slot.saturating_add(VALID_SECONDS).saturating_add(attempt.into()).min(output.latest_end_slot);
+        let valid = VALID_SECONDS.saturating_add(u64::try_from(attempt).unwrap_or(0));
+        let until = now_slot.saturating_add(valid).min(output.latest_end_slot);
         let plan = TxPlan {
             outputs: vec![output.output],
             auxiliary_data: subject::auxiliary_data(self.order.terms.id.as_str()),

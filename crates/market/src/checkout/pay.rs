@@ -210,7 +210,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pay: &PayRequest<'_>,
         entry: &mut Entry,
         (payer, header): (&Address, &ContentHash),
-        start: Start<'_>,
+        start: Start,
     ) -> Result<Paid, PayError> {
         let outcome = self.settle(entry, pay.terms, start, pay.trust(payer)).await?;
         self.ensure_unchanged(pay, header, &outcome)?;
@@ -277,7 +277,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             match new.claim(self.database, self.now).await? {
                 Claim::New(mut entry) => {
                     // A node rejects a transaction that it knows, so a public one is not submitted again.
-                    let start = if verified.public { Start::Resume } else { Start::Submit(None) };
+                    let start = if verified.public { Start::Resume } else { Start::Submit };
                     return self.deliver(pay, &mut entry, (&payer, header), start).await;
                 }
                 Claim::InputsTaken => return Err(PayError::InputsTaken),

@@ -15,7 +15,7 @@ use cardano::{
 use escrow::result::result_hash;
 use outbox::{
     ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus,
-    WaitOutcome, WalletSnapshot, decide, unless_chain_fails,
+    WaitOutcome, decide, unless_chain_fails,
 };
 use sql::{Database, DatabaseError, Rows};
 
@@ -35,9 +35,11 @@ const RESULT_POLLS: usize = 3;
 
 /// Entry point into settlement.
 #[derive(Clone, Copy)]
-pub(super) enum Start<'a> {
-    /// Submit a payment that was just claimed. A service wallet passes its snapshot.
-    Submit(Option<&'a WalletSnapshot>),
+pub(super) enum Start {
+    /// Submit a payment that was just claimed.
+    Submit,
+    /// Go on with a payment that was just submitted.
+    Submitted,
     /// Poll the chain first, because the payment was submitted before.
     Resume,
 }
@@ -78,11 +80,11 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         &self,
         entry: &mut Entry,
         terms: &ListingTerms,
-        start: Start<'_>,
+        start: Start,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
-        if let Start::Submit(wallet) = start
-            && let Some(reason) = self.outbox().submit_first(entry, wallet, self.now).await?
+        if matches!(start, Start::Submit)
+            && let Some(reason) = self.outbox().submit_first(entry, None, self.now).await?
             && entry.state == EntryState::Refused
         {
             return Ok(PaymentOutcome::not_in_block(TxStatus::Refused(reason)));
@@ -99,11 +101,11 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         &self,
         entry: &mut Entry,
         terms: &ListingTerms,
-        start: Start<'_>,
+        start: Start,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
         let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
-        let delivers = matches!(start, Start::Submit(_)) && content.is_some() && !(self.hung_up)();
+        let delivers = !matches!(start, Start::Resume) && content.is_some() && !(self.hung_up)();
         let hook = |entry: &Entry, decision: &Decision| {
             let mut statements = transitions::statements(entry, decision)?;
             if matches!(decision, Decision::Include(_)) {
@@ -147,7 +149,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         &self,
         lock: &mut Entry,
         terms: &ListingTerms,
-        start: Start<'_>,
+        start: Start,
         trust: Trust,
     ) -> Result<PaymentOutcome, Unavailable> {
         let resumes = matches!(start, Start::Resume);
@@ -163,7 +165,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match start {
-            Start::Submit(_) => None,
+            Start::Submit | Start::Submitted => None,
             Start::Resume => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
         };
         let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };

@@ -15,7 +15,7 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Draft, Earlier, Entry, EntryState, Guard, Kind, given_up_for, write_down};
+use outbox::{Earlier, Entry, EntryState, Guard, Kind, NewEntry, Sent, given_up_for};
 use serde_json::json;
 use sql::{Database, Statement};
 
@@ -148,8 +148,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         match build(&plan, &platform.wallet(), &platform.parameters).and_then(|draft| draft.sign(&[key])) {
             Ok(built) => {
-                let draft = Draft::built(Kind::Split, purpose, platform.address, &built);
-                self.send(&draft, &built.facts.change, platform).await?;
+                let new = NewEntry::built(Kind::Split, purpose, platform.address, &built);
+                self.send(&new, &built.facts.change, platform).await?;
             }
             Err(error) => self.report.note(&"splitting the wallet's outputs", &error),
         }
@@ -190,8 +190,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Ok(built) => {
                 let guard = Some(Guard { blocked_by: NOT_OWED, facts: json!({ "purchase": owed.purchase }) });
                 let acts_on = vec![owed.purchase];
-                let draft = Draft { acts_on, guard, ..Draft::built(Kind::Payout, purpose, platform.address, &built) };
-                self.send(&draft, &built.facts.change, platform).await?;
+                let new = NewEntry::built(Kind::Payout, purpose, platform.address, &built);
+                let new = NewEntry { acts_on, guard, ..new };
+                self.send(&new, &built.facts.change, platform).await?;
             }
             Err(error) => self.report.alarms.push(format!("the seller of {} cannot be paid: {error}", owed.purchase)),
         }
@@ -219,33 +220,35 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
     }
 
-    /// Stores and submits a transaction, unless another tick was first. Returns the ledger's reason if it rejects it.
+    /// Sends a transaction, unless another tick was first. Returns the ledger's reason if it rejects it.
     pub(super) async fn send(
         &mut self,
-        draft: &Draft,
+        new: &NewEntry,
         change: &[Utxo],
         platform: &mut PlatformWallet,
     ) -> Result<Option<String>, PortError> {
-        let taken = |utxo: &Utxo| draft.spends.contains(&utxo.reference) || draft.collateral.contains(&utxo.reference);
+        let taken = |utxo: &Utxo| new.spends.contains(&utxo.reference) || new.collateral.contains(&utxo.reference);
         let taken: Vec<Utxo> = platform.utxos.extract_if(.., |utxo| taken(utxo)).collect();
-        let names: Vec<String> = draft.acts_on.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = new.acts_on.iter().map(ToString::to_string).collect();
         let what = match names.as_slice() {
-            [] => draft.kind.name().to_owned(),
-            names => format!("{} of {}", draft.kind.name(), names.join(", ")),
+            [] => new.kind.name().to_owned(),
+            names => format!("{} of {}", new.kind.name(), names.join(", ")),
         };
-        let written = self.ports.database.run(write_down(draft, self.ports.now)).await?;
-        let Some(mut entry) = Entry::first(&written)? else {
-            self.report.notes.push(format!("{what} is being done already"));
-            return Ok(None);
+        let (entry, refused) = match self.outbox().send_once(new, &platform.snapshot, self.ports.now).await? {
+            Sent::Submitted(entry) => (entry, None),
+            Sent::Rejected(entry, reason) => (entry, Some(reason)),
+            Sent::NotRecorded => {
+                self.report.notes.push(format!("{what} is being done already"));
+                return Ok(None);
+            }
         };
-        self.report.acted.push(format!("{what}: {}", draft.tx));
-        let refused = self.outbox().submit_first(&mut entry, Some(&platform.snapshot), self.ports.now).await?;
+        self.report.acted.push(format!("{what}: {}", new.tx));
         if entry.state == EntryState::Submitted && platform.chains {
             platform.shown.extend(change.iter().map(|utxo| utxo.reference));
             platform.unconfirmed.extend(change.iter().cloned());
         }
         if let Some(reason) = &refused {
-            self.report.notes.push(format!("the ledger refused {}: {reason}", draft.tx));
+            self.report.notes.push(format!("the ledger refused {}: {reason}", new.tx));
             // Inputs of a rejected transaction can be spent by the next action, except the one that the rejection
             // names.
             let free = taken.into_iter().filter(|utxo| entry.state == EntryState::Refused && !is_named(reason, utxo));

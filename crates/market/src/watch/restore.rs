@@ -19,7 +19,7 @@ use cardano::{
     tx::{SignedTx, TransactionUtxos},
 };
 use escrow::{Deployment, plan::Escrow};
-use outbox::{Decision, Draft, Entry, EntryState, Kind, Provenance, change, write_down};
+use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
 use sql::{Database, DatabaseError, Rows, Statement, statement};
@@ -182,7 +182,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 return Ok(vec![]);
             }
             let purpose = format!("payout:{purchase}");
-            let draft = Draft {
+            let new = NewEntry {
                 tx: *tx,
                 kind: Kind::Payout,
                 purpose,
@@ -195,7 +195,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 acts_on: vec![purchase],
                 guard: None,
             };
-            return Ok(self.included(draft, None, &block)?);
+            return Ok(self.included(new, None, &block)?);
         }
         let (Ok(listing), Some(utxos)) = (subject.parse(), utxos) else { return Ok(vec![]) };
         self.payment_in(wallet, &listing, &utxos, (&cbor, valid_until), &block).await
@@ -238,7 +238,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             checked: 0,
             excluded: 0,
         };
-        Ok(self.included(payment.draft(), Some(payment.insert(block.time_ms)), block)?)
+        Ok(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?)
     }
 
     /// Whether a transaction of our wallets creates an escrow that names the platform as seller.
@@ -251,14 +251,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// outputs need to be reserved.
     fn included(
         &self,
-        draft: Draft,
+        new: NewEntry,
         payment: Option<Statement>,
         block: &Inclusion,
     ) -> Result<Vec<Statement>, DatabaseError> {
         let now = self.ports.now;
-        let mut statements = vec![write_down(&draft, now)];
+        let mut statements = vec![write_down(&new, now)];
         statements.extend(payment);
-        let Draft { tx, kind, cbor, valid_until, provenance, .. } = draft;
+        let NewEntry { tx, kind, cbor, valid_until, provenance, .. } = new;
         let state = EntryState::Claimed;
         let entry =
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };

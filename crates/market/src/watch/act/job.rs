@@ -8,18 +8,19 @@ use cardano::{
     chain::ChainError,
     keys::SigningKey,
     slots::Millis,
-    tx::build::{BuiltTx, NewOutput, TxPlan},
+    tx::build::{BuiltTx, TxPlan},
 };
 use escrow::{
     Deployment,
     plan::{ChainTime, DraftError, Escrow, PlanError, Planner, Step},
 };
-use outbox::{Draft, Entry, Kind, by_id};
+use outbox::{Entry, Kind, NewEntry, by_id};
 use sql::Database;
 
 use crate::{
     contents::Contents,
     escrow_steps::{Spending, escrow_in},
+    escrow_tx,
     platform::PlatformWallet,
     port_error::PortError,
     result_poster::purpose,
@@ -52,8 +53,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let refused = match self.built(deployment, &planned, key, platform).await {
             Ok(built) => {
                 let acts_on = planned.iter().map(|planned| planned.judged.due.purchase).collect();
-                let draft = Draft { acts_on, ..Draft::built(kind, purpose, platform.address, &built) };
-                let refused = self.send(&draft, &built.facts.change, platform).await?;
+                let new = NewEntry { acts_on, ..NewEntry::built(kind, purpose, platform.address, &built) };
+                let refused = self.send(&new, &built.facts.change, platform).await?;
                 refused.map(DraftError::Refused)
             }
             Err(DraftError::Chain(error)) => return Err(error.into()),
@@ -123,8 +124,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 continue;
             };
             let Some((_, step)) = step(&judged) else { continue };
-            match planner(deployment, platform).plan(&escrow, &step, time) {
-                Ok(plan) => planned.push(Planned { plan: refund_whole(plan, &escrow, &step), judged, escrow }),
+            match escrow_tx::plan(planner(deployment, platform), &escrow, &step, time) {
+                Ok(plan) => planned.push(Planned { plan, judged, escrow }),
                 // The block is too old for the action; the next tick retries.
                 Err(PlanError::NotYet(_)) => {}
                 Err(error) => self.retry_later(&judged, &error).await?,
@@ -157,30 +158,26 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         key: &SigningKey,
         platform: &mut PlatformWallet,
     ) -> Result<BuiltTx, DraftError> {
-        let plan = |platform: &PlatformWallet| {
-            let plans = planned.iter().map(|planned| planned.plan.clone()).collect();
-            let mut plan = planner(deployment, platform).together(plans).ok_or(PlanError::OutOfRange)?;
-            // Several escrows leave no room for merging small outputs.
-            if planned.len() == 1 {
-                plan.inputs.extend(platform.dust());
-            }
-            Ok::<_, DraftError>(plan)
-        };
-        let draft = async |platform: &PlatformWallet| {
-            planner(deployment, platform).draft_of(self.ports.chain, plan(platform)?, &platform.wallet()).await
-        };
-        let mut drafted = draft(platform).await;
-        if drafted.as_ref().is_err_and(DraftError::wants_more_of_the_wallet) && platform.spend_change() {
-            drafted = draft(platform).await;
-        }
-        let draft = match drafted {
-            Err(DraftError::Refused(reason)) if platform.drop_named(&reason) => draft(platform).await,
-            drafted => drafted,
-        }?;
         let wallet = planned.first().and_then(|planned| planned.judged.due.service_wallet.as_ref());
         let buyer = wallet.and_then(|wallet| self.ports.keys.buyer(wallet));
         let signers: Vec<&SigningKey> = std::iter::once(key).chain(&buyer).collect();
-        Ok(draft.sign(&signers)?)
+        let build = async |platform: &PlatformWallet| {
+            let mut plans: Vec<TxPlan> = planned.iter().map(|planned| planned.plan.clone()).collect();
+            // Several escrows fill a transaction, and leave more than dust.
+            if let [alone] = plans.as_mut_slice() {
+                alone.inputs.extend(platform.dust());
+            }
+            let planner = planner(deployment, platform);
+            escrow_tx::build(planner, self.ports.chain, plans, &platform.wallet(), &[], &signers).await
+        };
+        let mut built = build(platform).await;
+        if built.as_ref().is_err_and(DraftError::wants_more_of_the_wallet) && platform.spend_change() {
+            built = build(platform).await;
+        }
+        match built {
+            Err(DraftError::Refused(reason)) if platform.drop_named(&reason) => build(platform).await,
+            built => built,
+        }
     }
 }
 
@@ -200,18 +197,4 @@ fn step(judged: &Judged) -> Option<(Kind, Step)> {
         NextStep::Dispute => Some((Kind::Dispute, Step::SetRefundRequested)),
         NextStep::AskArbiter | NextStep::Wait(_) => None,
     }
-}
-
-/// Adds an output that pays the whole escrow to its buyer if the datum has no refund address. Otherwise the platform's
-/// wallet would receive the amount as change.
-fn refund_whole(mut plan: TxPlan, escrow: &Escrow, step: &Step) -> TxPlan {
-    if *step == Step::WithdrawRefund
-        && escrow.datum.buyer_return_address.is_none()
-        && let Some(buyer) = escrow.datum.buyer.key_address()
-    {
-        let mut output = NewOutput::pay(buyer, escrow.utxo.value.lovelace);
-        output.value = escrow.utxo.value.clone();
-        plan.outputs.push(output);
-    }
-    plan
 }

@@ -1,0 +1,39 @@
+//! Builds the transaction that takes one step of one escrow or of several: for requests, which post a result as soon as its lock
+//! is accepted, and for the watcher's tick alike.
+
+use cardano::{
+    chain::Utxo,
+    evaluation::Evaluate,
+    keys::SigningKey,
+    tx::build::{BuiltTx, NewOutput, TxPlan, Wallet},
+};
+use escrow::plan::{ChainTime, DraftError, Escrow, PlanError, Planner, Step};
+
+/// Plans one step of an escrow. A refund pays the whole escrow to its buyer, because the platform's wallet pays the fee and
+/// would otherwise receive the rest as change, if the datum names no address for refunds.
+pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: ChainTime) -> Result<TxPlan, PlanError> {
+    let mut plan = planner.plan(escrow, step, time)?;
+    if *step == Step::WithdrawRefund
+        && escrow.datum.buyer_return_address.is_none()
+        && let Some(buyer) = escrow.datum.buyer.key_address()
+    {
+        let mut output = NewOutput::pay(buyer, escrow.utxo.value.lovelace);
+        output.value = escrow.utxo.value.clone();
+        plan.outputs.push(output);
+    }
+    Ok(plan)
+}
+
+/// Builds one transaction that does what all these plans do, and signs it. `unconfirmed` are outputs that it spends and that no
+/// block has yet.
+pub(crate) async fn build(
+    planner: Planner<'_>,
+    provider: &impl Evaluate,
+    plans: Vec<TxPlan>,
+    wallet: &Wallet<'_>,
+    unconfirmed: &[Utxo],
+    keys: &[&SigningKey],
+) -> Result<BuiltTx, DraftError> {
+    let plan = planner.together(plans).ok_or(PlanError::OutOfRange)?;
+    Ok(planner.draft_chained(provider, plan, wallet, unconfirmed).await?.sign(keys)?)
+}
