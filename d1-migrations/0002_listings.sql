@@ -42,7 +42,7 @@ CREATE INDEX listings_by_seller ON listings (seller_address, seq, category, inst
   WHERE hidden_at_ms IS NULL;
 CREATE INDEX listings_taken_off ON listings (seller_address, seq) WHERE taken_off = 1;
 
--- Number of visible listings per 256 sequence numbers, so that totals and distant pages need few rows.
+-- Number of visible listings per 256 sequence numbers, a projection of `listings`: totals and distant pages need few rows.
 CREATE TABLE listings_counted (
   block INTEGER PRIMARY KEY,                     -- seq / 256
   visible_listings INTEGER NOT NULL CHECK (visible_listings >= 0),
@@ -65,7 +65,7 @@ CREATE TABLE daily_listing_usage (
   PRIMARY KEY (day, network)
 ) STRICT;
 
--- Sales figures of sellers, maintained by triggers.
+-- Figures of sellers: a projection of `listings` and `purchases`.
 CREATE TABLE sellers (
   address TEXT PRIMARY KEY,
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),          -- purchases that were not refunded
@@ -84,7 +84,7 @@ CREATE INDEX sellers_by_reputation ON sellers (reputation, latest_seq) WHERE vis
 
 CREATE INDEX sellers_by_change ON sellers (changed);
 
--- Version of the catalogue, its ETag. Every visible change increments it.
+-- Version of the catalogue, its ETag: a projection of `listings` and `sellers`. Every visible change increments it.
 CREATE TABLE catalogue_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),         -- a single row
   version INTEGER NOT NULL,
@@ -97,48 +97,8 @@ INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 CREATE VIRTUAL TABLE listings_text USING fts5 (title, description, category, search_terms, content = 'listings', content_rowid = 'seq',
   prefix = '1 2 3 4 5 6 7 8', tokenize = "unicode61 categories 'L* N* Co M*'");
 
-CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
-  UPDATE catalogue_version SET version = version + 1;
-  INSERT INTO listings_text (rowid, title, description, category, search_terms)
-  SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
-  INSERT INTO sellers (address, listed, listed_bytes, latest_seq, visible_listings)
-  VALUES (new.seller_address, 1, new.content_bytes, new.seq, new.hidden_at_ms IS NULL)
-  ON CONFLICT (address) DO UPDATE SET listed = listed + 1, listed_bytes = listed_bytes + excluded.listed_bytes,
-    latest_seq = excluded.latest_seq, visible_listings = visible_listings + excluded.visible_listings;
-  INSERT INTO listings_counted (block, visible_listings, instant, protected)
-  VALUES (new.seq / 256, new.hidden_at_ms IS NULL, new.hidden_at_ms IS NULL AND new.instant,
-    new.hidden_at_ms IS NULL AND new.protected)
-  ON CONFLICT (block) DO UPDATE SET visible_listings = visible_listings + excluded.visible_listings,
-    instant = instant + excluded.instant, protected = protected + excluded.protected;
-END;
-CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old.hidden_at_ms IS NOT new.hidden_at_ms BEGIN
-  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
-  UPDATE sellers SET visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)
-  WHERE address = new.seller_address;
-  INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
-  SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms WHERE old.hidden_at_ms IS NULL AND new.hidden_at_ms IS NOT NULL;
-  INSERT INTO listings_text (rowid, title, description, category, search_terms)
-  SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE old.hidden_at_ms IS NOT NULL AND new.hidden_at_ms IS NULL;
-  UPDATE listings_counted SET
-    visible_listings = visible_listings + (new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL),
-    instant = instant + new.instant * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL)),
-    protected = protected + new.protected * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL))
-  WHERE block = new.seq / 256;
-END;
-
 -- A seller changes both columns together. If only the time changes, an operator hid the listing.
 CREATE TRIGGER listings_hidden_by_operator AFTER UPDATE OF hidden_at_ms ON listings
 WHEN old.taken_off = 1 AND new.taken_off = 1 BEGIN
   UPDATE listings SET taken_off = 0 WHERE seq = new.seq;
-END;
-
--- A listing's sales change in the same transaction as its seller's, so this increments the version once.
-CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
-  UPDATE catalogue_version SET version = version + 1;
-  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
-END;
-CREATE TRIGGER sellers_figures AFTER UPDATE OF sales, withdrawn, refunded ON sellers
-WHEN old.sales <> new.sales OR old.withdrawn <> new.withdrawn OR old.refunded <> new.refunded BEGIN
-  UPDATE catalogue_version SET version = version + 1;
-  UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;
 END;

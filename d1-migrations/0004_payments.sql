@@ -13,6 +13,7 @@ CREATE TABLE payments (
   header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE that claimed it
   terms_digest TEXT,                             -- of the signed terms of a protected payment
   delivered_at_ms INTEGER,                       -- time of the first delivery
+  verification TEXT CHECK (verification IN ('ok', 'mismatch', 'no_result_yet')), -- the buyer's verdict on what was delivered
 
   -- For payments from a service wallet: the account whose budget they use, and the UTC day (days since 1970-01-01).
   owner TEXT REFERENCES accounts (owner),
@@ -37,3 +38,9 @@ CREATE TABLE payment_identifiers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX payment_identifiers_by_tx ON payment_identifiers (tx_id);
 CREATE INDEX payment_identifiers_by_age ON payment_identifiers (created_at_ms);
+
+-- The identifiers of a refused payment are free: its next claim may come under others.
+CREATE TRIGGER payments_refused AFTER UPDATE OF state ON outbox
+WHEN new.state = 'refused' AND new.kind IN ('payment', 'lock') BEGIN
+  DELETE FROM payment_identifiers WHERE tx_id = new.tx_id;
+END;

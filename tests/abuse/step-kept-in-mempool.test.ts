@@ -34,8 +34,11 @@ describe("protected content", { timeout: 600_000 }, () => {
     ).length;
   /** How often its result was refused. */
   const failures = (id: string): number =>
-    rowsOf<{ failures: number }>(world.state, "escrows", `SELECT failures FROM escrows WHERE purchase_id = '${id}'`)[0]
-      ?.failures ?? 0;
+    rowsOf<{ failures: number }>(
+      world.state,
+      "escrow_watch",
+      `SELECT w.failures FROM escrow_watch w JOIN escrows e USING (purchase_id, utxo) WHERE purchase_id = '${id}'`,
+    )[0]?.failures ?? 0;
   /** Makes blocks as long as this takes. */
   const withBlocks = async <T>(what: () => Promise<T>): Promise<T> => {
     const blocks = setInterval(() => void world.ledger.block(), 700);

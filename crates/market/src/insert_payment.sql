@@ -6,4 +6,4 @@ ON CONFLICT (tx_id) DO UPDATE SET listing_id = excluded.listing_id, mode = exclu
   payer = excluded.payer, amount_lovelace = excluded.amount_lovelace,
   creator_lovelace = excluded.creator_lovelace, header_digest = excluded.header_digest,
   terms_digest = excluded.terms_digest, owner = excluded.owner, day = excluded.day,
-  payer_key = excluded.payer_key
+  payer_key = excluded.payer_key, verification = NULL

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use api_types::{ListingFacts, Purchase};
 pub use api_types::{PurchaseStatus as Status, Verification};
-use cardano::{Address, KeyHash, TxHash, chain::Inclusion};
+use cardano::{Address, KeyHash, TxHash};
 use escrow::plan::Escrow;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
@@ -17,31 +17,32 @@ pub(crate) const MAX_LISTED: u32 = 1_000;
 /// A purchase as public JSON, with its timeline in chain order and the creator's payout.
 pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
-/// Statement that inserts the purchase of an included payment. Triggers update the figures of listing and seller.
-/// Idempotent.
-pub(crate) fn insert(tx: &TxHash, block: &Inclusion, status: Status) -> Statement {
-    statement!(include_str!("insert_purchase.sql"), tx, status.name(), block.time_ms,)
-}
-
-/// Statement that inserts the escrow of an included lock, due at once. A trigger inserts its first step.
-pub(crate) fn record_escrow(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> Statement {
+/// Builds the statements that record the terms and the first step of a lock that a block includes. They write nothing while no
+/// block does.
+pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Statement; 2] {
     let deadlines = &datum.deadlines;
-    statement!(
-        "INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, pay_by_ms, \
-           submit_result_ms, unlock_ms, external_dispute_unlock_ms, next_at_ms) \
-         SELECT id, ?2, ?3, ?4, CAST(?5 AS INTEGER), ?6, ?7, ?8, ?9, ?10, 0 FROM purchases WHERE id = ?1 \
-         ON CONFLICT DO NOTHING",
+    let terms = statement!(
+        "INSERT INTO locks (purchase_id, address, input_hash, pay_by_ms, submit_result_ms, unlock_ms, \
+           external_dispute_unlock_ms) SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM purchases WHERE id = ?1 ON CONFLICT DO NOTHING",
         tx,
         utxo.address.as_str(),
-        utxo.reference,
-        hex::encode(datum.to_cbor()),
-        utxo.value.lovelace,
         hex::encode(&datum.input_hash),
         deadlines.pay_by,
         deadlines.submit_result,
         deadlines.unlock,
         deadlines.external_dispute_unlock,
-    )
+    );
+    let step = statement!(
+        "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
+           creator_paid) SELECT p.id, p.id, o.block_height, 0, o.block_time_ms, ?2, ?3, ?4, CAST(?5 AS INTEGER), 0 \
+         FROM purchases p JOIN outbox o ON o.tx_id = p.id WHERE p.id = ?1 ON CONFLICT DO NOTHING",
+        tx,
+        Status::from(datum.state).name(),
+        utxo.reference,
+        hex::encode(datum.to_cbor()),
+        utxo.value.lovelace,
+    );
+    [terms, step]
 }
 
 /// SQL for columns of a purchase's newest step, given SQL for the purchase's id.
@@ -175,14 +176,15 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// The database query failed.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
     let look = statement!(
-        "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \
-           FROM purchases p JOIN accounts a ON a.wallet_address = p.buyer_address WHERE p.id = ?1 \
+        "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \
+           FROM payments p JOIN accounts a ON a.wallet_address = p.payer WHERE p.tx_id = ?1 \
            AND p.verification IS NOT ?2)",
         id,
         verdict.as_str()
     );
     let set = statement!(
-        "UPDATE purchases SET verification = ?2 WHERE id = ?1 AND verification IS NOT ?2",
+        "UPDATE payments SET verification = ?2 WHERE tx_id = ?1 AND verification IS NOT ?2 \
+           AND EXISTS (SELECT 1 FROM purchases WHERE id = ?1)",
         id,
         verdict.as_str()
     );

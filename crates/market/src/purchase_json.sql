@@ -15,4 +15,4 @@ json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode,
     'payBy', CAST(pay_by_ms AS TEXT), 'submitResult', CAST(submit_result_ms AS TEXT),
     'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT))))
   FROM escrows WHERE purchase_id = purchases.id)),
-'verification', verification))
+'verification', (SELECT verification FROM payments WHERE tx_id = purchases.id)))

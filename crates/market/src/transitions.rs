@@ -1,42 +1,67 @@
-//! Effects of an included payment: its purchase, and the escrow of a lock.
-//!
-//! Both are written in the batch that records the inclusion, and only if that is written. Triggers handle the other
-//! effects of outbox entries (`d1-migrations/0005_purchases.sql`).
+//! Effects of a decision about an outbox entry on other records, written in the batch that records the decision: the terms of a
+//! lock, and the steps and schedules of escrows. Projections follow by themselves (`d1-migrations/0008_projections.sql`).
 
-use cardano::{chain::Inclusion, tx::TransactionUtxos};
+use cardano::tx::TransactionUtxos;
 use escrow::{Datum, PlutusAddress, plan::Escrow};
 use outbox::{Decision, Entry, Kind};
-use sql::{DatabaseError, Statement};
+use sql::{DatabaseError, Statement, statement};
 
-use crate::purchase::{Status, insert, record_escrow};
+use crate::purchase::record_lock;
 
-/// Returns the statements for the effects of a decision: the market's [`outbox::Hook`].
+/// Builds the statements that follow from a decision about an entry: the market's [`outbox::Hook`].
 ///
 /// # Errors
-/// The payment's bytes cannot be decoded.
+/// Returns [`DatabaseError`] if the lock's bytes cannot be read.
 pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-    match (entry.kind, decision) {
-        (Kind::Payment | Kind::Lock, Decision::Include(block)) => included(entry, block),
-        _ => Ok(vec![]),
-    }
+    let acts = matches!(entry.kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute);
+    Ok(match decision {
+        Decision::Include(_) if entry.kind == Kind::Lock => record_lock(&entry.tx, &locked_by(entry)?).into(),
+        Decision::Include(_) if acts => vec![date_steps(entry)],
+        Decision::Reanchor(_) if acts || entry.kind == Kind::Lock => vec![date_steps(entry)],
+        Decision::Unconfirm if acts => vec![remove_steps(entry)],
+        Decision::Refuse(_) | Decision::Expire if acts || entry.kind == Kind::Payout => {
+            vec![retry_at_once(entry, *decision == Decision::Expire)]
+        }
+        _ => vec![],
+    })
 }
 
-/// Returns the statements that insert a purchase, and the escrow of a lock. The bytes may be the block's, where the
-/// signatures can be encoded differently.
-fn included(entry: &Entry, block: &Inclusion) -> Result<Vec<Statement>, DatabaseError> {
-    let broken = || DatabaseError(format!("the payment {} cannot be read", entry.tx));
-    let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid).ok_or_else(broken)?;
-    let Some(escrow) = escrow_in(utxos) else {
-        return Ok(vec![insert(&entry.tx, block, Status::Settled)]);
-    };
-    Ok(vec![insert(&entry.tx, block, Status::from(escrow.datum.state)), record_escrow(&entry.tx, &escrow)])
-}
-
-/// Returns the escrow that a lock creates. A verified payment has one script output, and only if it is a lock.
-fn escrow_in(utxos: TransactionUtxos) -> Option<Escrow> {
-    utxos.made.into_iter().find_map(|utxo| {
+/// Reads the escrow that a lock made. The bytes may be those in the block, in which the submitter chose the encoding of
+/// the signatures.
+fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
+    let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
+    let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);
+    let escrow = made.find_map(|utxo| {
         utxo.address.parse::<PlutusAddress>().ok()?.payment_script()?;
         let datum = Datum::from_cbor(utxo.inline_datum.as_ref()?).ok()?;
         Some(Escrow { utxo, datum })
-    })
+    });
+    escrow.ok_or_else(|| DatabaseError(format!("the lock {} cannot be read", entry.tx)))
+}
+
+/// Builds the statement that gives the steps that an entry made the entry's block. They may have been found before that block
+/// was known.
+fn date_steps(entry: &Entry) -> Statement {
+    statement!(
+        "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \
+         WHERE o.tx_id = ?1 AND o.state = 'included' AND escrow_steps.tx_id = ?1",
+        entry.tx
+    )
+}
+
+/// Builds the statement that removes the steps that an entry made, and those after them, because a rollback removed its block.
+fn remove_steps(entry: &Entry) -> Statement {
+    statement!(
+        "DELETE FROM escrow_steps WHERE (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id \
+           FROM escrow_steps own JOIN escrow_steps later ON later.purchase_id = own.purchase_id \
+           AND later.position >= own.position WHERE own.tx_id = ?1) \
+         AND NOT EXISTS (SELECT 1 FROM outbox WHERE tx_id = ?1 AND state = 'included')",
+        entry.tx
+    )
+}
+
+/// Builds the statement that makes the escrows of an action due at once, because it was given up; an expired one counts as a
+/// failure. It writes nothing if the statement before it, which gives the entry up, wrote nothing.
+fn retry_at_once(entry: &Entry, failed: bool) -> Statement {
+    statement!(include_str!("retry_at_once.sql"), entry.tx, failed)
 }

@@ -18,6 +18,7 @@ mod forks;
 mod full_text_cost;
 mod kept_rows_cost;
 mod long_answers;
+mod projections;
 mod purchase_requests;
 mod redelivery;
 mod repeated_headers;

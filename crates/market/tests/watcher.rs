@@ -585,7 +585,7 @@ fn many_waiting_escrows_cost_few_statements() {
     }
     let posted = locks.iter().filter(|lock| sales.status(lock) == "ResultSubmitted").count();
     assert!(posted >= 40, "{posted}");
-    run(&sales, "UPDATE escrows SET next_at_ms = 0");
+    run(&sales, "UPDATE escrow_watch SET next_at_ms = 0");
     let before = sales.db.statements();
     let reports = sales.ticks(1);
     let statements = sales.db.statements() - before;

@@ -42,8 +42,7 @@ const CALLS_WITH_WALLET: u32 = 4;
 const PAYOUT_SLOTS: u64 = 240;
 /// Condition for storing a payout. Another tick may have rolled back the award meanwhile and collect the share from the
 /// escrow.
-const NOT_OWED: &str =
-    "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
+const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
 /// Validity in slots of a transaction that splits the wallet's outputs.
 const SPLIT_SLOTS: u64 = 240;
 

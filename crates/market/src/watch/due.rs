@@ -104,9 +104,11 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
             include_str!("due.sql"),
             page = PAGE,
             height = newest("height", "e.purchase_id"),
-            fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND e.failures = 0",
-            result = format_args!("e.submit_result_ms - {RESULT_WINDOW_MS} + e.failures * {RESULT_FAILED_MS}"),
-            some_day = format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + e.failures * {FAILED_MS}"),
+            fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND coalesce(w.failures, 0) = 0",
+            result =
+                format_args!("e.submit_result_ms - {RESULT_WINDOW_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
+            some_day =
+                format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + coalesce(w.failures, 0) * {FAILED_MS}"),
         ),
         clock,
         u64::try_from(except).unwrap_or(u64::MAX)
@@ -123,7 +125,13 @@ pub(super) fn owed() -> Statement {
 
 /// Statement that stores the delivered content's result for a lock, which never changes.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
-    statement!("UPDATE escrows SET delivered_hash = ?2 WHERE purchase_id = ?1", purchase, result)
+    statement!(
+        "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
+         SELECT purchase_id, utxo, next_at_ms, ?2 FROM escrows WHERE purchase_id = ?1 \
+         ON CONFLICT (purchase_id) DO UPDATE SET delivered_hash = excluded.delivered_hash",
+        purchase,
+        result
+    )
 }
 
 /// Statement that sets the next check of escrows, unless they have changed since they were read. A single one, because
@@ -148,8 +156,7 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
 pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
-        "UPDATE escrows SET next_at_ms = ?3 + ?4 * (1 << min(failures, ?5)), failures = failures + 1 \
-         WHERE purchase_id = ?1 AND utxo = ?2 AND failures = ?6",
+        include_str!("retry_later.sql"),
         due.purchase,
         due.utxo,
         now,
@@ -165,7 +172,7 @@ pub(super) fn signers_changed(fingerprint: &str) -> [Statement; 2] {
     [
         statement!(
             // Joined in this order so that no escrow is read if nothing has changed.
-            "UPDATE escrows SET next_at_ms = 0 WHERE purchase_id IN \
+            "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id IN \
              (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
               WHERE signer_fingerprint IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
             fingerprint

@@ -250,6 +250,8 @@ pub fn out_of_step(db: &Sqlite) -> String {
       SELECT 'escrow ' || e.purchase_id AS what FROM escrows e LEFT JOIN newest_steps n ON n.purchase_id = e.purchase_id
       WHERE (e.utxo, e.datum, e.locked_lovelace, e.result_hash, e.creator_due)
         IS NOT (n.utxo, n.datum, n.locked_lovelace, n.result_hash, n.creator_due)
+      UNION ALL SELECT 'schedule ' || e.purchase_id FROM escrows e WHERE e.next_at_ms <> coalesce((
+        SELECT next_at_ms FROM escrow_watch w WHERE w.purchase_id = e.purchase_id AND w.utxo = e.utxo), 0)
       UNION ALL SELECT 'status ' || p.id FROM purchases p JOIN newest_steps n ON n.purchase_id = p.id
       WHERE p.status <> n.status
       UNION ALL SELECT 'no escrow ' || id FROM purchases
