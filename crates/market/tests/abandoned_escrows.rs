@@ -1,4 +1,4 @@
-//! Escrows without further actions, hours old, by the hundred: a fresh sale has its result before they are looked through.
+//! A fresh sale gets its result before hundreds of escrows that nobody has acted on for hours.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -7,7 +7,7 @@ use crate::support::{
     sales::{Sales, run},
 };
 
-/// The first so many numbers, as `n (i)`.
+/// The numbers from 1 on, as `n (i)`.
 fn numbers(most: u32) -> String {
     format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {most})")
 }

@@ -1,6 +1,5 @@
-//! Each creator is paid once, and each sale equals the chain, under random events: killed ticks, two ticks at once,
-//! results that requests post meanwhile, and buyers who return. Steps are held in the mempool, blocks roll back, and a
-//! provider lags.
+//! Each creator is paid once and each sale equals the chain, under random events: killed ticks, concurrent ticks,
+//! results posted by requests, returning buyers, actions held back in the mempool, rollbacks, and a lagging provider.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,18 +40,19 @@ enum Ev {
     Back(usize, u64),
     Tick(u32, u32),
     Both(u8, bool),
-    /// The API posts the result of a lock, and may be killed after so many writes.
+    /// The API posts the result of a lock, and may be killed after this many writes.
     Post(usize, u32),
-    /// The buyer of a lock comes back to a request that may be killed after so many writes. The coins say whether the
-    /// provider shows the lock, whether blocks and ticks come while it waits, and whether it waits for a newer block.
+    /// The buyer of a lock repeats the request, which may be killed after this many writes. The coins decide whether
+    /// the provider shows the lock, whether blocks and ticks come meanwhile, and whether the request waits for a
+    /// further block.
     Return(usize, u32, u8),
     Hold(usize),
     Lag,
     CatchUp,
     Forget(u64),
-    /// Two nodes on two forks answer the calls of a tick, as these coins fall.
+    /// The calls of a tick are answered by two nodes on different forks, as the coins decide.
     Fork(u8, u64, u64, bool),
-    /// A lock that a node had before us.
+    /// A lock that a node had before this service.
     Public(u8),
 }
 
@@ -163,7 +163,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
         Ev::Sell(buyer) => {
             if *sold < 12 && lag.is_none() {
                 *sold += 1;
-                // A quote of now: the fixture's deadlines begin at noon.
+                // A current quote: the fixture's deadlines begin at noon.
                 if sales.now() < crate::support::NOON + 200_000 {
                     sales.sell_another(&person(buyer));
                 }
@@ -228,7 +228,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
                 returns(sales, &lock, writes, coins);
             }
         }
-        // Valid in the slot after the newest block alone, which is over.
+        // Valid only in the slot after the newest block, which is over.
         Ev::Hold(at) => {
             let without = |escrow: &Escrow| escrow.datum.state == State::FundsLocked;
             let Some(escrow) = nth(at).filter(without) else { return };
@@ -253,7 +253,7 @@ fn happens(sales: &Sales, event: &Ev, lag: &mut Option<u64>, sold: &mut u32) {
             }
             let theirs = sales.ledger.blocks.borrow().clone();
             sales.ledger.roll_back(depth.into(), coins);
-            // A buyer's own step, where there is one, may be in the blocks that stay.
+            // The buyer's own step may be in the remaining blocks.
             if calls & 2 == 2 {
                 happens(sales, &Ev::Buyer(0, true), lag, sold);
             }

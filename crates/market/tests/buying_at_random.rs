@@ -1,5 +1,5 @@
-//! Whatever a provider says and however requests, ticks and rollbacks interleave, a listing is paid for once, and what an account
-//! spent is counted.
+//! A listing is paid for once, and an account's spending is counted, however requests, ticks and rollbacks interleave
+//! and whatever the provider answers.
 
 #![allow(
     clippy::unwrap_used,
@@ -176,7 +176,7 @@ impl World {
     fn own_coins(&self) -> Vec<Utxo> {
         self.provider.ledger.unspent().into_iter().filter(|utxo| utxo.address == self.account.owner).collect()
     }
-    /// A payment that the provider denies and passes on, tried again every four seconds while it waits for its block.
+    /// A payment that the provider rejects but relays, retried every four seconds while it waits for its block.
     fn denied_and_retried(&self, retries: u32, pay: impl Fn()) {
         self.provider.submit_outcome.set(SubmitOutcome::Denied);
         pay();
@@ -372,7 +372,7 @@ fn check(own: bool, events: &[Ev]) -> Result<(), TestCaseError> {
             prop_assert_eq!(world.paid(listing), 1, "paid again\n{}", world.log.borrow().join("\n"));
         }
     }
-    // Sums: what is counted today is what was paid out of the wallet.
+    // The counted spending equals the amounts paid out of the wallet.
     let spent = block(account::view(&world.db, &crate::support::token(1), NOON)).unwrap().unwrap().spent_today.get();
     let mut out = 0;
     for tx in world.provider.ledger.blocks.borrow().iter().flat_map(|b| &b.txs) {
@@ -397,13 +397,13 @@ proptest! {
     fn an_owner_who_pays_beside_the_service_wallet_pays_once(events in proptest::collection::vec(ev(), 3..50)) { check(true, &events)?; }
 }
 
-/// Asked for once more hours later.
+/// Requests it once more, hours later.
 #[test]
 fn retries_hours_later_do_not_hide_an_earlier_payment() {
     for retries in [2, 3, 6] {
         let world = World::new(false);
         world.denied_and_retried(retries, || world.buy_on(&world.db, 0, false));
-        // Nothing is behind, and ticks run.
+        // The provider is up to date, and ticks run.
         for _ in 0..65 {
             for _ in 0..3 {
                 world.provider.ledger.mine()
@@ -417,7 +417,7 @@ fn retries_hours_later_do_not_hide_an_earlier_payment() {
     }
 }
 
-/// From a payer's own wallet, which pays with another coin minutes later.
+/// The owner's own wallet pays with another output, minutes later.
 #[test]
 fn retries_with_another_output_do_not_hide_an_outside_payment() {
     for retries in [2, 3, 6] {
@@ -428,7 +428,7 @@ fn retries_with_another_output_do_not_hide_an_outside_payment() {
         for _ in 0..3 {
             world.provider.ledger.mine();
         }
-        // The provider shows the block, and its mempool.
+        // The provider shows the block and its mempool.
         world.provider.shows_mempool.set(true);
         world.own_with(0, coins[1].clone());
         world.provider.ledger.mine();
@@ -436,7 +436,7 @@ fn retries_with_another_output_do_not_hide_an_outside_payment() {
     }
 }
 
-/// From a payer's own wallet, which signs for it instead.
+/// The owner's own wallet signs for the payment instead.
 #[test]
 fn retries_do_not_hide_an_outside_payment_that_its_payer_signs_for() {
     for retries in [2, 3, 6] {

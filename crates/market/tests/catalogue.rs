@@ -1,4 +1,4 @@
-//! The catalogue's SQL on SQLite with the service's own migrations.
+//! The catalogue's SQL on SQLite, with the service's migrations.
 
 #![allow(
     clippy::unwrap_used,
@@ -240,7 +240,7 @@ fn a_search_finds_words_in_every_script_form_and_category() {
         titles(&query(&db, &[("q", "ledger animated studio")]).json).first().unwrap(),
         "Ledger dashboards, animated"
     );
-    // Filters hold for those with some of the words, too.
+    // Filters also apply to listings with some of the words.
     let narrowed = query(&db, &[("q", "ledger studio"), ("category", "Landing Page")]);
     assert_eq!(
         (titles(&narrowed.json).as_slice(), narrowed.some_words),
@@ -477,7 +477,7 @@ fn a_seller_stores_no_more_than_the_quota() {
     assert_eq!((count(&db, "listings"), count(&db, "contents")), ("4".into(), "4".into()));
 }
 
-/// A database that lets another offer in between the look and the insert of each.
+/// A database that lets another offer in between reading and inserting.
 struct Interleaved<'a>(&'a Sqlite, std::cell::Cell<bool>);
 
 impl Database for Interleaved<'_> {
@@ -550,7 +550,7 @@ fn one_network_stays_within_its_share_of_the_daily_quota() {
     assert!(all > 6_000_000 && !kept.first().unwrap().contains("203.0"), "{all} {kept:?}");
 }
 
-/// A database in which something happens between the first batch and the second.
+/// A database with an event between the first and the second batch.
 struct Meanwhile<'a, F>(&'a Sqlite, std::cell::Cell<u32>, F);
 
 impl<F: Fn()> Database for Meanwhile<'_, F> {
@@ -645,7 +645,7 @@ fn a_seller_takes_a_listing_off_and_back_but_cannot_restore_one_hidden_by_the_op
         assert_eq!(change(&seller, SaleState::ForSale), Ok(()));
         assert_eq!((shown(), bought(), off()), (true, Some(true), 0));
     }
-    // Hidden by an operator, while for sale and while off sale, at another time and at the same.
+    // Hidden by an operator, while on or off sale, at another time and at the same.
     for (first, hidden) in [(SaleState::ForSale, NOW + 2), (SaleState::OffSale, NOW + 2), (SaleState::OffSale, NOW + 1)]
     {
         operator("NULL");

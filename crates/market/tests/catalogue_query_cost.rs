@@ -22,13 +22,13 @@ use market::{
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite, statement};
 
-/// Listings: three times what a page looks at.
+/// Number of listings: three times the maximum read for a page.
 const MANY: u32 = 30_000;
-/// Steps that one question may take: sixty for each listing that it looks at.
+/// Maximum steps of a query: sixty per listing that it reads.
 const MOST: u64 = 600_000;
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 
-/// Half of them of sellers of one listing, half of 150 sellers with a reputation; all at one price.
+/// Half of them belong to sellers with one listing, half to 150 sellers with a reputation; all have the same price.
 fn full() -> Sqlite {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let fill = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
@@ -173,7 +173,7 @@ fn a_sellers_sales_to_one_buyer_are_found_among_many() {
     assert!(db.steps() - before < 1_000, "{}", db.steps() - before);
 }
 
-/// Offers a listing as the `number`th: whether it is one now, or was before, and the steps that it took.
+/// Offers a listing. Returns its number, whether it existed before, and the steps of the insert.
 fn offer(db: &Sqlite, number: u64, title: &str, content: &str, proof: Option<&str>) -> (bool, u64) {
     let body = json!({ "title": title, "description": "d".repeat(1_000), "priceLovelace": "1000000",
         "sellerAddress": SELLER, "modes": ["instant"], "content": content });
@@ -202,7 +202,7 @@ fn an_offer_costs_the_same_beside_any_number_of_listings_of_the_same_content() {
 fn an_offer_costs_the_same_after_any_number_of_signatures() {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     assert!((0..300).all(|number| offer(&db, number, "card", "content", Some(&number.to_string())).0));
-    // A day later it is no more the same; until then it is the first of them.
+    // A day later it counts as a new offer; until then it is the first one.
     let (again, later) = (offer(&db, 300, "card", "content", None), offer(&db, 86_400_500, "card", "content", None));
     let other = offer(&db, 301, "another", "content", None);
     assert!(again.0 && !later.0 && !other.0);
@@ -210,7 +210,7 @@ fn an_offer_costs_the_same_after_any_number_of_signatures() {
     assert!(later.1 < 2 * other.1, "{} steps a day later, {} for another", later.1, other.1);
 }
 
-/// So many listings more, of a thousand each seller.
+/// Adds listings, a thousand per seller.
 fn flood(db: &Sqlite, from: u32, until: u32, title: &str) {
     let fill = "WITH RECURSIVE n (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM n WHERE n < ?2) \
         INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \
@@ -246,7 +246,7 @@ fn hidden_listings_cost_no_reads_and_block_no_page() {
     let (after, more) = look(&known());
     assert_eq!(after, before);
     assert!(more < 2 * steps, "{more} steps, {steps} before");
-    // Shown again, and hidden again, it is as before.
+    // Showing and hiding it again changes nothing else.
     block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = NULL WHERE title = 'spam'"))).unwrap();
     assert_eq!(page("q=spam&limit=1").json.matches("\"id\"").count(), 1);
     block_on(db.run(statement!("UPDATE listings SET hidden_at_ms = 2 WHERE title = 'spam'"))).unwrap();

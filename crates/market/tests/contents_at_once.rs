@@ -1,4 +1,4 @@
-//! A worker has 128 MB, and anyone may sell and buy a mebibyte at a time: a tick holds few contents at once.
+//! A tick holds few contents in memory at once. A worker has 128 MB, and anyone may sell and buy a mebibyte at a time.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -9,7 +9,7 @@ use crate::support::{NOON, block, deployment, ledger::Ledger, list, person, sale
 use cardano::TxHash;
 use market::{chain_state::Lead, contents::InDatabase, watch::Watch};
 
-/// Counts the most contents that one batch answers.
+/// Counts the maximum number of contents that a batch returns.
 struct Counting<'a>(&'a Sqlite, Cell<usize>);
 
 impl Database for Counting<'_> {

@@ -1,4 +1,4 @@
-//! Contents in a bucket: each that a tick reads is one of its outside calls, and strangers' payments take most of these.
+//! Contents in a bucket: each read costs a tick one of its calls, most of which strangers' payments take.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -53,7 +53,7 @@ fn tick(sales: &Sales) {
     sales.ledger.calls.set(before);
 }
 
-/// A stranger's payments whose money is spent elsewhere: submitted anew when their time is over.
+/// Payments of a stranger that spends their inputs elsewhere; they are submitted again when they expire.
 #[derive(Default)]
 struct Stranger {
     open: Vec<u64>,
@@ -115,7 +115,7 @@ fn results_are_posted_beside_any_number_of_a_strangers_open_escrows() {
     assert_eq!(have(&sales, &sold, &["ResultSubmitted"]), 12);
 }
 
-/// A buyer who changes a verdict has their escrow judged in every tick: that reads nothing that was read before.
+/// A buyer who changes the verdict again and again has the escrow checked in every tick, which reads nothing twice.
 #[test]
 fn sales_are_collected_though_buyers_change_their_verdicts_before_each_tick() {
     let mut sales = Sales::new();

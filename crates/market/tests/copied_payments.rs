@@ -1,5 +1,5 @@
-//! Copies of a payment that its payer submitted elsewhere, which the provider shows only once a block has it: a thief
-//! gets nothing by them, whatever the submission's outcome.
+//! Copies of a payment that its payer submitted elsewhere, and that the provider shows only once it is in a block. A
+//! thief gets nothing by them, whatever the outcome of the submission.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -41,7 +41,7 @@ const PRICE: u64 = 5_000_000;
 /// Longer than any request takes.
 const LATER_MS: u64 = 80_000;
 
-/// A payer's transaction for a listing, and the header under which any holder of its bytes presents it.
+/// A payer's transaction for a listing, with the header that anyone who has its bytes can build.
 struct World {
     db: Sqlite,
     provider: Provider,
@@ -50,7 +50,7 @@ struct World {
     payer: Address,
     built: BuiltTx,
     header: String,
-    /// Under which the payer presents another transaction, of another output.
+    /// The header of another transaction by the payer, with another input.
     another: String,
     /// POSIX ms.
     begun: u64,
@@ -90,7 +90,7 @@ impl World {
         self.provider.ledger.mine();
     }
 
-    /// The payer pays by an output of theirs that no payment spent yet.
+    /// The payer pays by an output that no payment has spent yet.
     fn anew(&self) -> String {
         let ledger = &self.provider.ledger;
         let unspent = ledger.unspent().into_iter().filter(|utxo| utxo.address == self.payer.to_string());
@@ -98,7 +98,7 @@ impl World {
         pays(&self.terms, &self.method, coin, ledger.tip().slot + 200).1
     }
 
-    /// The first request with the header, which waits for a node that handles it like this.
+    /// The first request with the header; the node treats the submission as given.
     fn waiting(&self, submit_outcome: SubmitOutcome) -> Asking<'_> {
         self.provider.submit_outcome.set(submit_outcome);
         let mut first = self.pay(0, None);
@@ -106,12 +106,12 @@ impl World {
         first
     }
 
-    /// The payer's request in a process that dies meanwhile.
+    /// The payer's request in a process that is killed meanwhile.
     fn dies_waiting(&self, submit_outcome: SubmitOutcome) {
         drop(self.waiting(submit_outcome));
     }
 
-    /// A request with the header, so much later than the first.
+    /// A later request with the header.
     fn pay(&self, after_ms: u64, proven: Option<Address>) -> Asking<'_> {
         self.pay_for(&self.terms, &self.header, (after_ms, proven), &|| ())
     }
@@ -140,7 +140,7 @@ impl World {
     }
 }
 
-/// The payer's transaction that spends this output, and a header that only they know.
+/// The payer's transaction with this input, and a header that only the payer knows.
 fn pays(terms: &ListingTerms, method: &DefaultMethod, coin: Utxo, until: u64) -> (BuiltTx, String) {
     let key = person(9);
     let plan = TxPlan {
@@ -162,14 +162,14 @@ fn pays(terms: &ListingTerms, method: &DefaultMethod, coin: Utxo, until: u64) ->
     (built, STANDARD.encode(header.to_string()))
 }
 
-/// A request that is being answered.
+/// A pending request.
 type Asking<'a> = Pin<Box<dyn Future<Output = Result<Paid, PayError>> + 'a>>;
 
 fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 
-/// Runs a request until it waits for what does not come.
+/// Runs a request until it waits for something that does not happen.
 fn begin(request: &mut Asking<'_>) {
     assert!(block_on(poll_once(request)).is_none(), "it waits for the node");
 }
@@ -308,7 +308,7 @@ fn a_payer_whose_submission_ended_in_a_crash_signs_once() {
 fn a_payment_reclaimed_for_another_listing_opens_that_listing_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
-    // Refused at first; then its payer presents it for the other listing, and a block has it.
+    // Rejected first; then its payer presents it for the other listing, and it is included.
     world.dies_waiting(SubmitOutcome::Unsent);
     let meanwhile = || {
         world.provider.lags.set(false);
@@ -316,7 +316,7 @@ fn a_payment_reclaimed_for_another_listing_opens_that_listing_alone() {
         assert!(step(&world.db, &world.tx(), &Decision::Refuse("no".into())));
         let taken_up = block(world.pay_for(&other, &world.header, (1_000, Some(world.payer)), &|| world.mine()));
         assert_eq!(taken_up.unwrap().content, "content 2");
-        // Until its time is over.
+        // Until it has expired.
         (0..20).for_each(|_| world.mine());
         world.provider.lags.set(true);
     };
@@ -357,7 +357,7 @@ fn a_payment_reclaimed_for_another_listing_during_a_retry_opens_that_listing_alo
 fn a_payment_reclaimed_for_another_listing_while_an_account_waits_opens_that_listing_alone() {
     let world = World::new();
     let other = terms_of(&world.db, &list(&world.db, 2, PRICE));
-    // Its service wallet is empty.
+    // The service wallet is empty.
     let (account, key) = sign_up(&world.db, 9, world.begun);
     assert_eq!(account.owner, world.payer.to_string());
     world.broadcast();
@@ -365,7 +365,7 @@ fn a_payment_reclaimed_for_another_listing_while_an_account_waits_opens_that_lis
     world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut first = presents(&world.terms);
     begin(&mut first);
-    // This provider's node has it only now.
+    // Only now known to this provider's node.
     world.provider.shows_mempool.set(true);
     let first = RefCell::new(Some(first));
     let meanwhile = || {
@@ -406,7 +406,7 @@ fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
         world.provider.submit_outcome.set(SubmitOutcome::Answered);
         let Some(first) = first.take() else { return };
         assert!(block(first).is_err(), "a node had it before");
-        // The provider takes no more when its payer comes.
+        // The provider accepts nothing when its payer comes.
         world.provider.submit_outcome.set(SubmitOutcome::Limited);
         assert!(matches!(block(world.pay(2_000, Some(world.payer))), Err(PayError::NotSettled(..))));
         world.mine();
@@ -416,14 +416,14 @@ fn a_copy_that_waits_while_its_payer_signs_opens_nothing() {
     assert_eq!(block(world.pay(10_000, Some(world.payer))).unwrap().content, "content 1");
 }
 
-/// A copy of the header under a secret of the thief's own.
+/// A copy of the header with a secret of the thief's own.
 fn copied(world: &World) -> String {
     let copy = String::from_utf8(STANDARD.decode(&world.header).unwrap()).unwrap();
     STANDARD.encode(copy.replace("0123456789abcdef", "fedcba9876543210"))
 }
 
-/// The first request of a thief claims and waits, for the provider takes nothing. A second one hands the copy in, and a node
-/// refuses it; its payer signs, and a block has it when the first looks again.
+/// A thief's first request claims the payment and waits, because the provider accepts nothing. A second one submits the
+/// copy, which a node rejects. The payer signs, and the payment is included when the first request polls again.
 #[test]
 fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
     for payers in [SubmitOutcome::Limited, SubmitOutcome::Lost] {
@@ -447,7 +447,7 @@ fn a_copy_that_claimed_first_and_waits_while_its_payer_signs_opens_nothing() {
     }
 }
 
-/// The watcher looks while the payer's submission has not reached the node.
+/// The watcher polls while the payer's submission has not reached the node.
 #[test]
 fn a_copy_that_claimed_first_opens_nothing_while_the_payers_submission_is_pending() {
     let world = World::new();
@@ -470,8 +470,8 @@ fn a_copy_that_claimed_first_opens_nothing_while_the_payers_submission_is_pendin
     assert!(first.is_err(), "{first:?}; its payer: {payer:?}");
 }
 
-/// A node refuses what another client submitted before. The same header again, while the index shows nothing yet, does not
-/// make it unheard of: not even where the answer of one try is lost.
+/// A node rejects a transaction that another client submitted before. Repeating the header while the index shows
+/// nothing does not make it ours, even if one of the answers is lost.
 #[test]
 fn a_refusal_as_already_known_is_kept_through_a_thiefs_retries() {
     let world = World::new();
@@ -589,7 +589,7 @@ fn a_buyer_whose_confirmed_payment_was_called_expired_pays_once() {
     let now = || world.provider.ledger.tip().time_ms - world.begun;
     let Err(PayError::NotSettled(why, _)) = block(world.pay(now(), None)) else { panic!("it is settled") };
     assert_eq!(why, NotSettled::Expired.into());
-    // The provider shows it by now.
+    // Shown by the provider by now.
     world.provider.lags.set(false);
     let again = block(world.pay_for(&world.terms, &world.anew(), (now(), None), &|| world.mine())).unwrap();
     assert_eq!(again.settlement.transaction, world.tx().to_string());
@@ -644,7 +644,7 @@ fn a_copy_of_another_payment_opens_nothing_that_its_payer_is_paying_for() {
     assert!(thief.is_err(), "{thief:?}");
 }
 
-/// As [`another_copy`], under a name of the thief's own for it (`payment-identifier`), and the same again a minute later.
+/// Like [`another_copy`], with the thief's own `payment-identifier`, and repeated a minute later.
 fn named_copy(world: &World) -> [Result<Paid, PayError>; 2] {
     let mut header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
     let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();
@@ -682,7 +682,7 @@ fn a_payment_identifier_on_a_refused_copy_opens_nothing_once_the_payer_pays() {
     let thief = |after_ms| block(world.pay_for(&world.terms, &header, (after_ms, None), &|| ()));
     world.broadcast();
     assert!(thief(0).is_err(), "a node had it before");
-    // The provider takes no more when its payer comes.
+    // The provider accepts nothing when its payer comes.
     world.provider.submit_outcome.set(SubmitOutcome::Limited);
     assert!(matches!(block(world.pay(10_000, Some(world.payer))), Err(PayError::NotSettled(..))));
     world.mine();
@@ -704,7 +704,7 @@ fn a_payment_of_unknown_provenance_opens_for_its_payer_alone_after_its_validity(
         let copied = if asker == 2 { &other } else { &world.terms };
         let thief = |after| world.pay_for(copied, &world.header, (after, None), &|| ());
         world.broadcast();
-        // The provider is behind with what is in blocks for longer than the payment is valid.
+        // The provider's view of blocks lags for longer than the payment is valid.
         world.provider.lags.set(true);
         world.provider.submit_outcome.set(submit_outcome);
         drop(block_on(poll_once(&mut thief(0))));
@@ -741,7 +741,7 @@ fn a_broadcast_payment_with_its_payers_signature_waits_for_its_block() {
     let world = World::new();
     world.provider.shows_mempool.set(true);
     world.broadcast();
-    // A node would refuse what it has.
+    // A node would reject it as known.
     let meanwhile = || world.mine();
     let paid = world.pay_for(&world.terms, &world.header, (0, Some(world.payer)), &meanwhile);
     assert_eq!(block(paid).unwrap().content, "content 1");

@@ -1,4 +1,5 @@
-//! A quote that a thief reads off a lock which its payer broadcast: what the thief makes under it binds only the thief.
+//! A thief reads a quote from a lock that its payer broadcast. A payment by the thief with that quote binds only the
+//! thief.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -62,7 +63,7 @@ impl World {
         Self { db, provider, method, terms }
     }
 
-    /// An owner's output in a block.
+    /// An output of an owner, in a block.
     fn coin(&self, owner: &SigningKey, number: u32) -> Utxo {
         let coin = output(owner.enterprise_address().to_string(), Lovelace::from_ada(100), None);
         let funds = Tx::unsigned(number.into(), &[faucets(number)], std::slice::from_ref(&coin), u64::MAX);
@@ -72,7 +73,7 @@ impl World {
         Utxo { reference, ..coin }
     }
 
-    /// A lock under this quote, and the header that brings it.
+    /// A lock with this quote, and its header.
     fn lock(&self, offered: &Offered, owner: &SigningKey, coin: &Utxo) -> (BuiltTx, String) {
         let (address, parameters) = (owner.enterprise_address(), ProtocolParameters::preprod());
         let lock = self.method.output(offered, &address, None, &parameters, &SlotConfig::PREPROD).unwrap();
@@ -120,10 +121,10 @@ fn a_lock_that_no_block_will_have_leaves_its_quote_to_others() {
         let now = world.provider.ledger.tip().time_ms;
         let offered = world.method.offer(&world.terms.sale(), now, [5; 32]).unwrap();
         let (lock, header) = world.lock(&offered, &payer, &coin);
-        // The payer hands it in elsewhere. Its datum makes the quote public.
+        // The payer submits it elsewhere. Its datum makes the quote public.
         assert!(world.provider.ledger.add_to_mempool(Tx::new(lock.cbor.clone(), lock.facts.valid_until_slot)));
         if burned {
-            // A lock of money that is spent elsewhere at the same time: the node refuses it, nothing is locked.
+            // A lock whose input is spent elsewhere at the same time: the node rejects it, and nothing is locked.
             let (_, copied) = world.lock(&offered, &thief, &thiefs);
             assert!(world.provider.ledger.add_to_mempool(Tx::unsigned(3, &[thiefs.reference], &[], u64::MAX)));
             let refused = world.pay(&copied, None);

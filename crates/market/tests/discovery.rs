@@ -1,4 +1,4 @@
-//! Listings as directories read them, on SQLite with the service's own migrations.
+//! Listings for directories, on SQLite with the service's migrations.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

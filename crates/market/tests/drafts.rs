@@ -1,5 +1,5 @@
-//! Drafts for wallets that others hold. Any wallet gets a payment that its keys can sign and the paywall accepts at the
-//! least fee, or a true reason. Any bytes get an answer.
+//! Drafts for external wallets. Any wallet gets a payment that its keys can sign and the paywall accepts, with the
+//! minimum fee, or a correct error. Any bytes get an answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -103,7 +103,7 @@ fn wallet(utxos: Vec<Utxo>) -> Cip30Wallet {
     Cip30Wallet { change: home(1), utxos, collateral: vec![], addresses: vec![] }
 }
 
-/// Signs a draft and holds it against every rule of the paywall, and the least fee for its bytes.
+/// Signs a draft, and checks it by the paywall's rules and the minimum fee.
 fn judge(mode: DeliveryMode, draft: &PaymentDraft, wallet: &Cip30Wallet) {
     let parameters = ProtocolParameters::preprod();
     let keys: Vec<SigningKey> = (1..5).map(key).collect();
@@ -167,7 +167,7 @@ fn a_draft_spends_no_more_tokens_than_a_paywall_looks_up() {
             (0..MAX_INPUT_TOKENS / 2 + 1).map(|name| (format!("{}{name:04x}", "ab".repeat(28)), 1)).collect();
         laden
     };
-    // Change with so many tokens takes more than one of these leaves, and both have too many.
+    // Change with so many tokens needs more than one of these outputs leaves, and both have too many.
     let heavy = |ada| wallet(vec![laden(1, ada), laden(2, ada), utxo(3, 0, 1, 1_500_000, &[])]);
     let draft = drafted(DeliveryMode::Instant, &heavy(15));
     assert!(matches!(draft, Err(DraftError::Scattered { .. })), "{draft:?}");
@@ -175,7 +175,7 @@ fn a_draft_spends_no_more_tokens_than_a_paywall_looks_up() {
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &enough).unwrap(), &enough);
 }
 
-/// Keys, transactions, lovelace and tokens as wallets have them: a few large outputs, or many small ones.
+/// Keys, transactions, lovelace and tokens of typical wallets: a few large outputs, or many small ones.
 fn utxos() -> impl Strategy<Value = Vec<Utxo>> {
     let lovelace = prop_oneof![1_500_000..3_000_000u64, 1_500_000..60_000_000u64];
     let assets = prop_oneof![3 => Just(vec![]), 1 => vec((0u8..6, 1..1_000u64), 1..3)];
@@ -242,7 +242,7 @@ proptest! {
     }
 }
 
-/// `[input, output]`, the output in the form of before Babbage.
+/// `[input, output]`, with the output in the format before Babbage.
 fn encoded(address: &[u8], lovelace: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = Encoder::new(&mut bytes);
@@ -282,7 +282,7 @@ fn outputs_of_scripts_are_left_out_and_mainnet_outputs_refused_by_index() {
     assert_eq!(read(&vec![ours; MAX_UTXOS + 1]), Err(InvalidWallet::TooMany { list: "utxos", most: MAX_UTXOS }));
 }
 
-/// Each as full as the ledger lets it be; the wallet's page hands over all that it has.
+/// Outputs as full as the ledger allows; the wallet's page sends all of them.
 #[test]
 fn outputs_full_of_foreign_tokens_prevent_no_draft() {
     let laden = |index: u8, lovelace: u64, tokens: u16| {
@@ -334,7 +334,7 @@ fn a_refused_draft_says_what_is_missing() {
     assert_eq!(seller, DraftError::OwnListing);
     let dust: Vec<Utxo> = (0..40).map(|tx| utxo(tx, 0, 1, 400_000, &[])).collect();
     assert!(matches!(error(dust), DraftError::Scattered { .. }));
-    // As much in outputs of few transactions is no dust.
+    // The same amount in outputs of few transactions is accepted.
     let gathered: Vec<Utxo> = (0..24).map(|index| utxo(index % 4, index, 1, 400_000, &[])).collect();
     let wallet = wallet(gathered);
     judge(DeliveryMode::Instant, &drafted(DeliveryMode::Instant, &wallet).unwrap(), &wallet);

@@ -1,4 +1,4 @@
-//! Locks that end before a block is likely to have them: they lock nothing, and are not taken.
+//! Locks that expire before a block is likely to include them are rejected.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -32,7 +32,7 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-/// A lock that is valid for so many slots more is submitted.
+/// Submits a lock that is valid for this many further slots.
 fn pays(sales: &Sales, slots: u64) -> Result<Paid, PayError> {
     let policy = ConfirmationPolicy::new(0).unwrap();
     let seller = sales.platform.seller.clone();

@@ -1,4 +1,5 @@
-//! Nodes on two forks, and rollbacks during a tick: whichever node answers, no sale is lost and no step is taken twice.
+//! Nodes on two forks, and rollbacks during a tick: whichever node answers, no sale is lost and no step is performed
+//! twice.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,14 +29,14 @@ fn acting(sales: &Sales, purchase: &TxHash, kind: &str) -> TxHash {
     one(&sales.db, &sql).parse().unwrap()
 }
 
-/// A tick to which, after its first batch with such a statement, a node on another fork answers.
+/// A tick in which a node on another fork answers after the first batch with such a statement.
 fn ticks_beside(sales: &Sales, at: &str, theirs: Vec<Block>, stays: Vec<Block>) {
     let other_node = || drop(sales.ledger.blocks.replace(theirs));
     sales.tick_on(&Interrupted::after(&sales.db, at, other_node));
     sales.ledger.blocks.replace(stays);
 }
 
-/// Two blocks of one height: one with the result, and the one that stays, with the buyer's own step.
+/// Two blocks of the same height: one with the result, and the final one, with the buyer's own step.
 struct Forked {
     sales: Sales,
     lock: TxHash,
@@ -44,7 +45,7 @@ struct Forked {
 }
 
 impl Forked {
-    /// `blocks`: of the fork that stays.
+    /// `blocks` of the final fork.
     fn of(blocks: u32) -> Self {
         let sales = Sales::new();
         let lock = sales.sell(&person(11));
@@ -75,7 +76,7 @@ fn a_result_that_a_slow_tick_found_before_a_rollback_is_posted_again() {
     sales.ticks(1);
     sales.ledger.mine();
     let posted = acting(&sales, &lock, "result");
-    // The block is gone, and no node has the result any more.
+    // The block was rolled back, and no node has the result any more.
     let meanwhile = || {
         sales.ledger.roll_back(1, 0);
         sales.ledger.mine();
@@ -107,7 +108,7 @@ fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(1);
-    // The buyer is first in the block that goes away, our result in the one that stays.
+    // The buyer acts first in the removed block, our result in the final one.
     let posted = sales.ledger.mempool.borrow().clone();
     sales.ledger.mempool.borrow_mut().clear();
     sales.does(&lock, Action::SetRefundRequested);
@@ -158,8 +159,8 @@ fn a_sale_goes_on_as_it_is_while_another_deployment_takes_over() {
     assert_eq!(sales.status(&lock), "ResultSubmitted", "{reports:#?}");
 }
 
-/// The buyer's step is in another node's fork of this depth, from when the tick reaches this statement until it ends.
-/// The surviving chain never has it. What is told of the sale, in the tick and two hours later.
+/// The buyer's step is in a fork of this depth, from when the tick reaches this statement until it ends, and never in
+/// the final chain. Returns the sale's state after the tick, and two hours later.
 fn shown_once(depth: usize, at: &'static str, action: Action) -> (String, TxHash, Sales) {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
@@ -252,7 +253,7 @@ fn a_result_that_a_slow_request_found_before_a_rollback_is_posted_again() {
         let lock = sales.sell(&buyer);
         sales.ticks(1);
         sales.ledger.mine();
-        // The block is gone, and no node has the result any more.
+        // The block was rolled back, and no node has the result any more.
         let meanwhile = || {
             sales.ledger.roll_back(1, 0);
             (0..later).for_each(|_| sales.ledger.mine());
@@ -273,10 +274,10 @@ fn a_result_that_a_slow_request_found_before_a_rollback_is_posted_again() {
     }
 }
 
-/// Once.
+/// Applies only once.
 type Once<'a> = RefCell<Option<Box<dyn FnOnce() + 'a>>>;
 
-/// A database behind which something happens when an entry is read by its id, and another thing when a step is written.
+/// A database with one event when an entry is read by its id, and another when a step is written.
 struct Between<'a> {
     db: &'a Sqlite,
     after_entry: Once<'a>,
@@ -326,7 +327,8 @@ fn a_block_that_two_nodes_show_differently_is_requested_again() {
     sales.ledger.roll_back(1, 0);
     sales.does(&lock, Action::SetRefundRequested);
     (0..2).for_each(|_| sales.ledger.mine());
-    // The newest block comes from a node of the chain that stays; that the one before is there, from one that has it still.
+    // The newest block is reported by a node of the final chain; the existence of the one before, by a node that still
+    // has it.
     sales.ledger.beside(theirs, 0b100);
     sales.tick();
     sales.ledger.agree();
@@ -334,7 +336,7 @@ fn a_block_that_two_nodes_show_differently_is_requested_again() {
     assert_eq!(sales.status(&lock), "Disputed", "{:#?}", reports.last());
 }
 
-/// A database that loses one answer where a conflicting action is given up.
+/// A database that loses an answer while a conflicting action is given up.
 struct LosesOne<'a>(&'a Sqlite, RefCell<bool>);
 
 impl Database for LosesOne<'_> {

@@ -1,5 +1,5 @@
-//! Bounds on the cost of searches with listings made to be expensive. The full-text index's work is no step of SQLite's machine:
-//! these hold what its costs follow from.
+//! Bounds on the cost of searches with listings that are made to be expensive. Work of the full-text index is not
+//! counted in SQLite's steps, so these tests check the properties that its cost depends on.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -44,7 +44,7 @@ fn repeated_words_in_a_listing_do_not_change_its_rank() {
         let number = |id: &ListingId| id.as_str().strip_prefix("lst_").unwrap().parse::<u8>().unwrap();
         found.listings.iter().map(|listing| number(&listing.terms.id)).collect::<Vec<_>>()
     };
-    // The newest first: nothing else tells them apart, unless the index went through all places that the word has.
+    // In order of age: nothing else tells them apart, unless the index read every occurrence of the word.
     assert_eq!(found("x"), [2, 1, 0]);
     assert_eq!(found(&["x"; 12].join(" ")), [2, 1, 0]);
     assert_eq!(found("x y"), [0, 2, 1]);
@@ -74,7 +74,7 @@ fn no_character_of_a_question_s_word_ends_one_to_the_index() {
     block_on(db.run(statement!(one))).unwrap();
     let found = "SELECT CAST(rowid AS TEXT) FROM listings_text WHERE listings_text MATCH ?1";
     for c in ('\u{80}'..=char::MAX).filter(|c| c.is_alphanumeric()) {
-        // Where questions are taken apart.
+        // In the parser of questions.
         let split = ('\u{24b6}'..='\u{24e9}').contains(&c) || ('\u{1f130}'..='\u{1f189}').contains(&c);
         let rows = block_on(db.run(statement!(found, format!("\"xx{c}yy\"")))).unwrap().rows;
         assert!(rows.is_empty() || split, "{c:?}");

@@ -13,12 +13,12 @@ use crate::support::{NOON, SELLER, block, given, list, list_by, paying_for, pers
 use market::{account, claim::Claim, payment, purchase};
 use sql::{Database, Statement, sqlite::Sqlite, statement};
 
-/// Sales that were made, each with a payment, a result and a collection.
+/// Number of sales, each with a payment, a result and a collection.
 const SALES: u32 = 50_000;
-/// Steps that one question may take: far below one for each sale.
+/// Maximum steps of a query: far below one per sale.
 const MOST: u64 = 10_000;
 
-/// A market with a long past: every sale by another buyer, all of one seller, acted on by the platform's wallet.
+/// A market with many sales by one seller, each to another buyer, with actions by the platform's wallet.
 fn long_past(db: &Sqlite, listing: &str, platform: &str) {
     let many = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) ";
     let run = |sql: &str, params: Vec<sql::Param>| {

@@ -1,5 +1,5 @@
-//! Steps of which the provider tells megabytes, for they name token-laden outputs: each takes calls of the tick that reads it, and
-//! ends no tick's acting.
+//! Escrow steps whose answers from the provider are megabytes long, because they have outputs full of tokens. Each
+//! costs the reading tick some calls, but does not end its actions.
 
 #![allow(clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -7,7 +7,7 @@ use crate::support::{fresh_escrow, person, sales::Sales};
 use cardano::TxHash;
 use escrow::Action;
 
-/// Ninety-five megabytes, in calls.
+/// Ninety-five megabytes, counted in calls.
 const LONG: u32 = 15;
 
 /// Transactions of strangers at the contract's address, which delay the reading of its history.
@@ -17,7 +17,7 @@ fn flood(sales: &Sales) {
     }
 }
 
-/// The buyer's own step, made long.
+/// The buyer's own step, with a long answer.
 fn step(sales: &Sales, lock: &TxHash) {
     let step = sales.does(lock, Action::SetRefundRequested);
     sales.ledger.long.borrow_mut().insert(step, LONG);

@@ -1,5 +1,7 @@
-//! A worker has 128 MB for all its requests: reading an offer, a wallet's description or a wallet's last hour takes little of
-//! it, whatever they hold. The allocator counts a whole process, so this is a program of its own, of one test at a time.
+//! Parsing an offer, a wallet's description or a wallet's recent payments takes little of the 128 MB that a worker has
+//! for all requests.
+//!
+//! The allocator counts for the whole process, so this is a separate program that runs one test at a time.
 
 #![allow(
     dead_code,
@@ -30,16 +32,16 @@ use support::{NOON, block, given, inclusion, list, paying_for, payment, reread, 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Held by the test that runs.
+/// Held by the running test.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The longest body that is read, in bytes.
+/// Maximum length of a body in bytes.
 const BODY: usize = 6 * MAX_CONTENT_BYTES + (64 << 10);
 
-/// Bytes that reading took at its peak, beyond the body itself, and the field that was refused.
+/// Peak memory of parsing in bytes, in addition to the body; and the rejected field.
 fn reading(body: &[u8]) -> (usize, Option<String>) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
@@ -85,7 +87,7 @@ fn a_body_of_six_mebibytes_leaves_little_in_memory() {
 
 const ADDRESS: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
 
-/// An output with so many tokens of one policy, as CIP-30 gives it.
+/// An output with so many tokens of one policy, in CIP-30's encoding.
 fn laden(index: u16, tokens: u16) -> String {
     let address: cardano::Address = ADDRESS.parse().unwrap();
     let named: String = (0..tokens).map(|name| format!("42{name:04x}01")).collect();
@@ -116,7 +118,7 @@ fn a_wallet_full_of_tokens_leaves_little_in_memory() {
 }
 
 const ADA: u64 = 1_000_000;
-/// As many as one payment may spend, and a few less.
+/// As many as a payment may spend, and a few less.
 const TOKENS: u32 = 900;
 /// Purchases of the last hour, an ADA each.
 const PAST: u8 = 100;
@@ -141,7 +143,7 @@ fn a_wallets_last_hour_of_payments_takes_little_memory() {
         assert!(step(&db, &paying.tx(), &Decision::Accept));
         assert!(step(&db, &paying.tx(), &Decision::Include(inclusion(u64::from(number)))));
         fees += built.facts.fee.get();
-        // All that is left, for the next.
+        // The rest, for the next payment.
         utxos = built.facts.change;
     }
     let wallet = account.wallet_address;

@@ -1,4 +1,4 @@
-//! An agent's purchase above what its owner set: asked, answered, used up by its claim.
+//! Purchases by an agent that need the owner's approval: requested, answered, and used by the claim.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ const UNTIL: u64 = (NOON - 1_655_683_200_000) / 1_000 + 300;
 const AGENT: &str = "0000000000000000000000000000000a";
 const OTHER: &str = "0000000000000000000000000000000b";
 
-/// An account whose agents ask above 3 tADA, and a listing for 5.
+/// An account whose agents need approval above 3 tADA, and a listing for 5.
 struct World {
     db: Sqlite,
     account: Account,
@@ -67,7 +67,7 @@ impl World {
         Account { authorization: Some(Authorization::Grant(grant.into())), ..reread(&self.db, 1, NOON) }
     }
 
-    /// A payment by an agent, from the faucet's output of this number.
+    /// A payment by an agent, with the faucet's output of this number.
     fn paying(&self, grant: &str, coin: u8) -> Paying {
         let account = self.account(grant);
         let built = payment(&account, &self.key, &[given(&account, coin, 200 * ADA)], 5 * ADA, UNTIL);
@@ -88,7 +88,7 @@ impl World {
         block(purchase_request::answer(&self.db, &token(1), id, answer, now)).unwrap()
     }
 
-    /// Asks, and is allowed to.
+    /// Requests an approval, and gets it.
     fn approved(&self, grant: &str, now: u64) -> PurchaseRequest {
         let asked = self.ask(grant, 1, now).unwrap();
         let approved = self.answer(&asked, Answer::Approve, now).unwrap();
@@ -181,7 +181,7 @@ fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
         assert!(is_new(&first.claim(&world.db, NOON)));
         step(&world.db, &first.tx(), &decision);
         assert_eq!(world.standing(&approved).status, RequestStatus::Approved);
-        // The chain was asked about the first.
+        // The first payment was looked up on the chain.
         let second = |coin| Paying { checked: 1, excluded: 1, ..world.paying(AGENT, coin) };
         assert_eq!(second(2).claim(&world.db, NOON + APPROVAL_MS), UNAPPROVED, "its hour is over");
         assert!(is_new(&second(2).claim(&world.db, NOON + 1)));

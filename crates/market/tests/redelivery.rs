@@ -1,4 +1,4 @@
-//! Buyers who come back and prove with a signature that they paid.
+//! Returning buyers who prove their payment by a signature.
 
 #![allow(
     clippy::unwrap_used,
@@ -55,7 +55,7 @@ impl Sleep for NoSleep {
     async fn sleep(&self, _: u64) {}
 }
 
-/// A payment from outside that is claimed and not sent yet.
+/// A claimed external payment that was not submitted yet.
 struct Claimed {
     db: Sqlite,
     ledger: Ledger,
@@ -65,7 +65,7 @@ struct Claimed {
     buyer: Address,
 }
 
-/// As it is claimed by a request that saw this much of the chain.
+/// Claims it in a request that saw this much of the chain.
 fn claimed() -> Claimed {
     let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
     let (account, key) = sign_up(&db, 1, NOON);
@@ -114,7 +114,7 @@ fn a_signature_opens_nothing_earlier_than_the_payment_does() {
     assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
 
-    // In a block, found by the signed request itself, and then on record.
+    // Included, found by the signed request, and then recorded.
     for _ in 0..2 {
         let early = again(&db, &ledger, &terms, &buyer, 2);
         assert_eq!(early, Err(Unavailable::Unconfirmed(tx)));
@@ -143,7 +143,7 @@ fn a_payment_refused_by_one_node_and_accepted_by_another_gets_the_content() {
     }
 }
 
-/// The transaction with its set of witnesses in the ledger's other form, of no written length: no signature says which.
+/// Encodes the witness set with indefinite lengths; signatures do not cover that.
 fn with_other_witnesses(cbor: &[u8]) -> Vec<u8> {
     let body = TransactionUtxos::read(cbor).unwrap().id;
     let behind = (1..cbor.len()).find(|end| TxHash::of_body(&cbor[1..*end]) == body).unwrap();
@@ -189,7 +189,7 @@ fn a_lock_that_a_provider_does_not_show_to_a_request_stays_a_purchase() {
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
     sales.tick();
-    // Nothing is left to pay for results with, and the lock's validity ends.
+    // No money is left to pay for results, and the lock expires.
     let platform = sales.platform.seller.enterprise_address().to_string();
     sales.ledger.mempool.borrow_mut().clear();
     sales.lose(|utxo| utxo.address == platform);
@@ -206,8 +206,8 @@ fn a_lock_that_a_provider_does_not_show_to_a_request_stays_a_purchase() {
     }
 }
 
-/// A buyer of the listing presents another payment for it, of this output, not submitted yet; this happens while that
-/// is made sure of.
+/// A buyer of the listing presents another payment for it that was not submitted. This event happens while its absence
+/// from the chain is being checked.
 fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
     let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
     let terms: ListingTerms =
@@ -248,7 +248,7 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     let lock = sales.sell(&buyer);
     sales.ledger.mine();
     sales.includes(&lock);
-    // Nothing is left to pay for results with.
+    // No money is left to pay for results.
     let platform = sales.platform.seller.enterprise_address().to_string();
     sales.lose(|utxo| utxo.address == platform);
     let coin = output(buyer.enterprise_address().to_string(), Lovelace::from_ada(100), None);
@@ -273,7 +273,7 @@ fn an_expired_payment_presented_again_is_refused_as_expired() {
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
     let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0, at_once: true };
-    // As it is stored now, and as a request read it that was slower.
+    // As it is stored now, and as read by a slower request.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
         let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON)).unwrap();
         assert_eq!(outcome.status, TxStatus::Expired);
@@ -300,7 +300,7 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
 fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
     for end in [EntryState::Refused, EntryState::Expired] {
         let (sales, buyer) = (Sales::new(), person(9));
-        // Its buyer submits it elsewhere as well.
+        // The buyer submits it elsewhere as well.
         let lock = sales.sell(&buyer);
         let outbox = Outbox { database: &sales.db, chain: &sales.ledger, hook: &transitions::statements };
         let (mut first, mut beside) = (entry(&sales.db, &lock), entry(&sales.db, &lock));

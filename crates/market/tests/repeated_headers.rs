@@ -1,4 +1,4 @@
-//! Payments that come by the same header twice.
+//! Payments with repeated headers.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -84,7 +84,7 @@ fn a_refused_payment_opens_nothing_for_an_equal_request() {
         panic!("it is new")
     };
     let first = RefCell::new(first);
-    // Its payer submitted it elsewhere.
+    // The payer submitted it elsewhere.
     assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), UNTIL)));
     let meanwhile = || {
         let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };

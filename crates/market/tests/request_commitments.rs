@@ -1,4 +1,5 @@
-//! Payments that commit to their request: the payer's own wherever they were before, and with no other request.
+//! Payments with a request commitment: they count as their payer's even if they were public before, and for no other
+//! request.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -71,7 +72,7 @@ impl World {
         Self { db, provider: Provider::new(ledger), method, terms, built }
     }
 
-    /// A header with the transaction, for a listing.
+    /// The header of the transaction for a listing.
     fn header(&self, terms: &ListingTerms, extensions: Map<String, Value>) -> String {
         let header = json!({
             "x402Version": 2,
@@ -132,7 +133,7 @@ fn a_client_with_the_salt_gets_the_content_of_a_public_payment() {
         if mined {
             world.provider.ledger.mine();
         }
-        // A node that has it refuses it; the request waits for its block.
+        // A node rejects it as known; the request waits for its block.
         assert_eq!(world.pay(terms, &world.header(terms, SALT.disclosed())).unwrap().content, "content 1");
     }
 }
@@ -162,7 +163,7 @@ fn a_committed_payment_copied_from_the_chain_opens_nothing() {
         assert_eq!(thief(Some(Salt::new([6; 32])), terms), "request_commitment_mismatch");
         world.provider.ledger.mine();
     }
-    // Nor does its own payer turn it to another listing.
+    // Its own payer cannot use it for another listing either.
     assert_eq!(thief(Some(SALT), other), "request_commitment_mismatch");
     assert!(world.pay(terms, &world.header(terms, SALT.disclosed())).is_ok(), "its payer lost nothing by it");
 }

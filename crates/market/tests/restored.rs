@@ -1,4 +1,4 @@
-//! A database that was restored from an older backup, while the chain went on. No owned listing is paid again, no
+//! A database that was restored from an older backup while the chain went on. No owned listing is paid again, no
 //! creator is paid twice, and every escrow reaches its end.
 
 #![allow(
@@ -40,7 +40,7 @@ const MARK: &str = include_str!("../../../scripts/backup/restored.sql");
 /// Minutes after which a restored service reads the chain.
 const SETTLED: u64 = 8;
 
-/// A service wallet with 50 ADA on a chain of sales.
+/// A service wallet with 50 ADA, in a market with sales.
 struct Buyer {
     account: Account,
     key: SigningKey,
@@ -54,12 +54,12 @@ impl Buyer {
         Self { account, key }
     }
 
-    /// Orders a listing; a block comes with each look.
+    /// Buys a listing, with a block before each poll.
     fn buys(&self, sales: &Sales, listing: &ListingId) -> Result<Bought, BuyError> {
         self.orders(sales, listing, DeliveryMode::Instant)
     }
 
-    /// Locks the price of a listing; the result is left to the watcher.
+    /// Locks the price of a listing, and leaves the result to the watcher.
     fn locks(&self, sales: &Sales, listing: &ListingId) -> TxHash {
         match self.orders(sales, listing, DeliveryMode::Protected) {
             Err(BuyError::NoResult(lock)) => lock,
@@ -96,7 +96,7 @@ fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 
-/// A listing that is sold protected.
+/// A listing that is sold with protection.
 fn list_protected(sales: &Sales, number: u8) -> ListingId {
     let body = json!({
         "title": format!("Listing {number}"), "description": "for sale", "priceLovelace": PRICE.to_string(),
@@ -111,7 +111,7 @@ fn list_protected(sales: &Sales, number: u8) -> ListingId {
     id
 }
 
-/// The database is lost, and this backup is put in its place now.
+/// Replaces the database by this backup.
 fn restore(sales: &mut Sales, backup: Sqlite) {
     sales.db = backup;
     for statement in MARK.split_inclusive(";\n") {
@@ -120,13 +120,13 @@ fn restore(sales: &mut Sales, backup: Sqlite) {
     run(sales, &format!("UPDATE restored SET at_ms = {}", sales.now()));
 }
 
-/// Ticks, and blocks, for so many minutes more.
+/// Runs ticks and blocks for so many minutes.
 fn pass(sales: &Sales, minutes: u64) -> Vec<market::watch::Report> {
     sales.until(sales.now().saturating_sub(NOON) / 60_000 + minutes);
     sales.ticks(3)
 }
 
-/// How many wallets are to be read, and whether the platform's is not among them yet.
+/// Number of wallets to be read, and whether the platform's is to be added.
 fn unread(sales: &Sales) -> String {
     let sql = "SELECT json_array((SELECT count(*) FROM unread_wallets), platform IS NULL) FROM restored";
     one(&sales.db, sql)
@@ -182,7 +182,7 @@ fn an_account_that_the_backup_lacks_does_not_pay_again_when_it_is_made_anew() {
     assert_eq!((again.content, payments_to_creator(&sales)), (bought.content, 1));
 }
 
-/// A backup, and then a lock of a service wallet.
+/// A backup, followed by a lock from a service wallet.
 fn locked_since_a_backup() -> (Sales, Sqlite, TxHash) {
     let sales = Sales::new();
     let listing = list_protected(&sales, 50);

@@ -1,9 +1,9 @@
-//! Whatever happens to the chain and to ticks of the watcher, in the end purchases, their timelines, sales and reputation
-//! are what the chain shows.
+//! Purchases, their timelines, sales and reputation equal the chain in the end, whatever happens to the chain and to
+//! the watcher's ticks.
 //!
-//! Payments, steps of their escrows by anyone, blocks, and rollbacks that drop some transactions come in any order. Between
-//! them the API sees payments in blocks, and ticks run that die between any two writes, or whose provider falls silent.
-//! Then the chain grows, ticks run undisturbed, and all is compared with a history that is told from the chain alone.
+//! Payments, escrow steps by anyone, blocks, and rollbacks that drop transactions happen in random order. Between them
+//! the API finds payments in blocks, and ticks run that are killed between two writes, or whose provider fails. Then
+//! the chain grows, ticks run undisturbed, and everything is compared with a history derived from the chain alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,14 +57,14 @@ use serde_json::Value;
 /// A random event.
 #[derive(Clone, Debug)]
 enum ChainEvent {
-    /// A buyer pays; `lasts` says for how many blocks the payment may wait.
+    /// A buyer pays; `lasts` is the number of blocks for which the payment may wait.
     Pay {
         listing: u8,
         payer: u8,
         protected: bool,
         lasts: u64,
     },
-    /// A party takes an escrow further, by one of the ways that there are; `share` is the buyer's part of a settlement.
+    /// A party acts on an escrow in one of the possible ways; `share` is the buyer's part of an award.
     Step {
         escrow: usize,
         way: usize,
@@ -80,7 +80,7 @@ enum ChainEvent {
         blocks: usize,
         coins: u64,
     },
-    /// A tick that dies before this write, and whose provider is silent from this call on.
+    /// A tick that is killed before this write, and whose provider fails from this call on.
     Tick {
         writes: u32,
         calls: u32,
@@ -101,7 +101,7 @@ fn event() -> impl Strategy<Value = ChainEvent> {
     ]
 }
 
-/// A database that is gone after some batches, as it is for a worker that is killed.
+/// A database that fails after some batches, as for a worker that is killed.
 struct Dying<'a>(&'a Sqlite, Cell<u32>);
 
 impl Database for Dying<'_> {
@@ -117,7 +117,7 @@ struct World {
     ledger: Ledger,
     deployment: Deployment,
     listings: Vec<(ListingId, Address)>,
-    /// Every payment: its transaction, its listing, and whether it locks.
+    /// All payments: transaction, listing, and whether it is a lock.
     payments: Vec<(TxHash, usize, bool)>,
     /// Locks by their escrows' reference signatures.
     locks: BTreeMap<Vec<u8>, TxHash>,
@@ -135,7 +135,7 @@ struct Told {
 }
 
 const PRICE: u64 = 10_000_000;
-/// Blocks that come while everything is found out.
+/// Number of blocks until everything has been detected.
 const SETTLED_BLOCKS: usize = 20;
 
 impl World {
@@ -157,7 +157,7 @@ impl World {
         self.count
     }
 
-    /// This payer pays, unless they own the listing, or are paying for it already.
+    /// This payer pays, unless they own the listing or are paying for it.
     fn pay(&mut self, listing: u8, payer: u8, protected: bool, lasts: u64) {
         let number = self.unique();
         let listing = usize::from(listing);
@@ -223,7 +223,7 @@ impl World {
         self.takes(&escrow.clone(), action, share, pays_creator);
     }
 
-    /// A party takes the only open escrow further.
+    /// A party acts on the only open escrow.
     fn does(&mut self, action: Action, share: u64) {
         let open = self.ledger.unspent().into_iter().find_map(|utxo| Escrow::read(utxo, &self.deployment).ok());
         self.takes(&open.unwrap(), action, share, false);
@@ -235,7 +235,7 @@ impl World {
         (0..=blocks).for_each(|_| self.ledger.mine());
     }
 
-    /// An entry that changes no escrow, submitted.
+    /// Submits an entry that changes no escrow.
     fn sends(&self, kind: Kind, purpose: &str, acts_on: Vec<TxHash>) -> TxHash {
         let until = self.ledger.tip().slot + 10_000;
         let tx = Tx::unsigned(0, &[faucets(900)], &[], until);
@@ -350,20 +350,20 @@ impl World {
         }
     }
 
-    /// Blocks and undisturbed ticks, until there is nothing left to be found out.
+    /// Runs blocks and undisturbed ticks until everything has been detected.
     fn settle(&self) {
         for _ in 0..12 {
             self.ledger.mine();
             self.tick(u32::MAX, u32::MAX, 70_000);
         }
-        // Until payments that may wait no longer are given up, and for the ticks that it takes.
+        // Until waiting payments have expired, plus the ticks that this takes.
         for _ in 0..8 {
             self.ledger.mine();
             self.tick(u32::MAX, u32::MAX, 140_000);
         }
     }
 
-    /// The purchases as the chain alone has them: each with its status, its events, and whether its creator is owed.
+    /// The purchases according to the chain: status, events, and whether the creator is to be paid.
     fn chain_has(&self) -> Vec<String> {
         let mut purchases: Vec<String> = self.payments.iter().filter_map(|payment| self.history(payment)).collect();
         purchases.sort();
@@ -389,7 +389,7 @@ impl World {
         Some(format!("{payment} {status} {} {}", u8::from(owed), events.join(", ")))
     }
 
-    /// A purchase as the API shows it, and whether its creator is owed.
+    /// A purchase in the API, and whether its creator is to be paid.
     fn shown(&self, id: &TxHash) -> String {
         let shown: Value = serde_json::from_str(&block(purchase::one(&self.db, id)).unwrap().unwrap()).unwrap();
         let text = |value: &Value, key: &str| value[key].as_str().unwrap().to_owned();
@@ -411,7 +411,7 @@ impl World {
         purchases
     }
 
-    /// Sales and reputation by seller: as kept, and as counted from what the chain has.
+    /// Sales and reputation by seller: as stored, and as counted from the chain.
     fn figures(&self) -> (String, String) {
         let kept = one(
             &self.db,
@@ -435,7 +435,7 @@ impl World {
     }
 }
 
-/// An output of a transaction that has no id yet.
+/// An output of a transaction whose id is not known yet.
 fn output(address: String, lovelace: u64, inline_datum: Option<Vec<u8>>) -> Utxo {
     Utxo {
         reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },

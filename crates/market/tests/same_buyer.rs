@@ -1,5 +1,5 @@
-//! An account's service wallet and its owner's own wallet are one buyer. That holds whichever pays first, under any
-//! address of their payment key, after any number of refused or expired payments.
+//! An account's service wallet and its owner's own wallet count as one buyer, whichever pays first, under any address
+//! of their payment key, and after any number of failed payments.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -47,7 +47,7 @@ struct World {
     terms: ListingTerms,
     account: Account,
     key: SigningKey,
-    /// The account that the owner has by another address of the payment key.
+    /// The owner's account with another address of the payment key.
     sibling: (Account, SigningKey),
     /// Outputs of the owner's own wallet.
     coins: [Utxo; 2],
@@ -108,7 +108,7 @@ impl World {
         self.with(mines, |checkout| block(checkout.buy(&order)))
     }
 
-    /// `GET /listings/{id}/unlock` with a payment of the account's owner, who signs it with their own wallet.
+    /// `GET /listings/{id}/unlock` with a payment signed by the owner's own wallet.
     fn own_wallet(&self, mines: bool, proven: Option<Address>) -> Result<Paid, PayError> {
         self.own_wallet_with(&self.coins[..1], mines, proven)
     }
@@ -143,7 +143,7 @@ impl World {
         self.with(false, |checkout| block(checkout.redeliver(&self.terms, &[*self.account.keys().last().unwrap()])))
     }
 
-    /// Payments for the listing, in blocks or waiting for one.
+    /// Payments for the listing that are included or pending.
     fn paid(&self) -> usize {
         let ledger = &self.provider.ledger;
         let (blocks, mempool) = (ledger.blocks.borrow(), ledger.mempool.borrow());
@@ -155,7 +155,7 @@ impl World {
 
 type Door<'a> = Checkout<'a, Sqlite, Provider, Native, Meanwhile<'a>, InDatabase<'a, Sqlite>>;
 
-/// The token's number of the other account.
+/// Number of the other account's token.
 const SIBLING: u8 = 2;
 
 /// Another address of the owner's payment key.
@@ -164,7 +164,7 @@ fn base() -> Address {
     Address::base(*payment.payment_key(), Credential::Key(*stake.payment_key()))
 }
 
-/// Whatever address the payment key goes by, it owns the listing, and pays with none of these outputs.
+/// Under any of its addresses, the payment key owns the listing, and pays with none of these outputs.
 fn is_owned_by_every_address(world: &World, unspent: &[&[Utxo]]) {
     assert_eq!(world.owner_proves().unwrap().unwrap().content, "content 1");
     for (account, key) in [(&world.account, &world.key), (&world.sibling.0, &world.sibling.1)] {
@@ -271,19 +271,19 @@ impl World {
         self.provider.submit_outcome.set(SubmitOutcome::Answered);
     }
 
-    /// A payment that the provider says no to, and that no node has.
+    /// A payment that the provider rejects, and that no node has.
     fn is_lost(&self, pay: impl FnOnce(&Self) -> String) {
         self.provider.ledger.mine();
         self.is_denied(pay);
         self.provider.ledger.mempool.borrow_mut().clear();
     }
 
-    /// A refused payment from the owner's second coin.
+    /// A rejected payment from the owner's second output.
     fn fails(&self) {
         self.is_lost(|world| world.own_wallet_with(&world.coins[1..], false, None).unwrap_err().to_string());
     }
 
-    /// A refused payment from the service wallet.
+    /// A rejected payment from the service wallet.
     fn service_fails(&self) {
         self.is_lost(|world| world.service_wallet(false).unwrap_err().to_string());
     }
@@ -292,8 +292,8 @@ impl World {
         (0..400).for_each(|_| self.provider.ledger.mine());
     }
 
-    /// So many failures. Hours later comes a payment that the provider refuses, forwards and does not show for some
-    /// minutes. Four more fail meanwhile; then the provider shows everything again.
+    /// After this many failures, hours later, the provider rejects a payment but relays it, and hides it for some
+    /// minutes. Four more payments fail meanwhile; then the provider shows everything.
     fn passed_on(before: usize) -> Self {
         let world = Self::new();
         (0..before).for_each(|_| world.fails());
@@ -309,8 +309,8 @@ impl World {
         world
     }
 
-    /// So many failures. Hours later the provider's index stands still for ten minutes, in which a payment comes into a
-    /// block and more of them seem to fail. Then it shows everything again.
+    /// After this many failures, hours later, the provider's index stops for ten minutes, in which a payment is
+    /// included and others seem to fail. Then it shows everything.
     fn behind(before: usize, fails: fn(&Self), pay: fn(&Self) -> String) -> Self {
         let world = Self::new();
         let ledger = &world.provider.ledger;
@@ -331,7 +331,7 @@ impl World {
     }
 }
 
-/// As many as hide one in the middle, where the eight at the ends are asked for.
+/// Enough to hide a payment in the middle if only the eight oldest and newest are looked up.
 const BEFORE: [usize; 3] = [0, 4, 9];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Sign-in on SQLite: a challenge opens one session, however often it is used.
+//! Sign-in on SQLite: a challenge opens one session, however often it is answered.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 

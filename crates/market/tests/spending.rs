@@ -28,7 +28,7 @@ const UNTIL: u64 = NOON_SLOT + 300;
 /// The slot at noon.
 const NOON_SLOT: u64 = (NOON - 1_655_683_200_000) / 1_000;
 
-/// A database, an account with limits in ADA, its key.
+/// A database, an account with limits in ADA, and its key.
 fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
     let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
     let (_, key) = sign_up(&db, 1, NOON);
@@ -38,7 +38,7 @@ fn market(per_payment: u32, daily: u32) -> (Sqlite, Account, SigningKey) {
     (db, account, key)
 }
 
-/// A payment for a listing from the faucet's output of this number.
+/// A payment for a listing, with the faucet's output of this number.
 fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, price: u64) -> Paying {
     paying_for(account, listing, &payment(account, key, &[given(account, coin, 200 * ADA)], price, UNTIL), price)
 }
@@ -365,7 +365,7 @@ fn the_same_claim_twice_is_one_claim() {
     assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
 }
 
-/// Pays from what may be spent, step by step along its own change, with a provider that never shows anything new.
+/// Pays repeatedly from spendable outputs, along the wallet's own change, while the provider never shows anything new.
 #[test]
 fn change_is_spendable_once_a_node_has_the_payment_and_inputs_never_twice() {
     let (db, account, key) = market(5, 30);
@@ -447,7 +447,8 @@ enum SpendEnd {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However payments come and end, today's spends stay within the budget, and are what was not given back.
+    /// However payments start and end, the day's spending stays within the budget, and equals the amounts that were not
+    /// given back.
     #[test]
     fn spends_never_exceed_the_budget_and_equal_what_was_not_given_back(
         payments in proptest::collection::vec((1u64..8, prop_oneof![
@@ -482,7 +483,7 @@ fn a_service_wallets_payment_counts_for_its_account_from_any_client() {
     let listing = list(&db, 1, 2 * ADA);
     let own = paying(&account, &key, &listing, 1, 2 * ADA);
     assert!(is_new(&own.claim(&db, NOON)));
-    // A node refused what it passed on; a stranger saw it there.
+    // A node rejected a transaction that it has relayed; a stranger saw it there.
     assert!(refuse(&db, &own.tx()));
     let copy = Paying { account: None, provenance: Provenance::Unknown, ..own.clone() };
     let copied = copy.claim_by(&db, ContentHash::of(b"a stranger's header"), None, NOON);

@@ -1,9 +1,9 @@
-//! A watcher without keys and without an arbiter: it reads and does nothing.
+//! A watcher without keys and arbiter, which only reads.
 
 use cardano::keys::SigningKey;
 use market::watch::{ArbiterClient, Keys, ServiceWallet};
 
-/// Takes no action.
+/// Performs no action.
 pub struct Idle;
 
 impl Keys for Idle {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
-/// A database before or after whose first batch with such a statement something else happens.
+/// A database with an event before or after the first batch that has such a statement.
 pub struct Interrupted<'a> {
     db: &'a Sqlite,
     at: &'a str,

@@ -1,5 +1,5 @@
-//! A chain in memory that rolls back, and a provider that stops answering: what a tick of the watcher reads. Which steps
-//! escrows take follows the contract's table of rules; scripts are not run.
+//! A chain in memory with rollbacks, and a provider that can fail. Escrow steps follow the contract's table of rules;
+//! scripts are not run.
 
 use std::{
     cell::{Cell, RefCell},
@@ -22,10 +22,10 @@ use cardano::{
 
 use pallas_codec::minicbor::{self, data::IanaTag};
 
-/// Outside calls of one tick.
+/// Provider calls per tick.
 pub const CALLS: u32 = 40;
 const SLOTS_PER_BLOCK: u64 = 20;
-/// Outputs of an address on one page of the provider's, and pages from each end that are read.
+/// Outputs per page of an address, and pages read from each end.
 const PAGE: usize = 100;
 const MAX_PAGES: usize = 5;
 
@@ -78,22 +78,23 @@ pub struct Block {
 pub struct Ledger {
     pub blocks: RefCell<Vec<Block>>,
     pub mempool: RefCell<Vec<Tx>>,
-    /// Every transaction whose bytes may be submitted again.
+    /// Transactions whose bytes may be submitted again.
     pub known: RefCell<BTreeMap<TxHash, Tx>>,
-    /// Blocks that were ever made: slots and time only go forward.
+    /// Number of blocks ever made: slots and time only move forward.
     made: Cell<u64>,
     pub calls: Cell<u32>,
-    /// The call from which on the provider does not answer.
+    /// The call from which on the provider fails.
     pub silent_from: Cell<u32>,
-    /// Transactions whose bytes it does not hand out.
+    /// Transactions whose bytes it does not return.
     pub withheld: RefCell<BTreeSet<TxHash>>,
     /// Transactions whose blocks it does not show.
     pub unseen: RefCell<BTreeSet<TxHash>>,
-    /// Transactions of which the provider tells so much that it counts as so many calls more, for which half of a run's are there.
+    /// Transactions whose answers are so long that they count as this many calls, for which half of a tick's calls are
+    /// available.
     pub long: RefCell<BTreeMap<TxHash, u32>>,
-    /// Whether scripts are run on what blocks have made and not spent, whatever waits for one: as Ogmios does.
+    /// Whether scripts are evaluated against confirmed unspent outputs only, as Ogmios does.
     pub evaluates_blocks: Cell<bool>,
-    /// How many blocks its index has, where that stands still; the newest block is the node's.
+    /// Height of its index if it has stopped; the newest block is the node's.
     indexed: Cell<Option<usize>>,
     /// A second node's chain, the calls that it answers, and whether it does now.
     other: RefCell<Option<Vec<Block>>>,
@@ -102,13 +103,13 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// From now on another node answers some of the calls, as these coins fall: one that has these blocks.
+    /// From now on, a node with these blocks answers some of the calls, as the coins decide.
     pub fn beside(&self, blocks: Vec<Block>, coins: u64) {
         self.other.replace(Some(blocks));
         self.others.set(coins);
     }
 
-    /// There is no other node any more.
+    /// Removes the second node.
     pub fn agree(&self) {
         self.answer_from(false);
         self.other.replace(None);
@@ -136,7 +137,7 @@ impl Ledger {
         ledger
     }
 
-    /// Another chain, none of whose blocks is in any that begins with [`Ledger::new`].
+    /// Creates another chain that shares no blocks with one from [`Ledger::new`].
     pub fn elsewhere(blocks: usize) -> Self {
         let ledger = Self { silent_from: Cell::new(u32::MAX), made: Cell::new(1_000_000), ..Self::default() };
         (0..blocks).for_each(|_| ledger.mine());
@@ -164,13 +165,13 @@ impl Ledger {
         txs.flat_map(|tx| tx.utxos.made.iter().map(|made| (made.reference, made.clone()))).collect()
     }
 
-    /// Outputs that nothing spends, as the next transaction would find them.
+    /// Returns the outputs that the next transaction could spend.
     pub fn unspent(&self) -> Vec<Utxo> {
         let spent = self.spent(true);
         self.made(true).into_values().filter(|utxo| !spent.contains_key(&utxo.reference)).collect()
     }
 
-    /// Takes a transaction into the mempool, if nothing that it spends is spent, and its escrow is there.
+    /// Accepts a transaction into the mempool if its inputs are unspent and its escrow exists.
     pub fn add_to_mempool(&self, tx: Tx) -> bool {
         self.known.borrow_mut().insert(tx.id, tx.clone());
         let (spent, made) = (self.spent(true), self.made(true));
@@ -182,7 +183,7 @@ impl Ledger {
         fits
     }
 
-    /// A block of what is in the mempool and still fits.
+    /// Makes a block of the transactions in the mempool that are still valid.
     pub fn mine(&self) {
         let count = self.made.get() + 1;
         self.made.set(count);
@@ -204,7 +205,7 @@ impl Ledger {
         }
     }
 
-    /// Takes the newest blocks away. Of their transactions those with a coin go back to the mempool.
+    /// Removes the newest blocks. Their transactions return to the mempool if their coin says so.
     pub fn roll_back(&self, blocks: usize, mut coins: u64) {
         let keep = self.blocks.borrow().len().saturating_sub(blocks).max(1);
         let gone: Vec<Block> = self.blocks.borrow_mut().drain(keep..).collect();
@@ -242,7 +243,7 @@ impl Ledger {
     }
 }
 
-/// Money that was there from the beginning.
+/// Money that existed from the beginning.
 pub fn faucets(number: u32) -> TxRef {
     TxRef { tx: TxHash::new([0xfa; 32]), index: u16::try_from(number).unwrap() }
 }
@@ -252,7 +253,7 @@ fn is_faucets(input: &TxRef) -> bool {
 }
 
 impl Ledger {
-    /// From now on the index shows nothing newer.
+    /// Stops the index.
     pub fn stand_still(&self) {
         self.indexed.set(Some(self.blocks.borrow().len()));
     }

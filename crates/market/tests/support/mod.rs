@@ -1,4 +1,4 @@
-//! A small market on SQLite: a seller's listings, an account, and payments as its service wallet makes them.
+//! A small market on SQLite: a seller's listings, an account, and payments from its service wallet.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -38,7 +38,7 @@ pub const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydz
 pub const NOON: u64 = 19_700 * market::limits::DAY_MS + market::limits::DAY_MS / 2;
 const MASTER: [u8; 32] = [7; 32];
 
-/// A contract's deployment that no ledger has.
+/// A deployment that no ledger has.
 pub fn deployment() -> Deployment {
     Deployment {
         script_hash: ScriptHash::new([0xee; 28]),
@@ -62,7 +62,7 @@ pub fn token(number: u8) -> Token {
     Token::new([number; 32])
 }
 
-/// Keeps challenges for those who know their digests: here, the test.
+/// A challenge store for the test.
 struct Given;
 
 impl Challenges for Given {
@@ -84,7 +84,7 @@ pub fn sign_up(db: &Sqlite, number: u8, now: u64) -> (Account, SigningKey) {
     sign_up_as(db, person(number).enterprise_address(), number, now)
 }
 
-/// Signs this owner in for the first time, with the token of this number.
+/// Signs an owner in for the first time, with the token of this number.
 pub fn sign_up_as(db: &Sqlite, owner: Address, number: u8, now: u64) -> (Account, SigningKey) {
     let key = derive_wallet_key(&MASTER, 1, &owner.to_string()).unwrap();
     let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
@@ -94,7 +94,7 @@ pub fn sign_up_as(db: &Sqlite, owner: Address, number: u8, now: u64) -> (Account
     (account, key)
 }
 
-/// The account as it is now.
+/// Reads the account.
 pub fn reread(db: &Sqlite, number: u8, now: u64) -> Account {
     block(db.fetch(account::by_session(&token(number).hash(), now))).unwrap().unwrap()
 }
@@ -116,7 +116,7 @@ pub fn list_by(db: &Sqlite, seller: &str, number: u8, price: u64) -> ListingId {
     id
 }
 
-/// An output of a faucet's at a service wallet.
+/// An output for a service wallet.
 pub fn given(account: &Account, number: u8, lovelace: u64) -> Utxo {
     Utxo {
         reference: TxRef { tx: TxHash::new([number; 32]), index: 0 },
@@ -128,7 +128,7 @@ pub fn given(account: &Account, number: u8, lovelace: u64) -> Utxo {
     }
 }
 
-/// A payment from these outputs, as the service builds it.
+/// A payment with these inputs, as the service builds it.
 pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, until: u64) -> BuiltTx {
     let seller: Address = SELLER.parse().unwrap();
     let plan = TxPlan {
@@ -141,7 +141,7 @@ pub fn payment(account: &Account, key: &SigningKey, utxos: &[Utxo], price: u64, 
     build(&plan, &wallet, &ProtocolParameters::preprod()).unwrap().sign(&[key]).unwrap()
 }
 
-/// A payment to be claimed, with all that the claim refers to.
+/// A payment to be claimed, with everything that the claim refers to.
 #[derive(Clone)]
 pub struct Paying {
     pub built: BuiltTx,
@@ -154,11 +154,11 @@ pub struct Paying {
     pub provenance: Provenance,
     pub checked: usize,
     pub excluded: usize,
-    /// The hash of what is sold, where the claim is to find it in the database.
+    /// Hash of the content, if the claim checks it in the database.
     pub content: Option<ContentHash>,
 }
 
-/// A payment of this account's service wallet.
+/// A payment from this account's service wallet.
 pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price: u64) -> Paying {
     Paying {
         built: built.clone(),
@@ -184,12 +184,12 @@ impl Paying {
         self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
     }
 
-    /// Claims it by another header, and under a client's name for it.
+    /// Claims it with another header and a `payment-identifier`.
     pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
         block(self.described(header, identifier).claim(db, now)).unwrap()
     }
 
-    /// Keeps a client's name for what answers it.
+    /// Binds a `payment-identifier` to another payment.
     pub fn name(&self, db: &Sqlite, header: ContentHash, identifier: Identifier, answer: &TxHash) {
         block(self.described(header, Some(identifier)).name(db, answer, NOON)).unwrap();
     }
@@ -216,12 +216,12 @@ impl Paying {
     }
 }
 
-/// The entry of a transaction.
+/// Reads the entry of a transaction.
 pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
     Entry::first(&block(db.run(outbox::by_id(tx))).unwrap()).unwrap().unwrap()
 }
 
-/// Writes a step of an entry down with what follows; whether it changed the entry.
+/// Records a decision with its effects. Returns whether it changed the entry.
 pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
     let mut statements: Vec<_> = outbox::change(&entry, step).into_iter().collect();
@@ -229,20 +229,20 @@ pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
 }
 
-/// A block that has a transaction.
+/// A block with a transaction.
 pub fn inclusion(height: u64) -> Inclusion {
     Inclusion { block: TxHash::new([9; 32]), height, slot: height * 20, time_ms: NOON + height * 20_000, valid: true }
 }
 
-/// A payment's header as from a client that echoes nothing of its 402: any reader of the chain can make it again.
+/// The header of a client that echoes nothing of its 402, which anyone who reads the chain can rebuild.
 pub fn without_echoes(header: &str) -> String {
     let mut payload: serde_json::Value = serde_json::from_slice(&STANDARD.decode(header).unwrap()).unwrap();
     payload.as_object_mut().unwrap().remove("extensions");
     STANDARD.encode(payload.to_string())
 }
 
-/// Returns the rows that differ from their sources. Escrows and purchases follow their newest steps, purchases the payments in
-/// blocks, own steps their blocks, and reservations their entries. Figures equal a recount. Empty where all is equal.
+/// Returns the rows that differ from their sources: escrows and purchases from their newest steps, purchases from
+/// included payments, own steps from their blocks, reservations from their entries, and figures from a recount.
 pub fn out_of_step(db: &Sqlite) -> String {
     const SQL: &str = "
       WITH reservable AS (SELECT key AS tx_in, tx_id, block_time_ms AS spent_at_ms FROM outbox, json_each(reserves)
@@ -271,7 +271,7 @@ pub fn out_of_step(db: &Sqlite) -> String {
     one(db, &format!("SELECT coalesce(group_concat(what, ', '), '') FROM ({SQL})"))
 }
 
-/// The one text that a query answers.
+/// Returns the only text of a query.
 pub fn one(db: &Sqlite, sql: &str) -> String {
     block(db.run(statement!(sql.to_owned()))).unwrap().rows.into_iter().next().unwrap_or_default()
 }
@@ -280,7 +280,7 @@ pub fn spent_today(db: &Sqlite, number: u8, now: u64) -> u64 {
     block(account::view(db, &token(number), now)).unwrap().unwrap().spent_today.get()
 }
 
-/// A fresh escrow, whose reference signature tells the number of its lock.
+/// A new escrow, whose reference signature contains its lock's number.
 pub fn fresh_escrow(number: u32) -> Datum {
     Datum {
         buyer: person(1).enterprise_address().into(),
@@ -302,7 +302,7 @@ pub fn fresh_escrow(number: u32) -> Datum {
     }
 }
 
-/// A checkout at this time (POSIX ms) that posts no results and looks for a block once.
+/// A checkout at this time (POSIX ms) that posts no results and polls once.
 pub fn checkout<'a, D, C, Z, K>(
     database: &'a D,
     chain: &'a C,

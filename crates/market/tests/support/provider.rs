@@ -1,4 +1,4 @@
-//! A provider on the chain in memory whose index has no mempool, lags, and does what it likes with submissions.
+//! A provider on the chain in memory whose index has no mempool, lags, and treats submissions as told.
 
 use std::{cell::Cell, future::pending};
 
@@ -17,17 +17,17 @@ use super::ledger::Ledger;
 pub enum SubmitOutcome {
     /// The node's answer arrives.
     Answered,
-    /// The provider takes no more for now: no node sees it.
+    /// The provider rejects it temporarily, and no node sees it.
     Limited,
-    /// The request's time is over: no node sees it.
+    /// The request times out, and no node sees it.
     Late,
     /// The answer is lost.
     Lost,
-    /// The provider refuses what it forwarded.
+    /// The provider rejects it, but relays it.
     Denied,
-    /// The answer never arrives while anyone waits.
+    /// The answer never arrives.
     Outstanding,
-    /// The process ends before anything is sent.
+    /// The process is killed before anything is sent.
     Unsent,
 }
 
@@ -35,11 +35,11 @@ pub enum SubmitOutcome {
 pub struct Provider {
     pub ledger: Ledger,
     pub submit_outcome: Cell<SubmitOutcome>,
-    /// Whether it is behind with what is in blocks, but not with which is the newest.
+    /// Whether its view of blocks lags, except for the newest one.
     pub lags: Cell<bool>,
     /// Whether its index has a mempool.
     pub shows_mempool: Cell<bool>,
-    /// Whether the client may ask no more which block has something.
+    /// Whether looking up blocks exceeds the client's rate limit.
     pub used_up: Cell<bool>,
 }
 
@@ -89,7 +89,7 @@ impl Chain for Provider {
         match self.submit_outcome.get() {
             SubmitOutcome::Lost => Err(ChainError::Unavailable("no answer".into())),
             SubmitOutcome::Denied => Ok(Submission::Refused("no".into())),
-            // Until the test lets it come.
+            // Until the test lets it arrive.
             SubmitOutcome::Outstanding => {
                 futures_lite::future::poll_fn(|_| match self.submit_outcome.get() {
                     SubmitOutcome::Outstanding => std::task::Poll::Pending,

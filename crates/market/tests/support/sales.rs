@@ -36,7 +36,7 @@ use super::{
 
 pub const PRICE: u64 = 10_000_000;
 
-/// The platform, with the service wallets that it holds.
+/// The platform's keys, with those of service wallets.
 pub struct Platform {
     pub seller: SigningKey,
     pub wallets: Vec<SigningKey>,
@@ -63,21 +63,21 @@ pub struct Sales {
     pub deployment: Deployment,
     pub listing: ListingId,
     pub platform: Platform,
-    /// When the next quotes are issued.
+    /// Time at which the next quotes are issued.
     pub issued: std::cell::Cell<Millis>,
-    /// Outside calls of each tick so far.
+    /// Provider calls of each tick so far.
     pub tick_calls: std::cell::RefCell<Vec<u32>>,
     count: std::cell::Cell<u32>,
     listings: std::cell::Cell<u8>,
 }
 
-/// A payment that was written down: its transaction, and the bytes of it.
+/// A stored payment and its bytes.
 fn written((claim, built): (Claim, BuiltTx)) -> (TxHash, Vec<u8>) {
     assert!(matches!(claim, Claim::New(_)), "{claim:?}");
     (built.facts.tx_id, built.cbor)
 }
 
-/// Changes the database as no program does.
+/// Changes the database in a way that no program does.
 pub fn run(sales: &Sales, sql: &str) {
     block(sales.db.run(statement!(sql.to_owned()))).unwrap();
 }
@@ -117,7 +117,7 @@ impl Sales {
         self.ledger.mine();
     }
 
-    /// A stranger gives the platform an output with so many tokens, and as much lovelace as it must hold.
+    /// A stranger gives the platform an output with tokens and the minimum lovelace.
     pub fn give_tokens(&self, tokens: u32) {
         let to = self.platform.seller.enterprise_address();
         let number = self.unique();
@@ -131,7 +131,7 @@ impl Sales {
         assert!(self.ledger.add_to_mempool(tx));
     }
 
-    /// A stranger makes these outputs.
+    /// A stranger creates these outputs.
     pub fn puts(&self, made: &[Utxo]) -> TxHash {
         let number = self.unique();
         let tx = Tx::unsigned(number.into(), &[faucets(number)], made, u64::MAX);
@@ -152,8 +152,7 @@ impl Sales {
         self.sell_listing(&listing, buyer)
     }
 
-    /// A stranger submits a payment that is valid for so many slots, and spends its money elsewhere meanwhile: no block will
-    /// ever have it.
+    /// A stranger submits a payment with this validity, and spends its inputs elsewhere, so that it is never included.
     pub fn pays_in_vain(&self, buyer: &SigningKey, mode: DeliveryMode, slots: u64) -> TxHash {
         let number = self.unique();
         let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
@@ -163,7 +162,7 @@ impl Sales {
         tx
     }
 
-    /// The API sees the block that has this payment.
+    /// The API finds the block with this payment.
     pub fn includes(&self, payment: &TxHash) {
         step(&self.db, payment, &Decision::Include(self.ledger.inclusion(payment).unwrap()));
     }
@@ -181,7 +180,7 @@ impl Sales {
         tx
     }
 
-    /// A payment that is to be written down, of an output of its own.
+    /// A payment to be stored, with an input of its own.
     fn claim(
         &self,
         listing: &ListingId,
@@ -219,7 +218,7 @@ impl Sales {
         (claim, built)
     }
 
-    /// Outputs are spent by another holder of their key.
+    /// Another holder of the key spends outputs.
     pub fn lose(&self, which: impl Fn(&Utxo) -> bool) {
         let lost: Vec<TxRef> =
             self.ledger.unspent().into_iter().filter(|utxo| which(utxo)).map(|utxo| utxo.reference).collect();
@@ -227,7 +226,7 @@ impl Sales {
         self.ledger.mine();
     }
 
-    /// A party takes the escrow of a lock further; the transaction.
+    /// A party acts on a lock's escrow. Returns the transaction.
     pub fn does(&self, lock: &TxHash, action: Action) -> TxHash {
         let escrow = self.escrow(lock);
         let rule = Rule::find(action, &escrow.datum).unwrap();
@@ -243,12 +242,12 @@ impl Sales {
         id
     }
 
-    /// The arbiter settles the dispute about a lock for the seller.
+    /// The arbiter decides the dispute about a lock for the seller.
     pub fn settles(&self, lock: &TxHash) {
         assert!(self.settle(&self.escrow(lock)));
     }
 
-    /// Settles an escrow; whether the ledger takes it.
+    /// Settles an escrow. Returns whether the ledger accepts it.
     pub fn settle(&self, escrow: &Escrow) -> bool {
         let (buyer, seller) = (Lovelace::from_ada(1), Lovelace::new(PRICE - 1_000_000).unwrap());
         let intent = DisputeWithdrawal::new(escrow.utxo.reference, Split { buyer, seller });
@@ -263,12 +262,12 @@ impl Sales {
         self.ledger.add_to_mempool(Tx::unsigned(self.unique().into(), &[escrow.utxo.reference], &made, u64::MAX))
     }
 
-    /// The output that an escrow with this datum is.
+    /// The output of an escrow with this datum.
     pub fn escrow_of(&self, datum: &Datum) -> Utxo {
         output(self.deployment.address().to_string(), Lovelace::new(PRICE).unwrap(), Some(datum.to_cbor()))
     }
 
-    /// The escrow of a lock, as the chain has it.
+    /// Returns a lock's escrow on the chain.
     pub fn escrow(&self, lock: &TxHash) -> Escrow {
         let blocks = self.ledger.blocks.borrow();
         let mempool = self.ledger.mempool.borrow();
@@ -280,7 +279,7 @@ impl Sales {
         self.open().into_iter().find(|escrow| escrow.datum.reference_signature == signature).unwrap()
     }
 
-    /// The escrows that the chain has.
+    /// Returns the escrows on the chain.
     pub fn open(&self) -> Vec<Escrow> {
         self.ledger.unspent().into_iter().filter_map(|utxo| Escrow::read(utxo, &self.deployment).ok()).collect()
     }
@@ -289,17 +288,17 @@ impl Sales {
         self.ledger.tip().time_ms
     }
 
-    /// A tick on this database.
+    /// Runs a tick on this database.
     pub fn tick_on(&self, database: &impl Database) -> Report {
         self.tick_at(database, self.now())
     }
 
-    /// A tick at this time. It makes no more calls than it may.
+    /// Runs a tick at this time, within its calls.
     pub fn tick_at(&self, database: &impl Database, now: Millis) -> Report {
         self.try_tick_at(database, now).unwrap()
     }
 
-    /// A tick that may be killed.
+    /// Runs a tick that may be killed.
     pub fn try_tick_at(&self, database: &impl Database, now: Millis) -> Result<Report, PortError> {
         self.watch(database, now)
     }
@@ -323,12 +322,12 @@ impl Sales {
         done
     }
 
-    /// The API posts the result of a lock that a node accepted.
+    /// The API posts the result of an accepted lock.
     pub fn post(&self, lock: &TxHash) -> Result<Entry, PostError> {
         self.post_on(&self.db, lock)
     }
 
-    /// As [`Sales::post`], on this database.
+    /// Like [`Sales::post`], on this database.
     pub fn post_on(&self, database: &impl Database, lock: &TxHash) -> Result<Entry, PostError> {
         step(&self.db, lock, &Decision::Accept);
         let before = self.ledger.calls.replace(0);
@@ -348,7 +347,7 @@ impl Sales {
         self.tick_on(&self.db)
     }
 
-    /// This many ticks, a block before each.
+    /// Runs ticks, each after a block.
     pub fn ticks(&self, count: u32) -> Vec<Report> {
         let tick = |_| {
             self.ledger.mine();
@@ -357,7 +356,7 @@ impl Sales {
         (0..count).map(tick).collect()
     }
 
-    /// Blocks until it is this much later than the beginning.
+    /// Makes blocks until this time after the beginning.
     pub fn until(&self, minutes: u64) {
         while self.now() < super::NOON + minutes * 60_000 {
             self.ledger.mine();
@@ -374,7 +373,7 @@ pub fn creator() -> Address {
     SELLER.parse().unwrap()
 }
 
-/// An output without a name yet.
+/// An output whose transaction is not known yet.
 pub fn output(address: String, lovelace: Lovelace, inline_datum: Option<Vec<u8>>) -> Utxo {
     Utxo {
         reference: TxRef { tx: TxHash::new([0; 32]), index: 0 },
