@@ -7,7 +7,7 @@ use sql::{Database, statement};
 
 use crate::support::{block, person, sales::Sales};
 
-/// Sells to these buyers at once, and posts what is due.
+/// Sells to these buyers at once, and posts the due results.
 fn sell(sales: &Sales, buyers: std::ops::Range<u8>) -> Vec<TxHash> {
     sales.issued.set(sales.now());
     let locks: Vec<TxHash> = buyers.map(|buyer| sales.sell_another(&person(buyer))).collect();
@@ -26,14 +26,14 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     sales.ledger.evaluates_blocks.set(true);
     (0..6).for_each(|_| sales.fund(100));
     sales.tick();
-    // A page of them, which together hold as much as a tick's actions need; no three of which can be collateral.
+    // A page of outputs that together hold enough for a tick, but no three of which can be collateral.
     (0..3).for_each(|_| sales.give_tokens(48));
     (0..97).for_each(|_| sales.give_tokens(7));
     sales.ledger.mine();
-    // Each result spends an older one of the wallet's own: what it has left of them is shown behind the others.
+    // Each result spends an older output of the wallet; the change of them is listed after the others.
     let before = sell(&sales, 20..30);
     sales.tick();
-    // An hour in which nothing is bought: no entry is in the snapshot.
+    // An hour without purchases, so that the snapshot has no entry.
     block(sales.db.run(statement!("UPDATE outbox SET created_at_ms = created_at_ms - 3960000"))).unwrap();
     let after = sell(&sales, 60..63);
     sales.ticks(2);
@@ -43,7 +43,7 @@ fn a_wallet_behind_outputs_full_of_tokens_is_read_until_it_pays() {
     assert!(before.iter().chain(&after).all(|lock| sales.status(lock) == "withdrawn"));
 }
 
-/// Outputs that hold only their minimum cannot pay, and three of them fill a transaction.
+/// Outputs with only their minimum cannot pay, and three of them fill a transaction.
 #[test]
 fn change_that_is_on_its_way_pays_where_outputs_full_of_tokens_do_not_fit() {
     let sales = Sales::new();

@@ -1,5 +1,5 @@
-//! Figures that triggers keep - sales, reputation, their copies in the catalogue - equal a recount, whatever happens to
-//! purchases.
+//! Figures maintained by triggers (sales, reputation, their copies in the catalogue) equal a recount, whatever happens
+//! to purchases.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ fn event() -> impl Strategy<Value = FigureEvent> {
     ]
 }
 
-/// The listing's id and its seller: two sellers, two listings each.
+/// A listing's id and its seller: two sellers with two listings each.
 fn listings(db: &Sqlite) -> Vec<(String, String)> {
     let other = person(9).enterprise_address().to_string();
     (0..LISTINGS)
@@ -54,7 +54,7 @@ fn listings(db: &Sqlite) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The figures as kept, and the same figures counted from purchases.
+/// The stored figures, and the same figures counted from purchases.
 fn figures(db: &Sqlite) -> [(String, String); 3] {
     const COUNTED: &str = "count(*) FILTER (WHERE p.status <> 'refunded')";
     const WITHDRAWN: &str = "count(*) FILTER (WHERE p.status = 'withdrawn')";

@@ -48,11 +48,11 @@ struct World {
     terms: ListingTerms,
     header: String,
     tx: TxHash,
-    /// Reads for who paid that fail: no memory was free for ten seconds, the store did not answer.
+    /// Number of reads of paid content that fail, because no memory was free for ten seconds or the store failed.
     failing: Cell<u32>,
-    /// Whether the payer's network read as much as it may.
+    /// Whether the payer's network has used up its reads.
     read_up: Cell<bool>,
-    /// How often a request waited.
+    /// Number of times that a request has waited.
     slept: Cell<u32>,
 }
 
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// The payer's request; `mines` says whether a block comes while it waits.
+    /// The payer's request; `mines` tells whether a block is made while it waits.
     fn pay(&self, mines: bool) -> Result<Paid, PayError> {
         self.pay_with(mines, true, 0)
     }
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// Longer than what is read beside a claim.
+/// Longer than contents that are read in the batch of a claim.
 const LONG: usize = (64 << 10) + 1;
 
 #[test]
@@ -225,7 +225,7 @@ fn a_retry_without_provider_calls_left_does_not_wait_and_a_new_payment_does() {
     assert!(world.pay(true).is_ok());
 }
 
-/// A header that echoes nothing, as some clients send it.
+/// A header without echoed extensions, as some clients send it.
 fn without_secret(mode: DeliveryMode) -> World {
     let mut world = World::new(mode, 9);
     world.header = without_echoes(&world.header);
@@ -239,7 +239,7 @@ fn content_delivered_by_a_signature_is_not_opened_by_a_rebuilt_header() {
     assert!(matches!(world.pay(true), Err(PayError::NotSettled(..))), "its network may ask no more");
     world.provider.used_up.set(false);
     world.provider.ledger.mine();
-    // As the watcher sees it.
+    // As found by the watcher.
     let mut paid = entry(&world.db, &world.tx);
     let outbox = Outbox { database: &world.db, chain: &world.provider, hook: &transitions::statements };
     world.provider.ledger.calls.set(0);

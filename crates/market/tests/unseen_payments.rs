@@ -1,4 +1,4 @@
-//! A service wallet whose payment is in a block that the provider does not show yet: nothing is paid twice.
+//! A service wallet's payment is in a block that the provider does not show yet, and nothing is paid twice.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,11 +47,11 @@ fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
 }
 
 impl World {
-    /// A wallet with coins of so many ADA, and listings for as many.
+    /// A wallet with outputs of these amounts in ADA, and listings at the same prices.
     fn new(coins: &[u32], prices: &[u32]) -> Self {
         let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
         let (account, key) = sign_up(&db, 1, NOON);
-        // As large limits as there are.
+        // The highest possible limits.
         let limits = "UPDATE accounts SET daily_budget = 500000000, max_per_payment = 100000000";
         block(db.run(statement!(limits))).unwrap();
         let coin = |ada: &u32| output(account.wallet_address.to_string(), Lovelace::from_ada(*ada), None);
@@ -73,7 +73,7 @@ impl World {
         self.buying_on(&self.db, listing).await
     }
 
-    /// So many seconds after the newest block.
+    /// Seconds after the newest block.
     fn buy_at(&self, listing: usize, seconds: u64) -> Result<Bought, BuyError> {
         block(self.buying_after(&self.db, listing, seconds))
     }
@@ -86,7 +86,7 @@ impl World {
         let ledger = &self.provider.ledger;
         ledger.calls.set(0);
         let now = ledger.tip().time_ms + 1_000 * seconds;
-        // Another in each request.
+        // Different in each request.
         let nonce = [u8::try_from(ledger.blocks.borrow().len()).unwrap(); 32];
         let order = Order {
             account: &self.account,
@@ -113,7 +113,7 @@ impl World {
         block(withdraw(&self.db, &self.provider, &self.account, &self.key, ledger.tip().time_ms))
     }
 
-    /// Sends the wallet this many ADA.
+    /// Sends the wallet ADA.
     fn fund(&self, ada: u32) {
         let coin = output(self.account.wallet_address.to_string(), Lovelace::from_ada(ada), None);
         let number = u32::try_from(self.provider.ledger.blocks.borrow().len()).unwrap();
@@ -126,7 +126,7 @@ impl World {
         self.provider.ledger.mine();
     }
 
-    /// The payments for a listing that were submitted, in blocks or not.
+    /// Submitted payments for a listing, included or not.
     fn paid(&self, listing: usize) -> usize {
         let terms = &self.terms[listing];
         let pays = |made: &Utxo| {
@@ -148,7 +148,7 @@ impl World {
     }
 }
 
-/// Sees to it that the first payment is in a block, and that nothing is paid beside it.
+/// Checks that the first payment is included, and that nothing else is paid.
 fn paid_once(world: &World) {
     for _ in 0..3 {
         let again = world.buy(0);
@@ -183,7 +183,7 @@ fn a_refused_payment_that_a_block_has_is_not_made_again() {
     paid_once(&world);
 }
 
-/// The owner comes back when the provider has shown everything for long.
+/// The owner repeats the request when the provider has shown everything for long.
 fn found_an_hour_later(world: &World) {
     world.provider.submit_outcome.set(SubmitOutcome::Answered);
     world.provider.lags.set(false);
@@ -223,7 +223,7 @@ fn a_payment_from_change_of_an_expired_payment_is_not_made_again() {
     for listing in [0, 1] {
         assert!(matches!(world.buy(listing), Err(BuyError::Expired)));
     }
-    // The provider does not show what the second spent.
+    // The provider hides the output that the second payment spent.
     let again = world.buy(1);
     assert!(matches!(again, Err(BuyError::Ledger(_))), "{again:?}");
     world.mine();
@@ -241,7 +241,7 @@ fn a_refused_payment_from_unconfirmed_change_is_made_again_from_that_change() {
         if !passed_on {
             drop(world.provider.ledger.mempool.borrow_mut().pop());
         }
-        // No request has to wait for a block: one of the two is in none.
+        // No request has to wait for a block, because only one of the two can be included.
         let again = world.buy(1);
         let expected = if passed_on {
             matches!(again, Err(BuyError::Ledger(_)))
@@ -280,7 +280,7 @@ fn a_buyer_refused_many_times_without_cause_buys_soon_after() {
     let world = World::new(&[20], &[5]);
     world.provider.submit_outcome.set(SubmitOutcome::Denied);
     let mut refused = 0;
-    // Half an hour of a node that is behind, and a client that asks each two seconds.
+    // Half an hour with a lagging node, and a client that asks every two seconds.
     for second in (0..1_800).step_by(2) {
         match world.buy_at(0, second) {
             Err(BuyError::Ledger(_)) => refused += 1,
@@ -327,7 +327,7 @@ fn a_payment_refused_on_an_expired_chain_of_change_is_made_again_at_once() {
         assert!(matches!(world.buy_at(8, second), Err(BuyError::Ledger(_))));
         mempool.replace(waiting.clone());
     }
-    // The node has forgotten all of it.
+    // The node has forgotten everything.
     mempool.borrow_mut().clear();
     world.mine();
     for listing in (0..8).rev() {
@@ -339,7 +339,7 @@ fn a_payment_refused_on_an_expired_chain_of_change_is_made_again_at_once() {
     assert!(matches!(bought, Err(BuyError::Pending(_))), "{bought:?}");
 }
 
-/// A wallet of two coins, whose payment for the first listing the provider does not show.
+/// A wallet with two outputs, whose payment for the first listing the provider does not show.
 fn one_expired() -> World {
     let world = World::new(&[9, 10], &[6, 5]);
     world.provider.ledger.stand_still();
@@ -352,7 +352,7 @@ fn one_expired() -> World {
 #[test]
 fn an_input_reserved_by_a_refused_payment_does_not_block_the_earlier_payment() {
     let world = one_expired();
-    // The node refuses it, for the first one spent the same; its answer is lost.
+    // The node rejects it, because the first one spent the same; its answer is lost.
     world.provider.submit_outcome.set(SubmitOutcome::Lost);
     assert!(matches!(world.buy(1), Err(BuyError::Pending(_))));
     world.provider.submit_outcome.set(SubmitOutcome::Answered);
@@ -365,7 +365,7 @@ fn an_input_reserved_by_a_refused_payment_does_not_block_the_earlier_payment() {
 #[test]
 fn two_concurrent_purchases_pay_each_listing_once() {
     let world = one_expired();
-    // The node's refusal of the one has not arrived while the other is built.
+    // The node's rejection of the first has not arrived while the other is built.
     world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
     let mut other = Box::pin(world.buying(1));
     assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
@@ -381,7 +381,7 @@ fn two_concurrent_purchases_pay_each_listing_once() {
 fn a_buyer_waiting_for_another_payment_does_not_pay_beside_an_equal_refused_one() {
     let world = World::new(&[20, 13], &[5, 6]);
     let others = || {
-        // The smaller coin is held until a node has answered; its change is what the next payment spends.
+        // The smaller output stays reserved until a node has answered; the next payment spends the change.
         world.provider.submit_outcome.set(SubmitOutcome::Outstanding);
         let mut other = Box::pin(world.buying(1));
         assert!(block(futures_lite::future::poll_once(&mut other)).is_none());
@@ -411,7 +411,7 @@ fn a_seemingly_refused_payment_of_the_owners_wallet_is_not_made_again_from_the_s
         let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
         assert!(step(&world.db, &own.tx(), &end));
-        // Forwarded nevertheless.
+        // Relayed nevertheless.
         assert!(ledger.add_to_mempool(Tx::new(built.cbor.clone(), until)));
         world.provider.shows_mempool.set(true);
         if in_block {
@@ -435,7 +435,7 @@ fn a_payment_of_the_owners_wallet_during_the_build_is_not_made_again_from_the_se
     let own = Paying { payer: world.account.owner.parse().unwrap(), account: None, ..paying };
     let meanwhile = || {
         assert!(matches!(own.claim(&world.db, NOON), Claim::New(_)));
-        // The provider says no to what it passed on.
+        // The provider rejects a transaction that it has relayed.
         assert!(step(&world.db, &own.tx(), &Decision::Refuse("no".into())));
         assert!(world.provider.ledger.add_to_mempool(Tx::new(built.cbor.clone(), until)));
     };
@@ -445,8 +445,8 @@ fn a_payment_of_the_owners_wallet_during_the_build_is_not_made_again_from_the_se
     assert_eq!(world.paid(0), 1, "{bought:?}");
 }
 
-/// A wallet with one payment that the provider refused yet forwarded. It refused three newer ones that spend the same
-/// before a block had the first; then the wallet got more money.
+/// A wallet with a payment that the provider rejected but relayed. It rejected three newer ones with the same input
+/// before the first was included; then the wallet got more money.
 fn one_passed_on_and_three_refused() -> World {
     let world = World::new(&[20], &[5, 6, 8, 8, 8]);
     assert!(matches!(world.buy(0), Err(BuyError::Pending(_))));
@@ -458,7 +458,7 @@ fn one_passed_on_and_three_refused() -> World {
     let public = one(&world.db, "SELECT count(*) || '' FROM outbox WHERE provenance <> 'ours'");
     assert_eq!(public, "0", "only the service has what its wallet signed");
     for listing in [2, 3, 4] {
-        // A block that does not have it yet.
+        // A block without it.
         let waits = std::mem::take(&mut *world.provider.ledger.mempool.borrow_mut());
         world.mine();
         *world.provider.ledger.mempool.borrow_mut() = waits;
@@ -496,7 +496,7 @@ fn a_confirmed_withdrawal_called_refused_does_not_block_other_outputs() {
     assert!(matches!(world.withdraw(), Err(WithdrawError::Ledger(_))));
     world.provider.submit_outcome.set(SubmitOutcome::Answered);
     world.mine();
-    // Five minutes later the wallet holds what the withdrawal left, and this.
+    // Five minutes later the wallet holds the rest of the withdrawal, and this.
     world.fund(30);
     let withdrawn = world.withdraw();
     assert!(withdrawn.is_ok(), "{withdrawn:?}");

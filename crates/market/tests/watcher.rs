@@ -1,5 +1,6 @@
-//! The watcher against strangers, hostile buyers, overlapping ticks and its own failures: sales are brought to
-//! their end in time. On a chain in memory, where every transaction is built and read, and no script is run.
+//! The watcher against strangers, hostile buyers, concurrent ticks and its own failures: sales reach their end in time.
+//!
+//! On a chain in memory, where transactions are built and decoded, but scripts are not run.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +33,7 @@ use market::{
 use outbox::{Decision, Entry, EntryState};
 use sql::{Database, DatabaseError, Statement, sqlite::Sqlite, statement};
 
-/// Transactions that strangers put at the escrow's address: what twenty ticks could read.
+/// Transactions of strangers at the escrow's address: as many as twenty ticks could read.
 const FLOOD: u32 = 420;
 
 fn paid_to_creator(sales: &Sales) -> usize {
@@ -147,7 +148,7 @@ fn a_row_that_cannot_be_deleted_delays_no_sale() {
     assert!(reports.iter().all(|report| report.notes.iter().any(|note| note.contains("FOREIGN KEY"))), "{reports:#?}");
 }
 
-/// Whether a tick went through, a block after the last.
+/// Runs a tick after a block. Returns whether it succeeded.
 fn ticked(sales: &Sales) -> bool {
     sales.ledger.mine();
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sales.tick())).is_ok()
@@ -157,10 +158,10 @@ fn ticked(sales: &Sales) -> bool {
 fn a_database_filled_by_strangers_has_room_again_when_their_rows_expire() {
     let sales = Sales::new();
     sales.ticks(1);
-    // As large as it may be, but for a few pages. It answers a number, which is no text.
+    // Nearly of the maximum size. The pragma returns a number instead of text.
     let pages: u32 = one(&sales.db, "SELECT CAST(page_count + 300 AS TEXT) FROM pragma_page_count()").parse().unwrap();
     drop(block(sales.db.run(statement!(format!("PRAGMA max_page_count = {pages}")))));
-    // Registrations, kept for a day, of every length.
+    // Registrations of every length, which are kept for a day.
     let kept_until = NOON + 24 * 60 * 60 * 1_000;
     for bytes in [8_000, 1_000, 100, 10] {
         let register = format!(
@@ -169,7 +170,7 @@ fn a_database_filled_by_strangers_has_room_again_when_their_rows_expire() {
         );
         while block(sales.db.run(statement!(register.clone()))).is_ok() {}
     }
-    // Each leaves a row of its own, until there is no room for one.
+    // Each inserts a row, until there is no room left.
     assert!((0..200).any(|_| !ticked(&sales)), "the database has no more room");
     sales.until(25 * 60);
     assert!((0..3).any(|_| ticked(&sales)), "a day later all that filled it is over");
@@ -224,8 +225,8 @@ fn a_withheld_transaction_is_requested_again_after_a_day_without_ticks() {
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM chain_unread"), "1");
 }
 
-/// An address of Byron's as long as the ledger takes one: it bounds the bytes of unknown attributes' values
-/// (`bootstrapAddressAttrsSize`), not how many there are.
+/// A Byron address of the maximum size. The ledger limits the bytes of unknown attributes
+/// (`bootstrapAddressAttrsSize`), not their number.
 fn longest_byron_address() -> Vec<u8> {
     let mut address = vec![0x83, 0x58, 28];
     address.extend([7; 28]);
@@ -242,8 +243,8 @@ fn longest_byron_address() -> Vec<u8> {
     [vec![0x82, 0xd8, 24, 0x59], length.to_vec(), address, vec![0x1a], (!crc).to_be_bytes().to_vec()].concat()
 }
 
-/// The transaction with collateral whose rest would go to this address. No script sees where: a transaction that runs
-/// one may name an address of Byron's there, and nowhere else.
+/// A transaction whose collateral return goes to this address. No script sees that output; a transaction with scripts
+/// may have a Byron address only there.
 fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
     let length = u16::try_from(to.len()).unwrap().to_be_bytes();
     let collateral = [&[13, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
@@ -251,7 +252,7 @@ fn with_collateral_return(tx: &Tx, to: &[u8]) -> Tx {
     with_fields(tx, &[collateral, rest])
 }
 
-/// The transaction with these fields of its body behind the others.
+/// A transaction with these fields appended to its body.
 fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
     let body_end = tx.cbor.len() - 3;
     let mut cbor = [&tx.cbor[..body_end], &fields.concat(), &tx.cbor[body_end..]].concat();
@@ -265,7 +266,7 @@ fn with_fields(tx: &Tx, fields: &[Vec<u8>]) -> Tx {
 
 #[test]
 fn a_step_with_any_collateral_return_address_is_followed() {
-    // The ledger takes the list that one of Byron's is with a head of any width; others have no form that we know.
+    // The ledger accepts any encoding of the length of a Byron address's list; other address formats are unknown.
     let wide = [&[0x98, 0x02][..], &longest_byron_address()[1..]].concat();
     for address in [longest_byron_address(), wide[..100].to_vec(), wide, vec![0xa2; 300]] {
         let sales = Sales::new();
@@ -302,7 +303,7 @@ fn raises_an_alarm(field: Vec<u8>, why: &str) {
 fn an_unreadable_step_raises_an_alarm_and_delays_no_other() {
     let text_for_a_slot = vec![8, 0x61, b'a'];
     raises_an_alarm(text_for_a_slot, "validity start");
-    // As if it spent in a field that is known some day: of its inputs, which the last field counts, none is an own escrow.
+    // As if a future field had inputs: none of its known inputs is an escrow of ours.
     let other_inputs = [&[0, 0x81, 0x82, 0x58, 32][..], &[0xfa; 32], &[0x19, 0xff, 0xff]].concat();
     raises_an_alarm(other_inputs, "does not name the output that it spent");
 }
@@ -323,8 +324,8 @@ fn a_step_that_precedes_our_action_is_recorded_and_the_action_given_up() {
     assert_eq!(sales.status(&lock), "Disputed", "the result was posted to what it became");
 }
 
-/// A payout was made, and a rollback undid the award that it followed: the collection pays nothing for that sale. In one
-/// transaction with another sale of the same creator, the other's payment would count for it.
+/// A payout was made, and a rollback undid the award before it. The collection of that sale then pays the creator
+/// nothing; together with another sale of the same creator, the other's payment would count for it.
 #[test]
 fn a_collection_that_pays_no_creator_shares_no_transaction() {
     let sales = Sales::new();
@@ -357,7 +358,7 @@ fn overtakes(in_vain: u8) {
     }
     sales.ledger.mine();
     assert_eq!(acted(&[sales.tick()], "result"), 1, "all together");
-    // A block has what one of the buyers did, which the provider's node had not seen.
+    // A buyer's action is included that the provider's node had not seen.
     sales.ledger.mempool.borrow_mut().clear();
     for number in 0..in_vain {
         sales.pays_in_vain(&person(100 + number), DeliveryMode::Protected, 240);
@@ -469,7 +470,7 @@ fn escrows_of_foreign_keys_delay_no_other() {
             if number % 20 == 0 {
                 sales.ledger.mine();
             }
-            // More than are taken while they wait for results.
+            // More than are accepted while they wait for results.
             run(&sales, "UPDATE payments SET mode = 'instant'");
             lock
         })
@@ -490,7 +491,7 @@ fn escrows_of_foreign_keys_delay_no_other() {
     assert_eq!(sales.status(&own), "ResultSubmitted");
 }
 
-/// The hardest that buyers can make it: each one's own step comes into a block before the result of its sale.
+/// The worst case for results: each buyer acts on the escrow in a block before the result.
 #[test]
 fn the_most_results_that_may_wait_are_posted_in_time() {
     let sales = Sales::new();
@@ -518,7 +519,7 @@ fn the_most_results_that_may_wait_are_posted_in_time() {
     assert_eq!(late.count(), 0);
 }
 
-/// At each tick so many buyers of due escrows have a step of their own in the mempool, which evaluation does not see.
+/// At each tick, this many buyers of due escrows have an action in the mempool, which evaluation does not see.
 fn late_results(poison: usize, outputs: usize) -> usize {
     let sales = Sales::new();
     sales.ledger.evaluates_blocks.set(true);
@@ -561,7 +562,7 @@ fn a_refund_for_a_missing_result_alarms_before_and_after() {
     let lock = sales.sell(&person(11));
     sales.ledger.mine();
     sales.includes(&lock);
-    // Nothing is left to pay for results with.
+    // No money is left to pay for results.
     let all: Vec<_> = sales.ledger.unspent().into_iter().map(|utxo| utxo.reference).collect();
     let wallet = sales.platform.seller.enterprise_address().to_string();
     sales.lose(|utxo| utxo.address == wallet && all.contains(&utxo.reference));
@@ -608,7 +609,7 @@ fn two_ticks_that_find_an_action_rolled_back_record_no_effect_of_it() {
     let blocks = sales.ledger.blocks.borrow().len();
     sales.ledger.roll_back(blocks + 1 - usize::try_from(height).unwrap(), 0);
     (0..4).for_each(|_| sales.ledger.mine());
-    // Both find that its block is gone; the other one writes it down first.
+    // Both find that its block is gone; the other one records it first.
     let other = || drop(sales.tick());
     sales.tick_on(&Interrupted::before(&sales.db, "UPDATE outbox SET state = 'submitted', block_hash = NULL", other));
     assert_eq!(entry(&sales.db, &posted).state, EntryState::Submitted);
@@ -624,7 +625,7 @@ fn a_tick_begun_before_a_rollback_does_not_hide_another_ticks_reading() {
     let lock = sales.sell(&person(11));
     sales.ticks(4);
     assert_eq!(sales.status(&lock), "ResultSubmitted");
-    // Between what the slow one read of earlier ticks and its question for the newest block.
+    // Between the slow tick's read of the stored progress and its request for the newest block.
     let meanwhile = || {
         sales.does(&lock, Action::SetRefundRequested);
         sales.ledger.mine();
@@ -639,15 +640,15 @@ fn a_tick_begun_before_a_rollback_does_not_hide_another_ticks_reading() {
     assert_eq!(sales.status(&lock), "ResultSubmitted");
 }
 
-/// Every sale was won in a dispute: its creator is to be paid out of the platform's wallet.
+/// Every sale was won in a dispute, so the platform's wallet has to pay the creator.
 fn won(sales: &Sales) {
     run(sales, "UPDATE escrow_steps SET status = 'withdrawn', utxo = NULL WHERE position = 1");
     run(sales, "UPDATE escrows SET utxo = NULL, creator_due = 1");
     run(sales, "UPDATE purchases SET status = 'withdrawn'");
 }
 
-/// Two sales that were won in a dispute, by number; the creator of the second alone is known to be due. The platform's wallet
-/// has coins of so many ADA, and nothing else.
+/// Two sales that were won in a dispute, by number; only the creator of the second is known to be due. The platform's
+/// wallet has outputs of these amounts in ADA, and nothing else.
 fn two_won(coins: &[u32]) -> (Sales, [String; 2]) {
     let sales = Sales::new();
     let mut ids = [11, 12].map(|buyer| sales.sell(&person(buyer)).to_string());
@@ -754,7 +755,7 @@ fn rows_of_sign_ins_are_deleted_once_expired() {
     }
 }
 
-/// As many as come from a hundred networks in a minute, each at its rate.
+/// As many as a hundred networks create in a minute, within their rate limits.
 #[test]
 fn thirty_thousand_expired_sign_ins_are_deleted_in_one_tick() {
     let sales = Sales::new();
@@ -914,7 +915,7 @@ fn settled() -> (Sales, TxHash) {
     (sales, lock)
 }
 
-/// A database that is away for the first batches that write steps.
+/// A database that fails for the first batches that write steps.
 struct Away<'a>(&'a Sqlite, Cell<u32>);
 
 impl Database for Away<'_> {
@@ -975,7 +976,7 @@ fn an_award_behind_a_withheld_step_is_found() {
     sales.ticks(1);
     sales.until(20);
     sales.tick();
-    // While no tick runs the buyer disputes again, and the arbiter settles.
+    // While no tick runs, the buyer disputes again, and the arbiter settles.
     let again = sales.does(&lock, Action::SetRefundRequested);
     sales.until(47);
     sales.settles(&lock);
@@ -992,7 +993,7 @@ fn a_creator_paid_for_a_rolled_back_award_is_not_paid_again_from_the_escrow() {
     assert_eq!(acted(&sales.ticks(1), "payout"), 1);
     sales.ticks(1);
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 1));
-    // The payout comes into a block again, and before the settlement does, the buyer gives in.
+    // The payout is included again, and the buyer gives in before the settlement is.
     sales.ledger.roll_back(2, 0b10);
     sales.does(&lock, Action::AuthorizeWithdrawal);
     let reports = sales.ticks(8);
@@ -1019,7 +1020,7 @@ fn a_payout_whose_input_was_rolled_back_is_made_again_after_the_longest_provider
     sales.settles(&lock);
     sales.ticks(60);
     assert_eq!((sales.status(&lock).as_str(), paid_to_creator(&sales)), ("withdrawn", 0));
-    // Nothing that is left keeps the first one out of a block, and a provider may be behind by an hour.
+    // The first one no longer conflicts with anything, and a provider may lag by an hour.
     let late = sales.now() + outbox::MAX_LATE_MS;
     while sales.now() < late {
         sales.ledger.mine();
@@ -1036,7 +1037,7 @@ fn a_payout_owed_before_a_rollback_is_not_paid_beside_a_later_collection() {
         sales.ledger.roll_back(1, 0);
         sales.does(&lock, Action::AuthorizeWithdrawal);
         sales.ledger.mine();
-        // Small change, which pays for what is collected: both do not spend the same.
+        // Small outputs, which pay for the collection: the two do not spend the same.
         sales.fund(4);
         let reports = [sales.tick()];
         assert_eq!(acted(&reports, "collect"), 1, "{reports:#?}");

@@ -24,7 +24,7 @@ use crate::support::{
     sign_up, token,
 };
 
-/// A listing with everything that an offer may have, whose sale ended well and was judged.
+/// A listing with all optional fields, whose sale ended well and has a verdict.
 struct Sold {
     sales: Sales,
     listing: ListingId,
@@ -87,7 +87,7 @@ fn an_offer_has_the_fields_that_are_read() {
     let offer = json!(offer());
     let sent: BTreeSet<&str> = offer.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(sent, check::fields::<NewListing>());
-    // Each is read: of another type it is refused by its name.
+    // Each is parsed; another type would be an error that names it.
     for field in sent {
         let mut other = offer.clone();
         other[field] = json!({});
@@ -116,7 +116,7 @@ fn a_purchase_has_every_field_wherever_it_is_shown() {
 #[test]
 fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_the_price_alone() {
     let Sold { sales, lock, .. } = sold();
-    // As of a payment that was taken for refused, and whose bytes were not kept.
+    // Like a payment that was taken for rejected, and whose bytes were deleted.
     run(&sales, "UPDATE outbox SET cbor = ''");
     let receipt: Receipt = block(sales.db.run(receipt::read(&lock))).unwrap().first_json().unwrap().unwrap();
     assert_eq!(receipt.locked.unwrap(), receipt.price.checked_add(receipt.collateral()).unwrap());
