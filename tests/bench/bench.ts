@@ -1,10 +1,10 @@
-// What the public routes cost, side by side in one run. Nothing is asserted: numbers of this machine's, of which the ratios
-// are about the same everywhere.
+// Compares the cost of public routes in one run. Nothing is asserted: the numbers depend on the machine, the ratios
+// hardly.
 //
-//   node tests/bench/bench.ts [--rounds N] [--ms N] [--only words] [--note "what changed"]
+//     node tests/bench/bench.ts [--rounds N] [--ms N] [--only words] [--note "what changed"]
 //
-// In each round all are asked in turn, so that whatever else the machine does meanwhile affects all alike; shown is the
-// median of the rounds. A note keeps the run in history.jsonl.
+// Each round measures all cases in turn, so that other load on the machine affects all alike; the medians are printed.
+// A note stores the run in history.jsonl.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -29,17 +29,17 @@ interface Figures {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
-  /** Of the runtime, the database included, in ms; NaN where the system does not tell. */
+  /** CPU time of the runtime in ms, including the database; NaN if the system does not report it. */
   readonly cpu: number;
   readonly bytes: number;
-  /** Statements for the database, where it tells them. */
+  /** Number of database statements, if reported. */
   readonly statements: number | undefined;
 }
 
 const at = (sorted: readonly number[], part: number) => sorted[Math.floor((sorted.length - 1) * part)] ?? Number.NaN;
 const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
 const median = (all: readonly number[]): number => at(sorted(all), 0.5);
-/** Three digits that count. */
+/** Rounds to three significant digits. */
 const short = (value: number) => Number(value.toPrecision(3));
 
 async function round(bench: Bench, one: Case, ms: number): Promise<{ load: Load; cpu: number }> {

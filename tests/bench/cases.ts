@@ -1,4 +1,4 @@
-// What is asked, of whom, and what it is compared with.
+// The measured requests, and the ones that they are compared with.
 import { send, usage } from "../helpers/http.ts";
 import { addressOf, idOf, word } from "./catalogue.ts";
 import type { Ask } from "./load.ts";
@@ -7,9 +7,9 @@ import type { Bench } from "./runtime.ts";
 export interface Case {
   readonly name: string;
   readonly ask: Ask;
-  /** The name of what it is compared with. */
+  /** Name of the case to compare with. */
   readonly of?: string;
-  /** Statements that such a request takes, when it was asked before. */
+  /** Number of statements per request, when cached. */
   readonly statements?: () => Promise<number>;
 }
 
@@ -21,7 +21,7 @@ const CALL = JSON.stringify({
 });
 const SEARCHES = 100;
 
-/** All of it; ours first, then what it is measured by. */
+/** Returns all cases, each of ours before those that it is compared with. */
 export async function cases({ ours, hono, floor, counted }: Bench): Promise<Case[]> {
   const [instant, both, seller] = [idOf(995), idOf(990), addressOf(7)];
   const ok = (url: string, headers: Record<string, string> = {}): Ask => ({ url, headers, status: 200 });

@@ -1,4 +1,4 @@
-// A catalogue as people would fill it: titles and descriptions of words that are more and less common.
+// A realistic catalogue, whose titles and descriptions have common and rare words.
 import { bech32 } from "@scure/base";
 import type { Bench } from "./runtime.ts";
 
@@ -7,11 +7,11 @@ const WORDS = 400;
 const COLUMNS =
   "id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, content_bytes, category, created_at_ms";
 
-/** The nth word: the first are in many listings, the last in few. */
+/** Returns the nth word: the first ones are in many listings, the last ones in few. */
 export const word = (n: number): string =>
   `${"bcdfghjklm"[n % 10]}${"aeiou"[n % 5]}${"nprstvwxyz"[Math.floor(n / 10) % 10]}${n}`;
 
-/** Always the same numbers from 0 to 1. */
+/** Yields the same random numbers from 0 to 1 in each run. */
 function chances(): () => number {
   let state = 1;
   return () => {
@@ -23,10 +23,10 @@ function chances(): () => number {
 export const addressOf = (seller: number): string =>
   bech32.encode("addr_test", bech32.toWords(Uint8Array.of(0x60, ...new Uint8Array(28).fill(seller + 1))), false);
 
-/** The ids of the listings by their number. */
+/** Returns the id of a listing by its number. */
 export const idOf = (n: number): string => `lst_01${String(n).padStart(24, "0")}`;
 
-/** Puts so many listings into the catalogue, from a number on; each offers one way to pay, but every tenth both. */
+/** Adds listings by their numbers; each has one payment mode, every tenth both. */
 export async function fill({ database }: Bench, from: number, to: number): Promise<void> {
   const chance = chances();
   const text = (words: number) =>

@@ -1,13 +1,13 @@
-// The catalogue after a sale that this isolate did not see, of 1,000 and of 10,000 listings. Requests come one at a
-// time, after a pause in which every cache expires. Ours reads what changed since it last read it all, which it has to
-// do once in an isolate's life.
+// The catalogue after a sale that the isolate has not seen, with 1,000 and 10,000 listings. Requests come one at a
+// time, after a pause in which caches expire. Ours reads only changes since its last read of everything, which it does
+// once per isolate.
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../helpers/http.ts";
 import { addressOf, fill } from "./catalogue.ts";
 import type { Bench } from "./runtime.ts";
 
 const RUNS = 9;
-/** What a sale changes: figures of all that a seller lists. */
+/** Effect of a sale: it changes the figures on all listings of its seller. */
 const SALE = "UPDATE sellers SET sales = sales + 1 WHERE address = ?1";
 const FORGOTTEN_MS = 1_050;
 

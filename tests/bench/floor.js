@@ -1,2 +1,2 @@
-// The least that a worker can do: what the runtime itself costs.
+// The minimal worker, to measure the cost of the runtime.
 export default { fetch: () => new Response('{"ok":true,"network":"preprod"}') };

@@ -1,12 +1,12 @@
-// This shop as a Hono developer would write it: TypeScript, Hono, D1, with the same catalogue, schema and public
-// routes. It has the version as ETag, answers in memory for at most a second, CORS, a request id, and a JSON line for
-// each request. What ours is compared with.
+// The same shop written with Hono in TypeScript, on D1, with the same catalogue, schema and public routes, for
+// comparison. It uses the catalogue's version as ETag, caches answers for at most a second, and has CORS, request ids,
+// and a JSON log line per request.
 //
-//   /bare/health                   Hono alone: no header, no line
-//   /health
-//   /listings, /listings/{id}, /creators/{address}      from memory, which asks for the version once a second
-//   /asked/...                     the same, the version asked for on each request
-//   /rows/listings, /text/listings no memory: rows joined here, or text joined by SQLite
+//     /bare/health                   Hono alone, without headers and log
+//     /health
+//     /listings, /listings/{id}, /creators/{address}      cached; reads the version once a second
+//     /asked/...                     the same, but reads the version for each request
+//     /rows/listings, /text/listings without a cache: rows joined here, or text joined by SQLite
 import { type Context, cors, Hono, routePath } from "../outsiders/hono.ts";
 
 interface Statement {
@@ -45,7 +45,7 @@ let known: { version: number; at: number } | undefined;
 const kept = new Map<string, Kept>();
 const terms = new Map<string, { version: number; card: Record<string, unknown> }>();
 
-/** The catalogue's version: from memory for a second, unless it is asked for. */
+/** Returns the catalogue's version, cached for a second unless `asked`. */
 async function version({ env }: Context<Env>, asked: boolean): Promise<number> {
   if (!asked && known && Date.now() - known.at < FRESH_MS) return known.version;
   const read = await env.DB.prepare("SELECT version FROM catalogue_version").first<number>("version");
@@ -53,7 +53,7 @@ async function version({ env }: Context<Env>, asked: boolean): Promise<number> {
   return known.version;
 }
 
-/** An answer from memory, or made now; 304 where the client has it. */
+/** Returns an answer from the cache or made now; 304 if the client has it. */
 async function remembered(c: Context<Env>, asked: boolean, key: string, make: () => Promise<string | undefined>) {
   const now = await version(c, asked);
   const etag = `W/"${now}"`;
@@ -106,7 +106,7 @@ const search = (c: Context<Env>, words: string) =>
 
 const health = (c: Context<Env>) => c.json({ ok: true, network: "preprod" });
 
-/** What a listing costs, paid straight to its seller. */
+/** Answers with the terms of an instant payment. */
 async function unlock(c: Context<Env>): Promise<Response> {
   const id = c.req.param("id") ?? "";
   const now = await version(c, false);

@@ -1,39 +1,39 @@
-// A client that keeps its connections and measures: as little work of its own as Node allows, so that what is measured is
-// the other side. It reads HTTP/1.1 just far enough to know where an answer ends.
+// A client with persistent connections that measures response times. It does as little work as Node allows, and parses
+// HTTP/1.1 just far enough to find the end of an answer.
 import { connect, type Socket } from "node:net";
 
 /** A request, repeated on every connection. */
 export interface Ask {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A JSON body: the request is a POST then. */
+  /** A JSON body, which makes the request a POST. */
   readonly body?: string;
-  /** Instead of `url`'s path: what the nth request asks for. */
+  /** Path of the nth request, instead of that of `url`. */
   readonly path?: (nth: number) => string;
-  /** The status that every answer must have. */
+  /** Expected status of every answer. */
   readonly status: number;
 }
 
 export interface Load {
   readonly requests: number;
   readonly seconds: number;
-  /** Of each request, in ms, unordered. */
+  /** Times of all requests in ms, unordered. */
   readonly times: number[];
-  /** Of one answer, its head included. */
+  /** Size of an answer, including its head. */
   readonly bytes: number;
 }
 
 const CRLF2 = Buffer.from("\r\n\r\n");
 const LAST_CHUNK = Buffer.from("\r\n0\r\n\r\n");
 
-/** What of an answer has come. */
+/** Parser of an answer. */
 class Reader {
   #parts: Buffer[] = [];
   #size = 0;
   #total: number | undefined;
   status = 0;
 
-  /** Takes what came; the size of the whole answer, once it is there. */
+  /** Parses a part. Returns the size of the answer when it is complete. */
   take(part: Buffer): number | undefined {
     this.#parts.push(part);
     this.#size += part.length;
@@ -70,7 +70,7 @@ function requestOf({ url, headers = {}, body, path }: Ask): (nth: number) => str
   return path ? (nth) => `${method} ${path(nth)}${rest}` : () => whole;
 }
 
-/** Asks over so many connections, each again as soon as it was answered, for so long. */
+/** Sends requests on several connections, each as soon as the previous one was answered. */
 export async function load(ask: Ask, connections: number, ms: number): Promise<Load> {
   const { hostname, port } = new URL(ask.url);
   const text = requestOf(ask);

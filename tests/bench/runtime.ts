@@ -1,5 +1,5 @@
-// Everything that is compared, in one workerd on one database: our worker, the same shop on Hono, and the least that a
-// worker can do. Each answers on a socket of its own, with nothing before it.
+// Everything that is compared, in one workerd with one database: our worker, the same shop with Hono, and a minimal
+// worker, each on a socket of its own.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -13,16 +13,16 @@ import { cpuOf, runtimeOf } from "../scale/cpu.ts";
 type Database = Awaited<ReturnType<Miniflare["getD1Database"]>>;
 
 export interface Bench {
-  /** Where each answers. */
+  /** Address of our worker. */
   readonly ours: string;
   readonly hono: string;
   readonly floor: string;
-  /** Ours, telling what each answer cost. */
+  /** Address of our worker with SHOW_USAGE. */
   readonly counted: string;
   readonly database: Database;
-  /** CPU time of the runtime so far in ms, where the system tells it. */
+  /** CPU time of the runtime so far in ms, if the system reports it. */
   cpu(): number | undefined;
-  /** The most memory that the runtime took so far in MB, where the system tells it. */
+  /** Peak memory of the runtime in MB, if the system reports it. */
   memory(): number | undefined;
   stop(): Promise<void>;
 }
@@ -30,8 +30,8 @@ export interface Bench {
 const DIRECT = { unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }] };
 
 /**
- * A worker whose rate limits count in memory, as the platform's do. The local runtime's count in a durable object: a request
- * and a commit to disk for each, which is most of what a limited request would take.
+ * Wraps a worker with rate limits that are counted in memory, like the platform's. The local runtime's use a durable
+ * object, whose commit to disk would dominate the cost of a request.
  */
 const limitedInMemory = (main: string, limits: string[]) => `
 import program from ${JSON.stringify(main)};
@@ -50,7 +50,7 @@ const bound = (from) => {
 export default { fetch: (request, from, ctx) => program.fetch(request, bound(from), ctx) };
 `;
 
-/** An escrow that is on no chain: quotes for it are made as for any other. */
+/** A deployment that is on no chain; quotes for it are made like for any other. */
 const DEPLOYMENT = JSON.stringify({
   scriptHash: "ab".repeat(28),
   parameters: { requiredAdmins: 1, adminVkeys: ["ab".repeat(28)], cooldownPeriod: 60_000 },
@@ -58,7 +58,7 @@ const DEPLOYMENT = JSON.stringify({
   referenceScriptBytes: 5_000,
 });
 
-/** Starts it all, with an empty catalogue. */
+/** Starts everything with an empty catalogue. */
 export async function startBench(): Promise<Bench> {
   const state = mkdtempSync(join(tmpdir(), "surety-bench-"));
   const secret = () => randomBytes(32).toString("hex");
@@ -97,7 +97,7 @@ export async function startBench(): Promise<Bench> {
       resourcePersistencePath: state,
       log: new Log(LogLevel.WARN),
       logRequests: false,
-      // A line for each request: they are written, and dropped here.
+      // Log lines are produced, but discarded here.
       handleStructuredLogs: ({ level, message }) => {
         if (level === "error") console.error(message);
       },
@@ -132,18 +132,18 @@ export async function startBench(): Promise<Bench> {
   };
 }
 
-/** A program of this folder and what it imports, in one text. */
+/** Bundles a program of this folder. */
 function bundled(file: string): string {
   const esbuild = join(root, "node_modules/.bin/esbuild");
   const options = ["--bundle", "--minify", "--format=esm", "--target=es2024"];
   return execFileSync(esbuild, [join(import.meta.dirname, file), ...options], { encoding: "utf8" });
 }
-/** What a worker's being there costs. */
+/** Cost of starting a worker. */
 export interface StartUp {
   readonly startMs: number;
   readonly startMb: number;
 }
 
-/** The most memory that a process took, in MB. */
+/** Peak memory of a process in MB. */
 const peakOf = (pid: number): number =>
   Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;

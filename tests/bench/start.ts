@@ -1,5 +1,5 @@
-// The cost of a worker's start: the CPU until its first answer, and the memory then. Each is the difference to a
-// runtime with a constant worker.
+// The cost of starting a worker: CPU time until its first answer, and memory then, each compared with a worker that
+// answers a constant.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4MiniflareOptions } from "miniflare";
@@ -10,7 +10,7 @@ import type { StartUp } from "./runtime.ts";
 
 const RUNS = 5;
 
-/** ms on a processor of all its threads, by the scheduler's own count. */
+/** CPU time of a process in ms, by the scheduler's statistics. */
 function spent(pid: number): number {
   const tasks = readdirSync(`/proc/${pid}/task`);
   const ns = tasks.map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]));
@@ -41,7 +41,7 @@ async function once(worker: WorkerOptions): Promise<{ ms: number; mb: number } |
 
 const median = (all: readonly number[]): number => [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] ?? NaN;
 
-/** Prints it; nothing where the system does not tell. */
+/** Measures and prints it; nothing if the system does not report it. */
 export async function startUp(): Promise<StartUp | undefined> {
   const script = readFileSync(join(import.meta.dirname, "floor.js"), "utf8");
   const floor = {

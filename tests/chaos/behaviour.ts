@@ -1,15 +1,15 @@
-// How buyers and sellers behave in this test, what they do by hand, and what must come of it.
+// The behaviour of buyers and sellers in this test: their manual actions, and the expected outcome.
 import type { State, Step, Story } from "../traffic/escrows.ts";
 
-/** Something that a party does by hand, whenever it is possible and the chain does not show it. */
+/** A manual action, taken whenever it is possible and not on the chain yet. */
 export interface Hand {
   readonly who: "buyer" | "seller";
   readonly action: "post-result" | "allow-refund" | "request-refund" | "allow-withdrawal" | "refund";
-  /** What is posted. */
+  /** The posted result. */
   readonly posts?: "right" | "another";
-  /** Whether the chain shows it. */
+  /** Whether the action is on the chain. */
   done(story: Story, wrong: string): boolean;
-  /** Whether it is possible at this time. */
+  /** Whether the action is possible at this time. */
   possible(last: Step, now: number): boolean;
 }
 
@@ -19,17 +19,17 @@ export interface Behaviour {
   /** Whether the watcher runs while results are due. */
   readonly seller: "served" | "outage";
   readonly hands: readonly Hand[];
-  /** Whether the buyer sends something else to the arbiter first. */
+  /** Whether the buyer first sends false evidence to the arbiter. */
   readonly lies?: true;
   readonly end: "withdrawn" | "refunded";
 }
 
-/** How long before a deadline parties begin nothing any more. */
+/** Time before a deadline after which parties do not start an action. */
 const MARGIN_MS = 5 * 60_000;
 
 const went = (story: Story, state: State): boolean => story.steps.some((step) => step.state === state);
 
-/** The seller, while there is no result or the buyer has time to object to what is posted. */
+/** Whether the seller may still act: there is no result, or the buyer has time to object to the posted one. */
 function sellerMay({ state, cooldown, deadlines }: Step, now: number): boolean {
   const { submitResult, unlock } = deadlines;
   const until = { FundsLocked: submitResult, ResultSubmitted: unlock - MARGIN_MS }[state as string] ?? 0;
@@ -83,11 +83,11 @@ const takesBack: Hand = {
 const outside = { buyer: "outside", seller: "served", hands: [] } as const;
 const service = { buyer: "service", seller: "served", hands: [] } as const;
 
-/** What must be done before it is too late, for a purchase to be of its kind. */
+/** Returns an action that has to be taken in time for a purchase to be of its kind. */
 export const undone = ({ hands }: Behaviour, story: Story, wrong: string): Hand | undefined =>
   hands.find((hand) => hand !== takesBack && hand !== givesIn && !hand.done(story, wrong));
 
-/** Each kind, and how many of it. */
+/** All behaviours with their numbers. */
 export const BEHAVIOURS: readonly (Behaviour & { readonly count: number })[] = [
   { ...outside, name: "honest seller, buyer does nothing", end: "withdrawn", count: 6 },
   { ...service, name: "honest seller, service wallet", end: "withdrawn", count: 6 },

@@ -1,8 +1,9 @@
-// Chaos: protected purchases of every kind at once, with a provider, a chain and workers that fail at random. In the end
-// each is where the facts on the chain put it, each lovelace is accounted for, and nothing was done twice.
+// Chaos: protected purchases of every kind at once, with random failures of provider, chain and workers. In the end
+// each purchase is in the state that follows from the chain, each lovelace is accounted for, and nothing was done
+// twice.
 //
-// `SEED=7 node --test tests/chaos/chaos.test.ts` repeats a course of events; CHAOS_LOG=1 tells it as it happens;
-// CHAOS_KEEP=folder keeps ledger, databases and logs of a failure.
+// `SEED=7 node --test tests/chaos/chaos.test.ts` repeats a course of events; CHAOS_LOG=1 logs it; CHAOS_KEEP=folder
+// keeps ledger, databases and logs of a failure.
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { cpSync } from "node:fs";
@@ -29,7 +30,7 @@ import { Drive } from "./drive.ts";
 import { gather, type Purchase, rightResult } from "./plan.ts";
 import { print } from "./report.ts";
 
-/** One course of events each time; another by SEED=n, any by SEED=any. */
+/** The same course of events by default; SEED=n selects another, SEED=any a random one. */
 const SEED = process.env.SEED === "any" ? randomInt(1, 1_000_000) : Number(process.env.SEED ?? 1);
 const LEAST_PURCHASES = 60;
 
@@ -78,13 +79,13 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     const made = [...txs.values()].flatMap(({ outputs }) => outputs.map(({ address }) => address));
     const contract = [...new Set(made)].filter((address) => !known.has(address));
     wallets = { escrow, platform, arbiter, faucets, contract, setup: new Set(txs.keys()) };
-    // No rollback reaches what was before.
+    // Deeper than any rollback.
     await world.ledger.block(6);
     drive = new Drive(world, people, escrow, random);
     await drive.begin();
   }
 
-  /** Reads the chain once more, and explains it. */
+  /** Reads the chain again and explains it. */
   async function judge(): Promise<void> {
     chain = await Chain.read(world);
     sold = [];
@@ -112,7 +113,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
     }
     const shown = await shownOf(drive, drive.bought);
     for (const [index, purchase] of drive.bought.entries()) {
-      // A lock that a rollback removed permanently is no purchase.
+      // A lock that a rollback removed for good is no purchase.
       const end = sold.find((one) => one.purchase === purchase)?.end;
       assert.equal(shown[index]?.status, end, `${purchase.behaviour.name} ${purchase.id}`);
     }
@@ -128,7 +129,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
       const { end: ending } = story;
       assert.ok(ending);
       const collected = book.creatorPaid.get(purchase.id as string);
-      // After a dispute, any payment of the right amount to the creator, but each for one sale.
+      // After a dispute, any payment of the right amount to the creator, but each for one sale only.
       const named = shown[index]?.events.find(({ status }) => status === "creator_paid")?.txHash ?? "";
       const own = collected !== ending && payouts.delete(named) ? chain.txs.get(named) : undefined;
       const apart =
@@ -140,7 +141,7 @@ describe(`protected purchases in chaos, seed ${SEED}`, { timeout: 2_400_000 }, (
         { status: end, txHash: ending.hash, at: `${ending.at}` },
         ...(paid ? [{ status: "creator_paid", txHash: paid.hash, at: `${paid.at}` }] : []),
       ];
-      // A rollback may have taken the settlement of a dispute and left the payment that followed it.
+      // A rollback may have moved the settlement of a dispute behind the payment that followed it.
       events.sort((a, b) => Number(a.at) - Number(b.at));
       assert.deepEqual(shown[index]?.events, events, `${purchase.behaviour.name} ${purchase.id}`);
     }

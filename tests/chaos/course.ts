@@ -9,12 +9,12 @@ import { undone } from "./behaviour.ts";
 import type { Drive } from "./drive.ts";
 import { type Purchase, rightResult, shuffled, wrongResult } from "./plan.ts";
 
-/** Ticks after the last fault by which everything must be over. */
+/** Ticks after the last fault by which everything must have ended. */
 const LAST_TICKS = 45;
-/** Ticks by which what is due must be done, once the faults end for a while. */
+/** Ticks by which due actions must have been performed during a pause of faults. */
 const CALM_TICKS = 18;
 
-/** From the first purchase until nothing is left to do. */
+/** Runs from the first purchase until nothing is left to do. */
 export async function play(drive: Drive, random: Random): Promise<void> {
   const all = drive.people.purchases;
   const servedAs = (seller: string) => all.filter(({ behaviour }) => behaviour.seller === seller);
@@ -33,7 +33,7 @@ export async function play(drive: Drive, random: Random): Promise<void> {
   const posted = "every result is posted, and every wrong one disputed";
   await drive.settle(posted, CALM_TICKS, () => unanswered(drive, served));
 
-  // No result of these can be made while they buy, and the watcher is gone until it is too late.
+  // Results are impossible while these buy, and the watcher is down until it is too late.
   await drive.healthyTick();
   await drive.buy(unserved, { unposted: true });
   await drive.handsDone();
@@ -42,8 +42,8 @@ export async function play(drive: Drive, random: Random): Promise<void> {
     await drive.handsDone();
     await drive.world.ledger.advance(100);
   }
-  // Wrong results are disputed within minutes, with much else to do. A dispute that a provider forgot is sent again after a
-  // minute, which is too long here.
+  // Wrong results are disputed within minutes, among other actions. A dispute that a provider dropped is submitted
+  // again only after a minute, which is too late here.
   await drive.until(38, { forgetful: false });
   await drive.settle("every wrong result is disputed", CALM_TICKS, () => unanswered(drive, unserved));
   await drive.until(60);
@@ -53,7 +53,7 @@ export async function play(drive: Drive, random: Random): Promise<void> {
   for (let more = 0; more < 3; more++) assert.deepEqual(await drive.healthyTick(), [], "then nothing is left to do");
 }
 
-/** Purchases as the service shows them; `undefined` for one that it does not know. */
+/** Returns purchases as the service shows them; `undefined` for unknown ones. */
 export const shownOf = (drive: Drive, purchases: readonly Purchase[]): Promise<(Shown | undefined)[]> =>
   Promise.all(purchases.map(({ id }) => shownPurchase(drive.world, id)));
 
@@ -62,7 +62,7 @@ async function lastSubmitDeadline(drive: Drive, purchases: readonly Purchase[]):
   return Math.max(...stories.map((story) => story?.steps[0]?.deadlines.submitResult ?? 0));
 }
 
-/** Purchases in which a party still has to act before it is too late, in words. */
+/** Describes purchases in which a party still has to act in time. */
 async function unanswered(drive: Drive, purchases: readonly Purchase[]): Promise<string | undefined> {
   const waiting: string[] = [];
   for (const { id = "", behaviour, listing } of purchases) {
@@ -79,7 +79,9 @@ async function unanswered(drive: Drive, purchases: readonly Purchase[]): Promise
   return waiting.length === 0 ? undefined : waiting.join(", ");
 }
 
-/** What is not over yet, in words. Lets more time pass than others: deadlines are minutes away. */
+/**
+ * Describes purchases that have not ended. Lets more time pass than other steps, because deadlines are minutes away.
+ */
 async function open(drive: Drive): Promise<string | undefined> {
   await drive.world.ledger.advance(20);
   const waiting = (await shownOf(drive, drive.bought)).flatMap((shown) => (shown && !isOver(shown) ? [shown] : []));

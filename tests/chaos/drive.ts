@@ -1,5 +1,5 @@
-// The course of events: purchases, actions by hand, ticks, faults, blocks, rollbacks and time, in an order that the seed
-// decides. What it may not do is to take a party's last chance: no promise could be kept then.
+// The course of events: purchases, manual actions, ticks, faults, blocks, rollbacks and time, in an order that the seed
+// determines. Events never take a party's last chance to act, because no guarantee could hold then.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { rowsOf } from "../helpers/database.ts";
@@ -11,19 +11,21 @@ import { type Story, storyOf, type Tx, txOf } from "../traffic/escrows.ts";
 import { actByHand, type People, type Purchase, wrongResult } from "./plan.ts";
 
 const MINUTE = 60_000;
-/** Blocks that a rollback undoes at most. */
+/** Maximum depth of a rollback in blocks. */
 const DEEPEST = 5;
-/** What it takes at worst to do again what a rollback undid: the old transaction's time must be over first. */
+/** Maximum time to repeat an action that a rollback removed: its old transaction has to expire first. */
 const RECOVERY_MS = 7 * MINUTE;
-/** How long a lock that a rollback undid can still be sent again. */
+/** Time for which a rolled-back lock can be submitted again. */
 const LOCK_MS = 2 * MINUTE;
-/** Actions by hand at once: each is a process. */
+/** Maximum number of concurrent manual actions, each of which is a process. */
 const HANDS = 3;
-/** Purchases at once. */
+/** Maximum number of concurrent purchases. */
 const BUYERS = 8;
 
-/** Whether the arbiter settled it since then. A payout may spend what a settlement made. Where that is gone permanently, the next
- * payout waits until no provider can be behind any more, which is longer than this test. */
+/**
+ * Whether the arbiter has settled it since then. A payout may spend the output of a settlement. If that was removed for
+ * good, the next payout waits until no provider can lag any more, which is longer than this test.
+ */
 const settledSince = (story: Story | undefined, since: number): boolean =>
   story?.steps.at(-1)?.state === "Disputed" && (story.end?.at ?? 0) >= since;
 
@@ -45,12 +47,12 @@ const figures = () => ({
 
 export class Drive extends Conditions<ReturnType<typeof figures>> {
   readonly people: People;
-  /** What happened, to find the reason of a failure. */
+  /** Log of events, to find the cause of a failure. */
   readonly log: string[] = [];
   readonly escrow: string;
   #begin = 0;
   #kills = 4;
-  /** Whether a rollback may have removed locks that are to be sent again. */
+  /** Whether a rollback may have removed locks that are to be submitted again. */
   #dropped = false;
 
   constructor(world: World, people: People, escrow: string, random: Random) {
@@ -68,7 +70,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     if (process.env.CHAOS_LOG) console.log(text);
   }
 
-  /** Chain time, POSIX ms. */
+  /** Time of the chain, POSIX ms. */
   async now(): Promise<number> {
     return (await this.world.ledger.tip()).time * 1000;
   }
@@ -85,7 +87,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     return storyOf(id, this.escrow, (hash: string): Promise<Tx | undefined> => txOf(blockfrost, hash));
   }
 
-  /** A tick without any fault: it must succeed. */
+  /** Runs a tick without faults, which must succeed. */
   async healthyTick(): Promise<readonly string[]> {
     const tick = await this.tick();
     if (tick instanceof Error) throw tick;
@@ -93,7 +95,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     return tick.acted;
   }
 
-  /** All these people buy, while the provider has faults and blocks come and go. `unposted`: no result can be made. */
+  /** Lets buyers buy while the provider has faults and blocks come and go. `unposted`: results are impossible. */
   async buy(purchases: readonly Purchase[], { kill = false, unposted = false } = {}): Promise<void> {
     const { ledger } = this.world;
     const fault = unposted ? await ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 }) : undefined;
@@ -118,7 +120,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
       if (Date.now() > faultsEnd) {
         await this.faults.end();
         faultsEnd = Date.now() + 700;
-        // A payment that a provider forgot is sent again after a minute, which is too long here.
+        // A dropped payment is submitted again only after a minute, which is too late here.
         if (this.random.chance(0.5)) this.note(`  faults ${await this.faults.some({ forgetful: false })}`);
       }
       if (Date.now() > killsAt) {
@@ -134,7 +136,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     await this.world.ledger.block();
   }
 
-  /** All parties do by hand what is possible and not done. Whether there was anything. */
+  /** Takes all possible manual actions. Returns whether there were any. */
   async hands(): Promise<boolean> {
     const now = await this.now();
     const todo: (() => Promise<void>)[] = [];
@@ -166,7 +168,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     return all > 0;
   }
 
-  /** Evidence that proves nothing, from a thief of the token. */
+  /** Sends false evidence, like a thief of the token. */
   async #lie(purchase: Purchase, ref: string): Promise<void> {
     const { arbiter } = this.world.stack;
     assert.ok(arbiter);
@@ -178,12 +180,12 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     purchase.lied = true;
   }
 
-  /** Hands and blocks until no party has anything to do. */
+  /** Takes manual actions and makes blocks until no party has anything to do. */
   async handsDone(): Promise<void> {
     for (let tries = 0; tries < 8 && (await this.hands()); tries++) await this.world.ledger.block();
   }
 
-  /** Whether a lock is in no block, and neither refused nor expired: the watcher is to send it again. */
+  /** Whether a lock is in no block and neither rejected nor expired, so that the watcher has to submit it again. */
   async #awaitsLocks(): Promise<boolean> {
     if (!this.#dropped) return false;
     const ended = rowsOf<{ tx_id: string }>(
@@ -198,7 +200,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     return this.#dropped;
   }
 
-  /** Ticks without faults while locks are to be sent again: their time is short. */
+  /** Runs ticks without faults while locks are to be submitted again, because they expire soon. */
   async #sendAgain(): Promise<void> {
     while (await this.#awaitsLocks()) {
       await this.healthyTick();
@@ -207,7 +209,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     }
   }
 
-  /** One round of everything. Without `forgetful` no submission is dropped. */
+  /** Runs one round of all events. Without `forgetful` no submission is dropped. */
   async round({ forgetful = true } = {}): Promise<void> {
     const random = this.random;
     await this.#sendAgain();
@@ -228,7 +230,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     await this.world.ledger.advance(5 + random.below(90));
   }
 
-  /** What the chain does in the middle of a tick. */
+  /** Returns an event of the chain in the middle of a tick. */
   async #surprise(): Promise<(() => Promise<void>) | undefined> {
     const blocks = 1 + this.random.below(DEEPEST);
     if (this.random.chance(0.3)) {
@@ -237,7 +239,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
         await this.world.ledger.block();
       };
     }
-    // Whether it is fair is asked beforehand, while the provider answers.
+    // Whether the event is fair is checked before, while the provider answers.
     const keep = this.random.chance(0.5);
     if (!this.random.chance(0.15) || !(await this.#mayRollBack(blocks, keep))) return undefined;
     return async () => {
@@ -271,7 +273,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     await over;
   }
 
-  /** Undoes blocks, unless that took a party's last chance to act. */
+  /** Undoes blocks, unless that would take a party's last chance to act. */
   async rollback(blocks: number, keep: boolean): Promise<void> {
     if (await this.#mayRollBack(blocks, keep)) await this.#rollBack(blocks, keep);
   }
@@ -291,7 +293,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     if (keep) this.figures["rollbacks that kept transactions"] += 1;
     this.#dropped ||= !keep;
     this.note(`  rollback by ${blocks}, ${keep ? "kept" : "dropped"}`);
-    // What replaces a chain is longer; now and then a provider shows it only in parts.
+    // A replacing fork is longer; sometimes a provider shows only a part of it.
     await this.replaceBlocks(blocks, this.random.chance(0.8) ? blocks + this.random.below(2) : 0, keep);
   }
 
@@ -300,7 +302,7 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
       (story?.steps ?? []).every(({ at, state, deadlines }, index) => {
         if (at < since) return true;
         if (index === 0) return now < at + LOCK_MS;
-        // The first result, or one that puts another right.
+        // The first result, or one that corrects another.
         const until = at < deadlines.unlock ? deadlines.submitResult : deadlines.externalDispute;
         if (state === "ResultSubmitted") return now + RECOVERY_MS < until;
         if (state === "Disputed") return now + RECOVERY_MS < deadlines.unlock;
@@ -309,12 +311,12 @@ export class Drive extends Conditions<ReturnType<typeof figures>> {
     );
   }
 
-  /** Rounds until this minute. */
+  /** Runs rounds until this minute. */
   async until(minute: number, faults: { forgetful?: boolean } = {}): Promise<void> {
     while ((await this.minutes()) < minute) await this.round(faults);
   }
 
-  /** Ticks without faults, with a block and a little time after each, until this holds. */
+  /** Runs ticks without faults, each after a block and a little time, until the condition holds. */
   async settle(what: string, most: number, holds: () => Promise<string | undefined>): Promise<void> {
     let missing: string | undefined = "";
     for (let ticks = 0; ticks < most; ticks++) {

@@ -1,4 +1,4 @@
-// How much memory the runtime of the workers has taken at most, as Linux tells it.
+// Peak memory of the workers' runtime, on Linux.
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -17,13 +17,13 @@ function processes(): Map<number, Process> {
       const field = (name: string) => new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(status)?.[1] ?? "0";
       all.set(Number(entry), { parent: Number(field("PPid")), name: field("Name"), peakKiB: Number(field("VmHWM")) });
     } catch {
-      // It ended meanwhile.
+      // The process has ended.
     }
   }
   return all;
 }
 
-/** MiB that a workerd started by this process, or by what it started, has held at most; 0 where none is found. */
+/** Returns the peak memory in MiB of workerd processes started by this process or its children; 0 if there are none. */
 export function peakMiB(): number {
   if (process.platform !== "linux") return 0;
   const all = processes();

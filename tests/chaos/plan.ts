@@ -1,4 +1,4 @@
-// The purchases of a course: who buys, who sells, and what each does by hand.
+// The purchases of a course: buyers, sellers, and manual actions.
 import { createHash } from "node:crypto";
 import { act } from "../../scripts/act.ts";
 import type { Random } from "../helpers/random.ts";
@@ -18,7 +18,7 @@ import { BEHAVIOURS, type Behaviour, type Hand } from "./behaviour.ts";
 
 const ACCOUNTS = 5;
 const LISTINGS = 10;
-/** Lovelace; the last makes a tenth that is not whole. */
+/** Prices in lovelace; a tenth of the last one is not an integer. */
 const PRICES = ["5000000", "6300000", "10000000", "15000001", "20000009"];
 
 /** A purchase of this test, from its plan to its end. */
@@ -26,15 +26,15 @@ export interface Purchase {
   readonly number: number;
   readonly behaviour: Behaviour;
   readonly listing: Offered;
-  /** The address that pays. */
+  /** The paying address. */
   readonly buyer: string;
-  /** The key of that address, where the buyer holds it. */
+  /** The key of that address, if the buyer holds it. */
   readonly secret?: string;
-  /** Pays and gets the content, however often it takes; the lock. */
+  /** Pays and gets the content, with as many attempts as needed. Returns the lock. */
   readonly buy: () => Promise<string>;
-  /** The lock, once it is bought. */
+  /** The lock, once bought. */
   id?: string;
-  /** Transactions by hand, newest last. */
+  /** Transactions of manual actions, newest last. */
   readonly byHand: { readonly hash: string; readonly hand: Hand }[];
   lied?: boolean;
 }
@@ -42,7 +42,7 @@ export interface Purchase {
 export interface People {
   readonly listings: readonly Offered[];
   readonly purchases: readonly Purchase[];
-  /** Who pays the fee of what the seller does by hand, by purchase; by default the seller's wallet itself. */
+  /** Wallets that pay for the seller's manual actions, by purchase; by default the seller's own. */
   readonly helpers: readonly (Wallet | undefined)[];
   /** All addresses, by kind. */
   readonly wallets: Readonly<Record<"buyers" | "service" | "creators" | "helpers", readonly string[]>>;
@@ -52,7 +52,7 @@ export const rightResult = (id: string, { content }: { content: string }): strin
   createHash("sha256").update(`${id};${content}`).digest("hex");
 export const wrongResult = (id: string): string => createHash("sha256").update(`${id};something else`).digest("hex");
 
-/** Makes all people, with money, listings and plans. */
+/** Creates the participants, with money, listings and plans. */
 export async function gather(world: World, random: Random): Promise<People> {
   const listings: Offered[] = [];
   for (let index = 0; index < LISTINGS; index++) {
@@ -62,7 +62,7 @@ export async function gather(world: World, random: Random): Promise<People> {
   const accounts = [];
   for (let index = 0; index < ACCOUNTS; index++) accounts.push(await accountWith(world, 120n * ADA));
   const plans = BEHAVIOURS.flatMap(({ count, ...behaviour }) => Array.from({ length: count }, () => behaviour));
-  // An account buys a listing once: pairs of both, in random order.
+  // An account buys a listing once, so all pairs are used in random order.
   const pairs = shuffled(
     accounts.flatMap((account) => listings.map((listing) => ({ account, listing }))),
     random,
@@ -78,7 +78,7 @@ export async function gather(world: World, random: Random): Promise<People> {
     const buy = async () => (await buyFromOutside(world, wallet, listing)).id;
     return { number, behaviour, listing, buyer: wallet.address, secret: seedHex(wallet.keys.payment), buy, byHand: [] };
   });
-  // One key in two hands: the watcher's view of the seller's wallet is sometimes wrong.
+  // Two programs share a key, so the watcher's view of the seller's wallet is sometimes wrong.
   const helpers = purchases.map(({ number }) =>
     number % 3 === 0 ? undefined : world.person("helper", { kind: "enterprise" }),
   );
@@ -103,7 +103,10 @@ export function shuffled<T>(all: readonly T[], random: Random): T[] {
   return all.map(() => left.splice(random.below(left.length), 1)[0] as T);
 }
 
-/** One action by hand, a seller's with the platform's key, as a thief would use it; the transaction, or why there is none. */
+/**
+ * Performs a manual action, as a seller with the platform's key like a thief would. Returns the transaction, or why
+ * there is none.
+ */
 export async function actByHand(
   world: World,
   it: { purchase: Purchase; helper: Wallet | undefined; hand: Hand; escrow: string },

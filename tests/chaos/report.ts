@@ -1,4 +1,4 @@
-// The figures of a run.
+// Prints the figures of a run.
 import { type Book, type Chain, type Sold, total, type Wallets } from "../traffic/books.ts";
 import { table } from "../traffic/report.ts";
 import type { Drive } from "./drive.ts";

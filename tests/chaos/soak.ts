@@ -1,5 +1,5 @@
-// Traffic for some minutes, then calm until every escrow is over, then the reckoning. Choices follow from the seed; how
-// many there are, from the time.
+// Traffic for some minutes, then ticks until every escrow has ended, then the checks. The seed determines the choices,
+// and the time their number.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { inDatabase, rowsOf } from "../helpers/database.ts";
@@ -14,7 +14,7 @@ import { isOver, shownPurchase, withinLimits } from "../traffic/people.ts";
 import { table } from "../traffic/report.ts";
 import { peakMiB } from "./memory.ts";
 
-/** What a soak counts, in the order in which it is printed. */
+/** The counters of a soak test, in the order of printing. */
 const nothing = () => ({
   purchases: 0,
   "lovelace in": 0,
@@ -58,19 +58,19 @@ export interface SoakOptions {
   readonly say?: (what: string) => void;
 }
 
-/** Of the time, what traffic takes; the rest is for escrows to end. */
+/** Share of the time for traffic; the rest is for escrows to end. */
 const TRAFFIC_SHARE = 0.6;
-/** Ticks, a minute of chain time each, by which every escrow must be over once the traffic ends. */
+/** Ticks, with a minute of chain time each, by which every escrow must have ended after the traffic. */
 const LAST_TICKS = 110;
-/** Who acts at once in a round. */
+/** Concurrent actors per round. */
 const HONEST = 4;
 const HOSTILE = 4;
-/** Milliseconds between looks whether a transaction waits for a block. */
+/** Milliseconds between checks for transactions in the mempool. */
 const BLOCK_MS = 200;
 
-/** Between lines that say how far it is. */
+/** Interval of progress messages. */
 const TELL_MS = 60_000;
-/** Between ticks while buyers wait. */
+/** Interval of ticks while buyers wait. */
 const TICK_MS = 3_000;
 export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Promise<Figures> {
   const world = await startWorld({ blockTime: 0, escrow: true, watcher: {}, arbiter: true });
@@ -86,7 +86,7 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
     await crowd.unresolved();
     say(`${crowd.sales.length} sales; ${crowd.attempts} attempts to steal; waiting for the escrows' ends`);
     await it.end();
-    // What was unconfirmed when the traffic ended is in a block by now, or never will be.
+    // Payments that were unconfirmed at the end of traffic are in a block by now, or never will be.
     await crowd.unresolved();
     await miner.stop();
     await reckon(world, crowd, figures);
@@ -97,7 +97,9 @@ export async function soak({ minutes, seed, say = () => {} }: SoakOptions): Prom
   }
 }
 
-/** Makes blocks when there is something for them, and undoes one or two now and then: what was in them comes again. */
+/**
+ * Makes blocks when there are transactions, and sometimes undoes one or two, whose transactions return to the mempool.
+ */
 class Miner {
   rollbacks = false;
   readonly #over: Promise<void>;
@@ -123,7 +125,7 @@ class Miner {
   }
 }
 
-/** Traffic, and the calm after it. */
+/** The traffic, and the time after it. */
 class Soak extends Conditions<Figures> {
   readonly #crowd: Crowd;
 
@@ -141,7 +143,7 @@ class Soak extends Conditions<Figures> {
         told = Date.now();
         say(`${crowd.sales.length} sales; ${Math.ceil((until - told) / 60_000)} minutes to go`);
       }
-      // A payment that the provider forgets is sent again after a minute, which is too long here.
+      // A dropped payment is submitted again only after a minute, which is too late here.
       if (random.chance(0.5)) await faults.some({ forgetful: false });
       const work = [
         ...Array.from({ length: HONEST }, () => crowd.honest()),
@@ -153,10 +155,11 @@ class Soak extends Conditions<Figures> {
         await this.killWorkers();
       }
       await this.#tick();
-      // No request waits for a provider without end.
+      // No request waits for a provider forever.
       await Promise.race([Promise.all(work), pause(4_000)]);
       await faults.end();
-      // A lock that a node refused at first gives its content with its result: ticks go on while its buyer waits.
+      // The content of a lock that a node rejected first comes with its result, so ticks continue while its buyer
+      // waits.
       let waiting = true;
       const bought = Promise.all(work).finally(() => {
         waiting = false;
@@ -166,7 +169,7 @@ class Soak extends Conditions<Figures> {
         if (waiting) await this.#tick();
       }
       await bought;
-      // No payer waits longer: what is public is taken for an hour.
+      // Public payments count for an hour only, so payers do not wait longer.
       if (round % 10 === 0) await crowd.unresolved();
       await this.#tick();
       await world.ledger.advance(15 + random.below(40));
@@ -175,14 +178,14 @@ class Soak extends Conditions<Figures> {
     figures["requests that met a fault"] = Object.values(faults.met).reduce((sum, met) => sum + met, 0);
   }
 
-  /** Ticks without faults, a minute of chain time after each, until no escrow is open. */
+  /** Runs ticks without faults, a minute of chain time each, until no escrow is open. */
   async end(): Promise<void> {
     let left: readonly Sale[] = this.#crowd.sales;
     for (let ticks = 0; ticks < LAST_TICKS && left.length > 0; ticks++) {
       await this.#tick();
       await this.world.ledger.block();
       await this.world.ledger.advance(60);
-      // Those that are over stay over: no block goes away any more.
+      // Ended escrows stay ended, because no block is rolled back any more.
       if (ticks % 4 === 3) left = await this.#open(left);
     }
     this.figures["escrows left open"] = left.length;
@@ -209,7 +212,7 @@ class Soak extends Conditions<Figures> {
   }
 }
 
-/** Holds what the service says and delivered against the ledger itself. */
+/** Compares the service's purchases and deliveries with the ledger. */
 async function reckon(world: World, crowd: Crowd, figures: Figures): Promise<void> {
   const chain = await Chain.read(world);
   const expected = new Map(crowd.listings.map(({ creator }) => [creator, 0n]));
@@ -222,7 +225,7 @@ async function reckon(world: World, crowd: Crowd, figures: Figures): Promise<voi
     const to = mode === "instant" ? listing.creator : crowd.escrow;
     const paid = tx?.outputs.find(({ address, lovelace }) => address === to && lovelace >= price);
     const now = await shownPurchase(world, id);
-    // What was delivered for a payment that is missing is found below.
+    // Deliveries without a payment are found below.
     if (!tx || !paid) continue;
     paidFor.add(`${listing.id} ${id}`);
     paidIn += paid.lovelace;
@@ -261,7 +264,7 @@ async function reckon(world: World, crowd: Crowd, figures: Figures): Promise<voi
   figures["D1 rows"] = rows(world);
 }
 
-/** Payments to a creator that belong to no sale: transactions, and what they paid. */
+/** Describes payments to a creator that belong to no sale. */
 function strays(world: World, chain: Chain, creator: string, { sales }: Crowd): string {
   const known = new Set(sales.map(({ id }) => id));
   const paid = [...chain.txs.values()].map((tx) => [tx.hash, flowsOf(tx).of(creator)] as const);
@@ -270,21 +273,21 @@ function strays(world: World, chain: Chain, creator: string, { sales }: Crowd): 
   return told.filter((what) => !/"kind":"(collect|payout)"/.test(what)).join(", ");
 }
 
-/** What the service wrote down of a transaction. */
+/** Describes the service's rows about a transaction. */
 function written({ state }: World, hash: string): string {
   const columns = "kind, purpose, wallet, state, reason";
   const [row] = rowsOf(state, "listings", `SELECT ${columns} FROM outbox WHERE tx_id = ?`, hash);
   return JSON.stringify(row ?? "nothing of it is known");
 }
 
-/** Whether who paid can read what was bought, still. */
+/** Whether the buyer can still read the content. */
 async function reads(world: World, { wallet, listing }: Sale): Promise<boolean> {
   if (!wallet) return true;
   const answer = await withinLimits(() => comeBack(world, wallet, listing));
   return answer.status === 200 && answer.text === listing.content;
 }
 
-/** Rows of the API's database, in all tables. */
+/** Number of rows in the API's database. */
 function rows(world: World): number {
   const tables = `SELECT name FROM sqlite_master
     WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' AND name NOT LIKE 'sqlite%'`;

@@ -1,7 +1,7 @@
-// `make bench`: what things cost here, on the running workers and the local ledger. Nothing is asserted.
+// `make bench`: the cost of operations on the running workers and the local ledger. Nothing is asserted.
 //
-// Milliseconds are this machine's. The last column counts in requests for /health, measured in the same run, and means
-// about the same everywhere: 1 is what any request costs that touches nothing.
+// Milliseconds depend on the machine. The last column is relative to a request for /health in the same run, and hardly
+// does: 1 is the cost of a request that touches nothing.
 import type { SQLInputValue } from "node:sqlite";
 import { type Account, account } from "../escrow/sale.ts";
 import { json, post, send } from "../helpers/http.ts";
@@ -14,7 +14,7 @@ import { purchasesIn, Sales } from "./sales.ts";
 const LISTINGS = 1_000;
 const BUYERS = 20;
 const BACKLOG = 60;
-/** Ticks in which nothing happens. */
+/** Number of idle ticks. */
 const QUIET = 40;
 
 let yard = 1;
@@ -28,7 +28,7 @@ async function timed<T>(work: () => Promise<T>): Promise<[number, T]> {
   return [performance.now() - start, done];
 }
 
-/** The median of so many runs, each after its preparation, which does not count. */
+/** Returns the median duration of several runs, without their preparation. */
 async function medianOf(runs: number, work: (run: number) => Promise<unknown>, before = async (_run: number) => {}) {
   const times: number[] = [];
   for (let run = 0; run < runs; run++) {
@@ -59,7 +59,7 @@ async function requests(world: World, sales: Sales): Promise<void> {
   show("GET /listings, unchanged (304)", await medianOf(100, () => get("/listings", { "if-none-match": etag })));
 }
 
-/** The listing, so many more times. */
+/** Copies the listing. */
 function copies(sales: Sales, count: number): string[] {
   const { id } = sales.smith.listing;
   const columns =
@@ -98,7 +98,7 @@ async function ticks(sales: Sales): Promise<void> {
   }
 }
 
-/** What ticks get done when there is always something to do. */
+/** Measures ticks that always have something to do. */
 async function backlog(sales: Sales): Promise<void> {
   const order: Order = { state: "FundsLocked", deadlines: await sales.deadlines() };
   const locks = await sales.smith.make(Array<Order>(BACKLOG).fill(order));

@@ -1,9 +1,9 @@
-// CPU time of a runtime that this process started, where the system tells it (Linux).
+// CPU time of a runtime that this process started (Linux only).
 import { readdirSync, readFileSync } from "node:fs";
 
 const MS_PER_TICK = 10;
 
-/** A process as Linux describes it: its name, its parent, and the CPU ticks that it used. */
+/** Reads a process's name, parent, and CPU ticks. */
 function described(pid: number | string): { name: string; parent: number; ticks: number } | undefined {
   try {
     const [, name = "", rest = ""] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
@@ -14,7 +14,7 @@ function described(pid: number | string): { name: string; parent: number; ticks:
   }
 }
 
-/** The workerd below a process, a child of it or of a child. */
+/** Returns the workerd among the children and grandchildren of a process. */
 export function runtimeOf(parent: number): number | undefined {
   try {
     const all = readdirSync("/proc")
@@ -34,7 +34,7 @@ export function runtimeOf(parent: number): number | undefined {
   }
 }
 
-/** CPU time of a process so far, in ms. */
+/** Returns the CPU time of a process so far in ms. */
 export function cpuOf(pid: number): number | undefined {
   const ticks = described(pid)?.ticks;
   return ticks === undefined ? undefined : ticks * MS_PER_TICK;

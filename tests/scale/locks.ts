@@ -1,5 +1,5 @@
-// Thousands of protected purchases: real locks on the local ledger, made in a chain by one buyer, each with a datum of
-// its own. An ordinary buyer (`buyer/`) would take minutes for as many.
+// Thousands of real locks on the local ledger, created in a chain by one buyer, each with its own datum. An ordinary
+// buyer (`buyer/`) would take minutes.
 import { randomBytes } from "node:crypto";
 import { Address, Data } from "@evolution-sdk/evolution";
 import { concat, write } from "../../devnet/cardano/cbor.ts";
@@ -16,7 +16,7 @@ import type { World } from "../helpers/world.ts";
 export const PRICE = 10_000_000n;
 const FEE = 300_000n;
 const COINS_PER_BYTE = 4_310n;
-/** Slots that a lock has to get into a block. */
+/** Validity of a lock in slots. */
 const SLOTS = 1_000;
 
 /** POSIX ms. */
@@ -27,16 +27,16 @@ export interface Deadlines {
   readonly externalDisputeUnlock: number;
 }
 
-/** A lock to be made. */
+/** A lock to create. */
 export interface Order {
   readonly deadlines: Deadlines;
-  /** `ResultSubmitted`: an escrow that waits for its unlock time; nothing keeps anyone from making it in that state. */
+  /** `ResultSubmitted` is an escrow that waits for its unlock time; anyone can create a lock in that state. */
   readonly state: "FundsLocked" | "ResultSubmitted";
-  /** Whether it is on record at a price that it does not hold, so that it can never be collected. */
+  /** Whether it is recorded at a price that it does not hold, so that it can never be collected. */
   readonly stuck?: boolean;
 }
 
-/** A lock that is on the ledger. */
+/** A lock on the ledger. */
 export interface Lock extends Order {
   readonly tx: string;
   readonly cbor: string;
@@ -49,10 +49,10 @@ const TIMES = [1, 2, 3, 4].map((n) => BigInt(`0x1${String(n).repeat(12)}`)) as [
 const NONCE = "5a".repeat(32);
 const time = (value: bigint | number): string => `1b${value.toString(16).padStart(16, "0")}`;
 
-/** Makes locks of one listing's price for the platform to act on. */
+/** Creates locks of a listing's price for the platform to act on. */
 export class Locksmith {
   readonly listing: Listing & { content: string };
-  /** Of the escrow. */
+  /** Address of the escrow. */
   readonly address: string;
   readonly buyer: Wallet;
   readonly #world: World;
@@ -79,17 +79,17 @@ export class Locksmith {
     this.#locked = PRICE + collateralFor(parties, address, PRICE, COINS_PER_BYTE);
   }
 
-  /** The platform's wallet: the seller of record. */
+  /** The platform's wallet, the seller. */
   get platform(): string {
     return this.#extra.terms.sellerAddress;
   }
 
-  /** The clock of escrow matters. */
+  /** The clock for escrow deadlines. */
   async now(): Promise<number> {
     return Math.max(Date.now(), (await this.#world.ledger.tip()).time * 1_000);
   }
 
-  /** Makes these locks and puts them into blocks, in this order. */
+  /** Creates locks and puts them into blocks, in this order. */
   async make(orders: readonly Order[]): Promise<Lock[]> {
     await this.#fill(BigInt(orders.length) * (this.#locked + FEE));
     const { slot } = await this.#world.ledger.tip();
@@ -98,7 +98,7 @@ export class Locksmith {
     return locks;
   }
 
-  /** One output that pays for this much. */
+  /** Creates an output with this amount. */
   async #fill(lovelace: bigint): Promise<void> {
     if (this.#purse && this.#purse.lovelace > lovelace + PRICE) return;
     await this.#world.ledger.faucet(this.buyer.text, lovelace * 2n + 2n * PRICE);
@@ -129,7 +129,7 @@ export class Locksmith {
     ];
     const times = { payByTime, submitResultTime, unlockTime, externalDisputeUnlockTime };
     const terms = { ...this.#extra.terms, sellerNonce: NONCE, ...times };
-    // By its signature the contract tells escrows in one transaction apart, so it must be another each time, too.
+    // The contract tells escrows in a transaction apart by this signature, so it must be unique.
     const signed = this.#extra.referenceSignature;
     const referenceSignature = signed.slice(0, 32) + NONCE + signed.slice(32 + NONCE.length);
     const extra = { ...this.#extra, terms, referenceSignature };

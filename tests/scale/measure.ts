@@ -1,5 +1,5 @@
-// What purchases of each kind take: requests, outside calls, statements, rows, bytes, CPU. They run on the workers and
-// a local ledger whose blocks come as on preprod, every 20 seconds. `make scale` keeps it in
+// Measures purchases of each kind: requests, provider calls, statements, rows, bytes, CPU time. They run on the workers
+// and a local ledger with a block every 20 seconds, like preprod. `make scale` stores the result in
 // scripts/scale/measured.json.
 import { readFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
@@ -19,14 +19,14 @@ import { cpuOf, runtimeOf } from "./cpu.ts";
 import { QUIET_BATCHES, Sales } from "./sales.ts";
 
 const BLOCK_SECONDS = 20;
-/** Instant purchases at a time; protected ones are measured alone, so that no tick is shared. */
+/** Number of concurrent instant purchases. Protected ones run alone, so that they share no tick. */
 const AT_ONCE = 8;
-/** Runs over which CPU time is divided: the system counts it in 10 ms. */
+/** Number of runs for CPU time, which the system counts in steps of 10 ms. */
 const TIMES = 200;
 const QUIET = 40;
 const BACKLOG = 30;
 
-/** A line of the workers' log, as far as it is read. */
+/** The members of a log line that are used. */
 interface Line extends Use {
   readonly id?: string;
   readonly log: "request" | "tick" | "dispute";
@@ -49,13 +49,13 @@ class Meter {
     return (this.#runtime === undefined ? undefined : cpuOf(this.#runtime)) ?? Number.NaN;
   }
 
-  /** The lines that were written during some work, and its CPU time in ms. */
+  /** Returns the log lines during some work, and its CPU time in ms. */
   async during(work: () => Promise<unknown>): Promise<{ lines: Line[]; cpuMs: number }> {
     const before = this.#lines().length;
     const cpu = this.cpu();
     await work();
     const cpuMs = this.cpu() - cpu;
-    // A line is in the log a little after its answer: all before this one's are there when it is.
+    // Log lines follow their answers; when this request's line is there, so are all earlier ones.
     const mark = (await send(`${this.#world.api}/health`)).headers.get("x-request-id");
     while (!this.#lines().some(({ id }) => id === mark)) await new Promise((resolve) => setTimeout(resolve, 50));
     return {
@@ -76,7 +76,7 @@ const most = (lines: readonly Use[]): Use => each((field) => Math.max(0, ...line
 const mean = (lines: readonly Use[]): Use => each((field) => sum(lines)[field] / Math.max(1, lines.length));
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Bytes of the database that hold something. */
+/** Used bytes of the database. */
 const bytesIn = (db: DatabaseSync): number =>
   Number(db.prepare("SELECT sum(pgsize - unused) AS bytes FROM dbstat").get()?.bytes);
 
@@ -94,7 +94,7 @@ async function transactions(world: World, hashes: Iterable<string>): Promise<Tra
   );
 }
 
-/** One kind of purchase: how many at a time, and how each is made; its id. */
+/** A kind of purchase: how many are concurrent, and how to make one. Returns its id. */
 interface Kind {
   readonly name: string;
   readonly count: number;
@@ -104,7 +104,7 @@ interface Kind {
 
 const shown = async (world: World, id: string): Promise<Purchase> => json(await send(`${world.api}/purchases/${id}`));
 
-/** Ticks, one in each block, until all purchases have a status. Resolves with the most CPU time of one, in ms. */
+/** Runs a tick per block until all purchases have a status. Resolves with the highest CPU time of a tick in ms. */
 async function tickUntil(world: World, meter: Meter, ids: readonly string[], status: string): Promise<number> {
   let most = 0;
   for (let ticks = 0; ticks < 40; ticks++) {
@@ -119,10 +119,10 @@ async function tickUntil(world: World, meter: Meter, ids: readonly string[], sta
   throw new Error(`not ${status} after 40 ticks`);
 }
 
-/** Blocks after which a tick asks for a payment's block no more. */
+/** Confirmations after which a tick does not look up a payment's block again. */
 const DEEP = 8;
 
-/** Ticks, one in each block, until so many in a row found nothing to do. */
+/** Runs a tick per block until several in a row found nothing to do. */
 async function tickUntilQuiet(world: World): Promise<void> {
   for (let quiet = 0; quiet < DEEP; await world.ledger.block())
     quiet = (await world.tick()).batches > QUIET_BATCHES ? 0 : quiet + 1;
@@ -133,7 +133,7 @@ async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Pro
   const before = bytesIn(db);
   let ids: string[] = [];
   const paid = await meter.during(async () => {
-    // Spread over the time between two blocks, as buyers come: how long each waits for the next one decides how often is asked.
+    // Spread over the time between two blocks, because the number of polls depends on the wait for the next one.
     const begin = async (_: unknown, index: number): Promise<string> => {
       await new Promise((resolve) => setTimeout(resolve, (index * BLOCK_SECONDS * 1_000) / kind.count));
       return kind.make();
@@ -162,7 +162,7 @@ async function measured(world: World, meter: Meter, quiet: Use, kind: Kind): Pro
     requests: requests.length / kind.count,
     request: each((field) => all[field] / kind.count),
     heaviestRequest: most(requests),
-    // Beyond what the same ticks cost when nothing happens.
+    // In excess of the cost of idle ticks.
     watcher: each((field) => Math.max(0, perTick[field] - ticks.length * quiet[field]) / kind.count),
     heaviestTick: most(ticks),
     heaviestTickCpuMs: tickCpu,
@@ -193,7 +193,7 @@ async function byWallet(world: World, buyer: Wallet, listing: Listing, method: "
   return JSON.parse(Buffer.from(settlement, "base64").toString("utf8")).transaction;
 }
 
-/** Requests and CPU of something asked many times. */
+/** Measures a request that is sent many times. */
 async function route(meter: Meter, name: string, ask: () => Promise<unknown>) {
   await ask();
   const { lines, cpuMs } = await meter.during(async () => {
@@ -202,7 +202,7 @@ async function route(meter: Meter, name: string, ask: () => Promise<unknown>) {
   return { route: name, use: mean(lines), cpuMs: round(cpuMs / TIMES) };
 }
 
-/** A world of its own, measured. Takes some minutes, for blocks take 20 seconds. */
+/** Measures a new world. Takes some minutes because of the time between blocks. */
 export async function measure(tell: (line: string) => void): Promise<Measured> {
   const world = await startWorld({ blockTime: BLOCK_SECONDS, escrow: true, watcher: {} });
   try {
@@ -222,7 +222,7 @@ export async function measure(tell: (line: string) => void): Promise<Measured> {
       await route(meter, "GET /listings?q=", () => get("/listings?q=hero")),
     ];
     tell("quiet ticks");
-    // The first tick splits the platform's wallet, and is followed until its block is deep enough.
+    // The first tick splits the platform's wallet, which is followed until its block is deep.
     await tickUntilQuiet(world);
     const still = await meter.during(async () => {
       for (let i = 0; i < QUIET; i++) await world.tick();

@@ -1,4 +1,4 @@
-// The platform's wallet through many sales, with as few outputs as an operator gives it, or with a heap of small change.
+// The platform's wallet during many sales, with the minimum number of outputs, or with many small ones.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { json, send } from "../helpers/http.ts";
@@ -16,7 +16,7 @@ describe("the platform's wallet", { timeout: 300_000 }, () => {
   });
   after(() => world?.stop());
 
-  /** Sales that may be collected, one after another, each by a tick of its own. */
+  /** Collects sales one after another, each in its own tick. */
   const collect = async (count: number): Promise<void> => {
     const deadlines = later(await sales.deadlines(), -HOUR);
     for (let i = 0; i < count; i++) {

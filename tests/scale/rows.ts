@@ -1,5 +1,5 @@
-// Rows that the service would have written about locks, written straight into its database. They are as its API leaves
-// a payment that it saw in a block, or one at which it was stopped.
+// Inserts rows about locks directly into the service's database, like those that the API leaves for an included
+// payment, or for one at which it was interrupted.
 import type { DatabaseSync } from "node:sqlite";
 import { databaseOf } from "../helpers/database.ts";
 import type { World } from "../helpers/world.ts";
@@ -7,10 +7,10 @@ import { type Lock, type Locksmith, PRICE } from "./locks.ts";
 
 const priceOf = ({ stuck = false }: Lock): bigint => (stuck ? 100n * PRICE : PRICE);
 
-/** What their creators get: of those that are stuck, more than they hold. */
+/** The creators' shares; for stuck sales more than the escrow holds. */
 const creatorsOf = (lock: Lock): bigint => (priceOf(lock) * 85n) / 100n;
 
-/** In one transaction. */
+/** Runs work in one transaction. */
 export function atOnce(database: DatabaseSync, work: () => void): void {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -22,11 +22,11 @@ export function atOnce(database: DatabaseSync, work: () => void): void {
   }
 }
 
-/** The block that a lock was seen in. */
+/** The block with a lock. */
 export interface SeenBlock {
   readonly hash: string;
   readonly height: number;
-  /** Its time, POSIX ms. */
+  /** Time of the block, POSIX ms. */
   readonly ms: number;
 }
 
@@ -39,12 +39,12 @@ export class Books {
     this.#smith = smith;
   }
 
-  /** Payments that were handed to a node, and nothing since. */
+  /** Inserts payments that were submitted to a node. */
   submitted(locks: readonly Lock[]): void {
     atOnce(this.database, () => this.#payments(locks));
   }
 
-  /** Purchases: their locks are in a block. The watcher looks at each when `nextAt` says so. */
+  /** Inserts purchases whose locks are in a block. `nextAt` is when the watcher checks each. */
   recorded(locks: readonly Lock[], nextAt: (lock: Lock) => number, block: (lock: Lock) => SeenBlock): void {
     const settle = this.database.prepare(
       `UPDATE outbox SET state = 'included', block_hash = ?, block_height = ?, block_slot = 0, block_time_ms = ?
@@ -91,7 +91,7 @@ export class Books {
     }
   }
 
-  /** A number that this statement answers. */
+  /** Returns the number that a statement selects. */
   count(sql: string): number {
     return Number(Object.values(this.database.prepare(sql).get() ?? {})[0]);
   }

@@ -1,4 +1,4 @@
-// What recording the end of a sale costs the database, by the schema that the running workers have.
+// The number of rows that recording the end of a sale writes, with the schema of the running workers.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { databaseOf } from "../helpers/database.ts";
@@ -15,7 +15,10 @@ describe("the end of an escrow", { timeout: 120_000 }, () => {
   });
   after(() => world?.stop());
 
-  /** Rows that each change of a purchase's status writes, of a seller with so many listings; undone afterwards. */
+  /**
+   * Returns the number of rows written by each status of a purchase, for a seller with this many listings. Undone
+   * afterwards.
+   */
   async function rowsWritten(listings: number): Promise<number[]> {
     const seller = world.person("seller");
     const changes = { priceLovelace: "5000000", modes: ["protected"] };

@@ -1,4 +1,4 @@
-// Many protected sales at once, and the watcher's ticks over them: what the scale test and the bench have in common.
+// Many protected sales at once, and the watcher's ticks over them, for the scale test and the benchmark.
 import type { DatabaseSync } from "node:sqlite";
 import type { Tick } from "../../scripts/stack.ts";
 import type { World } from "../helpers/world.ts";
@@ -7,7 +7,7 @@ import { atOnce, Books } from "./rows.ts";
 
 const MINUTE = 60_000;
 
-/** Batches of a tick that finds nothing to do: what is stored, the block, what is due, alarms, and that it ran. */
+/** Number of batches of an idle tick: stored state, block, due escrows, alarms, and its result. */
 export const QUIET_BATCHES = 5;
 
 /** Whether a tick found nothing to do. */
