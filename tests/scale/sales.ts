@@ -14,7 +14,7 @@ export const QUIET_BATCHES = 5;
 export const isQuiet = (it: Tick): boolean =>
   it.read === 0 && it.confirmed === 0 && it.acted.length === 0 && it.batches === QUIET_BATCHES;
 
-/** The purchases whose actions were sent and not refused. */
+/** Returns the purchases whose actions were submitted and not rejected. */
 export const purchasesIn = (ticks: readonly Tick[]): string[] =>
   ticks.flatMap(({ acted, notes }) =>
     acted.flatMap((what) => {
@@ -54,20 +54,23 @@ export class Sales {
     atOnce(this.database, work);
   }
 
-  /** Deadlines as an offer of now has them. */
+  /** Deadlines of an offer made now. */
   async deadlines(): Promise<Deadlines> {
     const now = await this.smith.now();
     const after = (minutes: number) => now + minutes * MINUTE;
     return { payBy: after(5), submitResult: after(16), unlock: after(31), externalDisputeUnlock: after(46) };
   }
 
-  /** Escrows with a result that wait for their unlock time, hours from now; each a second after the one before. */
+  /** Escrows with a result that wait for their unlock time, hours from now, a second apart. */
   async waiting(count: number): Promise<Order[]> {
     const base = later(await this.deadlines(), 180 * MINUTE);
     return Array.from({ length: count }, (_, i) => ({ state: "ResultSubmitted", deadlines: later(base, i * 1_000) }));
   }
 
-  /** As the API leaves what it saw in a block. The watcher looks at each when its money may be collected, or then. */
+  /**
+   * Inserts the rows that the API leaves for included locks. The watcher checks each at its unlock time, or at
+   * `nextAt`.
+   */
   async record(locks: readonly Lock[], nextAt = (lock: Lock) => lock.deadlines.unlock): Promise<void> {
     const { hash, height, time } = await this.world.ledger.tip();
     const ms = time * 1_000;
@@ -78,7 +81,7 @@ export class Sales {
     });
   }
 
-  /** New sales that the watcher has not heard of yet, in a block. */
+  /** Creates new sales in a block that the watcher does not know yet. */
   async sell(count: number): Promise<Lock[]> {
     const order: Order = { state: "FundsLocked", deadlines: await this.deadlines() };
     const locks = await this.smith.make(Array.from({ length: count }, () => order));
@@ -87,7 +90,7 @@ export class Sales {
     return locks;
   }
 
-  /** Ticks, a block after each, until one has nothing to do. */
+  /** Runs ticks, each after a block, until one has nothing to do. */
   async untilQuiet(tick = () => this.world.tick(), most = 300): Promise<Tick[]> {
     const ticks: Tick[] = [];
     while (ticks.length < most) {

@@ -1,5 +1,5 @@
-// The watcher with ten thousand open escrows: what a tick costs follows what changed, never how many are open. Real
-// workers, real locks on the local ledger. Counts are asserted, never times.
+// The watcher with ten thousand open escrows: the cost of a tick depends on what has changed, not on the number of open
+// escrows. Real workers, and real locks on the local ledger. Counts are asserted, but no times.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Tick } from "../../scripts/stack.ts";
@@ -12,23 +12,23 @@ import { later, purchasesIn, Sales } from "./sales.ts";
 
 const FEW = 10;
 const MANY = 10_000;
-/** Outside calls of any one tick: under the 50 of Workers' free plan. */
+/** Maximum provider calls of a tick, below the 50 of Workers' free plan. */
 const MAX_CALLS = 40;
-/** Batches of any one tick: three for each of the pages that its calls can read, and what else it does. */
+/** Maximum batches of a tick: three per page that its calls can read, and other work. */
 const MAX_BATCHES = 110;
-/** Statements of any one tick: half of the 1,000 queries of an invocation that D1 allows on the paid plan. */
+/** Maximum statements of a tick: half of the 1,000 queries that D1 allows per invocation on the paid plan. */
 const MAX_STATEMENTS = 500;
-/** Outside calls for one new sale, from its lock to its posted result. */
+/** Provider calls for a new sale, from its lock to its posted result. */
 const CALLS_PER_SALE = 5;
-/** Rows that a statement reads in a tick, of ten thousand: what 16 sales take, and the wallet's last hour. */
+/** Maximum rows that a statement reads in a tick, of ten thousand: those of 16 sales, and the wallet's last hour. */
 const MAX_ROWS = 500;
-/** Escrows that a tick looks at. */
+/** Number of escrows that a tick checks. */
 const LOOKED_AT = 24;
 
 describe("the watcher", { timeout: 1_200_000 }, () => {
   let world: World;
   let sales: Sales;
-  /** Statements that ticks ran, with the most rows that each read in one tick. */
+  /** Statements of ticks, with the maximum number of rows that each read in one tick. */
   const read = new Map<string, number>();
   const statements = new Set<string>();
 
@@ -50,7 +50,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     return report;
   };
 
-  /** What ticks cost after this many new sales, until nothing is left to do. */
+  /** Returns the cost of ticks after this many new sales, until nothing is left to do. */
   const costOf = async (count: number) => {
     await sales.sell(count);
     const ticks = await sales.untilQuiet(tick);
@@ -101,8 +101,8 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     }
     await sales.untilQuiet(tick);
     assert.ok(sum(ticks, ({ read }) => read) >= MANY);
-    // One for a page of 50 and one for what is not known. Each tick has one to begin with, and one for blocks with
-    // own payments that no tick saw, which may be gone.
+    // One for a page of 50, and one for unknown transactions. Each tick has one to begin with, and one for blocks with
+    // own payments that no tick has seen, which may have been rolled back.
     const calls = sum(ticks, ({ calls }) => calls);
     const most = MANY / 50 + strangers.size + unseen.length + (6 + 12) * ticks.length;
     assert.ok(calls <= most, `${calls} calls in ${ticks.length} ticks; ${most} would do`);
@@ -128,7 +128,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
       for (const [index, { calls, batches, ...done }] of ticks.entries()) {
         const { calls: fewCalls = 0, batches: fewBatches = 0, ...doneWithFew } = few[index] ?? {};
         assert.deepEqual(done, doneWithFew, `tick ${index} of ${count} sales`);
-        // Fewer where something that was asked for with few is still known.
+        // Fewer if something from the smaller run is still cached.
         assert.ok(calls <= fewCalls && batches <= fewBatches, `${calls}, ${batches} for ${fewCalls}, ${fewBatches}`);
       }
     }
@@ -162,7 +162,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     const order = (): Order => ({ state: "FundsLocked", deadlines: later(base, random.below(3_000_000)), ...more });
     return Array.from({ length: count }, order);
   };
-  /** Purchases that were acted on, in order, until there are this many; a minute between ticks. */
+  /** Runs ticks a minute apart until this many purchases were acted on. Returns them in order. */
   const worked = async (count: number): Promise<string[]> => {
     const done: string[] = [];
     for (let ticks = 0; done.length < count; ticks++) {
@@ -188,7 +188,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
     const good = await sales.smith.make(await due(40));
     const over = later(await sales.deadlines(), -60 * 60_000);
     const stuck = await sales.smith.make(await due(20, { state: "ResultSubmitted", deadlines: over, stuck: true }));
-    // Of some the ledger knows nothing: their locks went with a block, say.
+    // The ledger does not know some locks, as after a rollback.
     const soon = { ...over, submitResult: over.submitResult + 80 * 60_000 };
     const ghosts = good.slice(20).map((lock, i) => ({ ...lock, deadlines: soon, tx: `${i}`.padStart(64, "0") }));
     const { time } = await world.ledger.tip();
@@ -201,7 +201,7 @@ describe("the watcher", { timeout: 1_200_000 }, () => {
 
   it("works off ten thousand due escrows, the earliest first, with a bounded number of calls", async () => {
     await world.ledger.advance(8 * 60 * 60);
-    // What was posted last is known to be so.
+    // The last results are recorded as included.
     await tick();
     const due = sales.database.prepare(
       `SELECT id FROM purchases WHERE status = 'ResultSubmitted' AND price_lovelace = ${PRICE}

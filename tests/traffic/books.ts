@@ -1,16 +1,19 @@
-// The books: every transaction on the chain explained to the lovelace, from what the chain shows alone.
+// Accounts for every transaction on the chain to the lovelace, from the chain alone.
 import assert from "node:assert/strict";
 import { json, send } from "../helpers/http.ts";
 import type { World } from "../helpers/world.ts";
 import { type Story, storyOf, type Tx, txOf } from "./escrows.ts";
 
-/** What the creator gets of a protected sale (service-api.md): the price less 1.5 tADA or a tenth, whichever is more. */
+/**
+ * Returns the creator's share of a protected sale (service-api.md): the price minus 1.5 tADA or a tenth, whichever is
+ * more.
+ */
 export function payoutOf(price: bigint): bigint {
   const tenth = price / 10n;
   return price - (tenth > 1_500_000n ? tenth : 1_500_000n);
 }
 
-/** Everything that is on the chain. */
+/** All transactions on the chain. */
 export class Chain {
   readonly txs: ReadonlyMap<string, Tx>;
   constructor(txs: ReadonlyMap<string, Tx>) {
@@ -36,7 +39,7 @@ export class Chain {
   }
 }
 
-/** Lovelace by address; what is taken is negative. */
+/** Lovelace by address; outgoing amounts are negative. */
 export class Flows {
   readonly #by = new Map<string, bigint>();
   add(address: string, lovelace: bigint): void {
@@ -52,7 +55,7 @@ export class Flows {
   }
 }
 
-/** What these addresses have in all. */
+/** Sums the amounts of addresses. */
 export const total = (addresses: Iterable<string>, flows: Flows): bigint =>
   [...addresses].reduce((sum, address) => sum + flows.of(address), 0n);
 
@@ -64,13 +67,13 @@ export function flowsOf(tx: Tx): Flows {
 }
 
 interface SoldPurchase {
-  /** The lock. */
+  /** Transaction id of the lock. */
   readonly id?: string;
   readonly buyer: string;
   readonly listing: { readonly creator: string; readonly priceLovelace: string };
 }
 
-/** A protected sale, with how it ended. */
+/** A protected sale with its end. */
 export interface Sold<P extends SoldPurchase = SoldPurchase> {
   readonly purchase: P;
   readonly story: Story;
@@ -78,29 +81,29 @@ export interface Sold<P extends SoldPurchase = SoldPurchase> {
 }
 
 export interface Book {
-  /** What each transaction was. */
+  /** Number of transactions by kind. */
   readonly kinds: Readonly<Record<string, number>>;
   /** The transaction that paid the creator of a sale, by lock. */
   readonly creatorPaid: ReadonlyMap<string, Tx>;
-  /** Transactions of each payer. */
+  /** Transactions by payer. */
   readonly paidBy: ReadonlyMap<string, readonly Tx[]>;
   readonly flows: Flows;
   readonly fees: Flows;
 }
 
-/** Addresses that belong to no participant, and what was on the chain before. */
+/** Addresses that belong to no participant, and earlier transactions. */
 export interface Wallets {
   readonly escrow: string;
   readonly platform: string;
   readonly arbiter: string;
   readonly faucets: ReadonlySet<string>;
-  /** Where the contract was published. */
+  /** Addresses from which the contract was published. */
   readonly contract: readonly string[];
   /** Transactions before the first purchase. */
   readonly setup: ReadonlySet<string>;
 }
 
-/** Explains each transaction after the setup; fails on the first that it cannot. */
+/** Explains each transaction after the setup; fails at the first unexplained one. */
 export function keepBooks(
   chain: Chain,
   sold: readonly Sold[],
@@ -119,7 +122,7 @@ export function keepBooks(
     const expected = new Flows();
     const payers = [...new Set(tx.inputs.map(({ address }) => address).filter((address) => address !== escrow))];
     assert.ok(payers.length <= 1, `who pays for ${tx.hash}: ${payers}`);
-    // A refund and what the seller keeps may pay the fee themselves.
+    // Refunds, and the seller's share, may pay the fee themselves.
     const [ended] = ends.get(tx.hash) ?? [];
     const payer = payers[0] ?? (ended?.end === "refunded" ? ended.purchase.buyer : platform);
     paidBy.set(payer, [...(paidBy.get(payer) ?? []), tx]);
@@ -185,7 +188,7 @@ export function keepBooks(
   return { kinds, creatorPaid, paidBy, flows, fees };
 }
 
-/** What an address holds now, by the ledger's own sum. */
+/** Returns the balance of an address according to the ledger. */
 export async function held(world: World, address: string): Promise<bigint> {
   const answer = await send(`${world.ledger.blockfrost}/addresses/${address}`);
   if (answer.status === 404) return 0n;

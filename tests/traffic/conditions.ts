@@ -1,11 +1,11 @@
-// Under which conditions people trade: blocks, rollbacks, ticks, killed workers and the provider's faults.
+// The conditions of trade: blocks, rollbacks, ticks, killed workers, and faults of the provider.
 import type { Tick, TickOptions } from "../../scripts/stack.ts";
 import { json, send } from "../helpers/http.ts";
 import type { Random } from "../helpers/random.ts";
 import type { World } from "../helpers/world.ts";
 import { Faults } from "./faults.ts";
 
-/** What every course counts. */
+/** Counters of every course. */
 export interface Counted {
   ticks: number;
   "ticks that failed": number;
@@ -25,28 +25,28 @@ export class Conditions<Figures extends Counted> {
     this.faults = new Faults(world, random);
   }
 
-  /** Makes a block if a transaction waits for one. Whether one did. */
+  /** Makes a block if the mempool has a transaction. Returns whether it did. */
   async makeAwaitedBlock(): Promise<boolean> {
     const { mempool } = json<{ mempool: number }>(await send(`${this.world.ledger.url}/control/`));
     if (mempool > 0) await this.world.ledger.block();
     return mempool > 0;
   }
 
-  /** Undoes blocks and makes others instead; `keep`: the transactions are in the mempool again. */
+  /** Replaces blocks by others; `keep` returns the transactions to the mempool. */
   async replaceBlocks(undone: number, made: number, keep: boolean): Promise<void> {
     await this.world.ledger.rollback(undone, keep);
     this.figures.rollbacks += 1;
     if (made > 0) await this.world.ledger.block(made);
   }
 
-  /** Ends the workers in the middle of what they do; starts them again when what they did has failed. */
+  /** Kills the workers during their work, and restarts them when that work has failed. */
   async killWorkers(failed: Promise<unknown> = Promise.resolve()): Promise<void> {
     await this.world.stack.killWorkers();
     await failed;
     await this.world.stack.startWorkers();
   }
 
-  /** One tick of the watcher; the error of one that failed. */
+  /** Runs a tick of the watcher. Returns its error if it failed. */
   async tick(options?: TickOptions): Promise<Tick | Error> {
     this.figures.ticks += 1;
     return this.world.tick(options).catch((error: Error) => {

@@ -1,4 +1,4 @@
-// A crowd: honest buyers who pay, however often it takes, and attackers who try not to.
+// Honest buyers who pay, with as many attempts as needed, and attackers who try to avoid paying.
 
 import { act, escrowIn } from "../../scripts/act.ts";
 import { Stranger } from "../abuse/stranger.ts";
@@ -26,9 +26,9 @@ import {
 
 const CREATORS = 4;
 const ACCOUNTS = 3;
-/** Foreign transactions of one flood at the escrow's address. */
+/** Transactions of strangers per flood at the escrow's address. */
 const FLOOD = 25;
-/** Attempts of a payer to submit a payment. */
+/** Maximum number of attempts to submit a payment. */
 const MOST_BROADCASTS = 50;
 const DUST = 1_200_000n;
 
@@ -36,13 +36,13 @@ export interface Sale {
   readonly id: string;
   readonly listing: Offered;
   readonly mode: Mode;
-  /** The buyer who can prove the purchase with a signature. */
+  /** Wallet of the buyer, who can prove the purchase by a signature. */
   readonly wallet?: Wallet;
-  /** Who bought it. */
+  /** Description of the buyer. */
   readonly by: string;
 }
 
-/** What a crowd counts. */
+/** Counters of a crowd. */
 export interface CrowdFigures {
   "honest sales lost": number;
   "hostile requests": number;
@@ -52,12 +52,12 @@ export interface CrowdFigures {
 export class Crowd {
   readonly listings: Offered[] = [];
   readonly sales: Sale[] = [];
-  /** Contents that were delivered, for a payment that was named. */
+  /** Deliveries, with their payments. */
   readonly delivered: { readonly listing: Offered; readonly id: string }[] = [];
-  /** Contents that were delivered to a client who did not own them. */
+  /** Number of deliveries to clients who did not own the content. */
   stolen = 0;
   attempts = 0;
-  /** Outside calls of all requests and ticks. */
+  /** Provider calls of all requests and ticks. */
   calls = 0;
   escrow = "";
   readonly #world: World;
@@ -106,13 +106,13 @@ export class Crowd {
     this.delivered.push(sale);
   }
 
-  /** An honest buyer buys and pays, however often it takes. */
+  /** An honest buyer buys, with as many attempts as needed. */
   honest(): Promise<void> {
     const ways = [() => this.#instant(), () => this.#instant(), () => this.#bought("protected"), () => this.#service()];
     return this.#told("an honest purchase", this.#random.pick(ways)());
   }
 
-  /** An attacker tries something. The reckoning shows the outcome; that it fails is no failure. */
+  /** An attacker tries something, and may fail. The final checks show the outcome. */
   hostile(): Promise<void> {
     this.#figures["hostile requests"] += 1;
     const ways = [
@@ -146,7 +146,7 @@ export class Crowd {
     return wallet;
   }
 
-  /** An honest buyer with a wallet of their own. */
+  /** An honest buyer with their own wallet. */
   async #bought(mode: Mode): Promise<Paid & { readonly listing: Offered; readonly wallet: Wallet }> {
     const [wallet, listing] = [await this.#buyer(), this.#listing(mode)];
     const paid = await buyFromOutside(this.#world, wallet, listing, (answer) => this.#counted(answer));
@@ -156,7 +156,7 @@ export class Crowd {
 
   async #instant(): Promise<void> {
     const { id, payload, listing } = await this.#bought("instant");
-    // One that was never broadcast is known to its payer and the service alone.
+    // A payment that was never broadcast is known only to its payer and the service.
     if ((await this.#world.ledger.tx(id))?.state === "block") this.#public.push({ payload, listing });
   }
 
@@ -164,15 +164,15 @@ export class Crowd {
     const mode = this.#random.pick(["instant", "protected"] as const);
     const listing = this.#listing(mode);
     const known = this.#random.chance(0.5) ? this.#random.pick(this.#accounts) : undefined;
-    // While the workers are down, an owner tries again to sign in.
+    // While the workers are down, owners retry to sign in.
     const account = known ?? (await patiently("signing in", () => accountWith(this.#world, PURSE)));
     const buy = async () => this.#counted(await account.tryBuy(listing.id, mode));
     const id = await buyFromServiceWallet(buy, listing);
-    // What an account owns already is no new sale.
+    // A listing that the account already owns is no new sale.
     if (this.sales.every((sale) => sale.id !== id)) this.#sold({ id, listing, mode, by: "a service wallet" });
   }
 
-  /** Whether an answer hands something out. */
+  /** Whether an answer delivers something. */
   #tried(answer: Answer, { content }: Offered): void {
     this.attempts += 1;
     this.#counted(answer);
@@ -181,7 +181,7 @@ export class Crowd {
     console.error(`stolen: ${answer.url} ${settlementOf(answer).transaction}: ${new Error("by").stack}`);
   }
 
-  /** An unconfirmed payment, presented by a thief, who knows the transaction and not the header that came with it. */
+  /** A thief presents an unconfirmed payment, knowing the transaction but not its header. */
   async #copies(): Promise<void> {
     const seen = this.#public.at(-1 - this.#random.below(Math.max(1, Math.min(5, this.#public.length))));
     if (!seen) return;
@@ -194,7 +194,7 @@ export class Crowd {
     this.#tried(await send(unlockUrl(this.#world, listing), { headers }), listing);
   }
 
-  /** A payer who broadcasts before he asks, and a thief who sees it on the way and asks first, again and again. */
+  /** A payer broadcasts the transaction before asking; a thief sees it and asks first, again and again. */
   async #steals(): Promise<void> {
     const [wallet, listing] = [await this.#buyer(), this.#listing("instant")];
     const payment = await makeOut(this.#world, wallet, listing);
@@ -217,7 +217,7 @@ export class Crowd {
     await this.#told("a payment that was broadcast first", this.#claim(sale, payment));
   }
 
-  /** A payer hands a payment in, until the ledger has it: the provider may have a bad moment. */
+  /** Submits a payment until the ledger has it, because the provider may fail. */
   async #broadcast({ tx, cbor }: Payment): Promise<void> {
     for (let tries = 0; tries < MOST_BROADCASTS; tries++) {
       await this.#world.ledger.submit(cbor).catch(() => undefined);
@@ -226,7 +226,7 @@ export class Crowd {
     throw new Error(`no node takes ${tx}`);
   }
 
-  /** The payer asks for what a payment bought, with a signature. */
+  /** The payer claims the content by a signature. */
   async #claim(sale: Sale & { readonly wallet: Wallet }, { header }: Payment): Promise<void> {
     const { listing, wallet } = sale;
     await patiently("a payment that is on the chain", async () => {
@@ -246,7 +246,7 @@ export class Crowd {
     this.#tried(await present(this.#world, listing, payment), listing);
   }
 
-  /** One coin for two listings at once: a buyer who gets something has paid for it in the end. */
+  /** Pays for two listings with one output at once. A buyer who gets something has paid for it in the end. */
   async #paysTwiceWithOneCoin(): Promise<void> {
     const wallet = await this.#buyer();
     const both = [this.#listing("instant"), this.#listing("instant")] as const;
@@ -255,7 +255,7 @@ export class Crowd {
     await Promise.all(
       both.map(async (listing, n) => {
         const payment = payments[n] as Payment;
-        // Whether it is answered or not, one that is in a block is a sale.
+        // An included payment is a sale, whether it was answered or not.
         this.#unresolved.push({
           sale: { id: payment.tx, listing, mode: "instant", wallet, by: "one coin twice" },
           payment,
@@ -270,7 +270,7 @@ export class Crowd {
   }
   readonly #unresolved: { readonly sale: Sale & { readonly wallet: Wallet }; readonly payment: Payment }[] = [];
 
-  /** Buyers without an answer, or with a refusal, whose payment a block has by now, ask again. */
+  /** Buyers without a delivery whose payment was included meanwhile ask again. */
   async unresolved(): Promise<void> {
     for (const doubt of this.#unresolved.splice(0)) {
       const { sale, payment } = doubt;
@@ -300,7 +300,7 @@ export class Crowd {
     this.#figures["hostile transactions"] += 1;
   }
 
-  /** Has the content, and wants the money back, too: asks for it before there is a result. */
+  /** Requests a refund of purchased content before there is a result. */
   async #asksBack(): Promise<void> {
     const { id, wallet } = await this.#bought("protected");
     const stack = { state: this.#world.state, ledger: this.#world.ledger.url };
@@ -309,7 +309,7 @@ export class Crowd {
     await act(stack, "request-refund", escrow, ["--no-wait"], seedHex(wallet.keys.payment));
   }
 
-  /** One verdict again and again, by a buyer without a service wallet. */
+  /** Repeats a verdict, as a buyer without a service wallet. */
   async #judges(): Promise<void> {
     const sale = this.sales.findLast(({ mode, wallet }) => mode === "protected" && wallet);
     if (!sale?.wallet) return;

@@ -1,4 +1,4 @@
-// What the chain shows of escrows, read from the ledger itself and decoded here: nothing of the service is asked.
+// Escrows according to the chain, read from the ledger and decoded here without the service's code.
 import assert from "node:assert/strict";
 import { Data } from "@evolution-sdk/evolution";
 import { json, send } from "../helpers/http.ts";
@@ -22,19 +22,19 @@ export interface Step {
   readonly state: State;
   readonly lovelace: bigint;
   readonly collateral: bigint;
-  /** Empty where none is posted. */
+  /** Empty if none is posted. */
   readonly result: string;
-  /** The escrow's name among others: its reference signature. */
+  /** The escrow's reference signature. */
   readonly name: string;
   readonly deadlines: { readonly submitResult: number; readonly unlock: number; readonly externalDispute: number };
-  /** Until when the parties may not act again, POSIX ms. */
+  /** Times until which the parties may not act again, POSIX ms. */
   readonly cooldown: { readonly seller: number; readonly buyer: number };
 }
 
-/** An escrow from its lock on. */
+/** An escrow's history from its lock. */
 export interface Story {
   readonly steps: readonly Step[];
-  /** The transaction that ended it, if one did. */
+  /** The transaction that ended it. */
   readonly end?: Tx;
 }
 
@@ -91,7 +91,7 @@ function outputOf(hash: string, raw: RawOutput): Output {
   };
 }
 
-/** A transaction in a block; `undefined` where no block has it. */
+/** Returns a transaction; `undefined` if it is in no block. */
 export async function txOf(blockfrost: string, hash: string): Promise<Tx | undefined> {
   const [tx, utxos] = await Promise.all([send(`${blockfrost}/txs/${hash}`), send(`${blockfrost}/txs/${hash}/utxos`)]);
   if (tx.status === 404 || utxos.status === 404) return undefined;
@@ -111,7 +111,7 @@ export async function txOf(blockfrost: string, hash: string): Promise<Tx | undef
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 
-/** Fields of the datums that were decoded: an escrow's story is read again after each of its events. */
+/** Cache of decoded datums, because histories are read repeatedly. */
 const decoded = new Map<string, readonly Data.Data[]>();
 
 function fieldsOf(datum: string): readonly Data.Data[] {
@@ -120,7 +120,7 @@ function fieldsOf(datum: string): readonly Data.Data[] {
   return fields;
 }
 
-/** The escrow in an output, by the contract's 19 fields. */
+/** Decodes the escrow in an output, by the contract's 19 fields. */
 function stepOf(tx: Tx, output: Output): Step {
   const fields = fieldsOf(output.datum ?? "");
   assert.equal(fields.length, 19, "the datum's fields");
@@ -142,7 +142,7 @@ function stepOf(tx: Tx, output: Output): Step {
   };
 }
 
-/** An escrow's story; `undefined` where no block has its lock. */
+/** Returns an escrow's history; `undefined` if its lock is in no block. */
 export async function storyOf(
   lock: string,
   address: string,
@@ -166,20 +166,20 @@ export async function storyOf(
   }
 }
 
-/** What the facts on the chain demand of an escrow: its end, by the contract's and the service's published rules. */
+/** Returns the end that an escrow must have by the published rules of contract and service. */
 export function demanded({ steps }: Story, right: string): "withdrawn" | "refunded" {
   const last = steps.at(-1) as Step;
   switch (last.state) {
-    // Nothing was delivered in time, or the seller gave the money back.
+    // Nothing was delivered in time, or the seller allowed a refund.
     case "FundsLocked":
     case "RefundRequested":
     case "RefundAuthorized":
       return "refunded";
-    // The buyer did not object in time, or the buyer gave in.
+    // The buyer did not object in time, or gave in.
     case "ResultSubmitted":
     case "WithdrawAuthorized":
       return "withdrawn";
-    // The arbiter: the seller wins with what was listed, and with nothing else.
+    // The arbiter decides for the seller only if the listed content was delivered.
     case "Disputed":
       return last.result === right ? "withdrawn" : "refunded";
   }

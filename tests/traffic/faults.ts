@@ -1,4 +1,4 @@
-// The chain provider's faults, chosen at random, and how many requests met them.
+// Random faults of the chain's provider, and the number of requests that they affected.
 import { json, send } from "../helpers/http.ts";
 import type { Fault } from "../helpers/ledger.ts";
 import type { Random } from "../helpers/random.ts";
@@ -16,14 +16,14 @@ const READS = [
   "**",
 ];
 
-/** Reads are given up after 5 s. */
+/** Longer than the 5 s after which reads are cancelled. */
 const HANG_MS = 5_500;
 
 type Kind = (random: Random) => Fault;
 const times = (random: Random, most: number) => ({ times: 1 + random.below(most) });
 const read = (random: Random) => ({ endpoint: random.pick(READS) });
 
-/** Each kind, and how often it comes. */
+/** All kinds with their weights. */
 const KINDS: readonly (readonly [name: string, weight: number, kind: Kind])[] = [
   ["error", 6, (random) => ({ ...read(random), status: random.pick([500, 502, 503]), ...times(random, 8) })],
   ["rate limit", 4, (random) => ({ ...read(random), status: 429, ...times(random, 8) })],
@@ -51,7 +51,7 @@ const KINDS: readonly (readonly [name: string, weight: number, kind: Kind])[] = 
 const LOT = KINDS.flatMap((kind) => Array.from({ length: kind[1] }, () => kind));
 const REMEMBERING = LOT.filter(([name]) => name !== "submission dropped");
 
-/** Sets faults, takes them away, and counts the requests that met them. */
+/** Sets and removes faults, and counts the affected requests. */
 export class Faults {
   readonly met: Record<string, number> = {};
   readonly #world: World;
@@ -63,7 +63,7 @@ export class Faults {
     this.#random = random;
   }
 
-  /** Up to two faults at once; their names. Without `forgetful` no submission is dropped. */
+  /** Sets up to two faults and returns their names. Without `forgetful` no submission is dropped. */
   async some({ forgetful = true } = {}): Promise<string[]> {
     const count = 1 + this.#random.below(2);
     const names: string[] = [];

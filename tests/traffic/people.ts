@@ -1,4 +1,4 @@
-// Sellers and buyers who keep the rules, and who try again while provider, ledger and workers fail.
+// Sellers and buyers who follow the rules, and retry while provider, ledger and workers fail.
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { encodePaymentSignatureHeader } from "@x402/core/http";
@@ -14,11 +14,11 @@ import { unlockProof } from "../wallets/proof.ts";
 import type { Wallet } from "../wallets/wallet.ts";
 
 export const ADA = 1_000_000n;
-/** Lovelace that each buyer with a wallet of their own begins with. */
+/** Initial lovelace of each buyer with their own wallet. */
 export const PURSE = 60n * ADA;
-/** How long a buyer tries to buy. */
+/** Maximum time for which a buyer tries to buy. */
 const BUYING_MS = 90_000;
-/** Between requests while there are too many. */
+/** Pause after a 429. */
 const LIMITED_MS = 2_000;
 
 export type Mode = "instant" | "protected";
@@ -29,12 +29,12 @@ export async function offered(world: World, creator: Wallet, mode: Mode, priceLo
   return { ...made, creator: creator.address };
 }
 
-/** The address of the escrow contract, as the terms of a protected listing name it. */
+/** Returns the escrow contract's address from the terms of a protected listing. */
 export async function escrowAddress(world: World, listing: Offered): Promise<string> {
   return termsOf(await send(unlockUrl(world, listing))).accepts[0]?.payTo ?? "";
 }
 
-/** A new account whose service wallet holds three outputs of this much. */
+/** Creates an account whose service wallet has three outputs of this amount. */
 export async function accountWith(world: World, lovelace: bigint): Promise<Account> {
   const account = await open(world.api, world.person("owner"));
   assert.equal((await account.setLimits(100, 500)).status, 200);
@@ -42,7 +42,7 @@ export async function accountWith(world: World, lovelace: bigint): Promise<Accou
   return account;
 }
 
-/** Tries until there is a result; a text says why there is none yet. */
+/** Retries until there is a result. A string is the reason why there is none yet. */
 export async function patiently<T>(what: string, once: () => Promise<T | string>): Promise<Exclude<T, string>> {
   const reasons: string[] = [];
   for (const deadline = Date.now() + BUYING_MS; Date.now() < deadline; ) {
@@ -54,7 +54,7 @@ export async function patiently<T>(what: string, once: () => Promise<T | string>
   throw new Error(`${what} did not succeed: ${reasons.slice(-5).join(" | ")} (${reasons.length} times)`);
 }
 
-/** Asks again while the service answers that a client asks too much. */
+/** Retries while the client's rate limit is exceeded. */
 export async function withinLimits(ask: () => Promise<Answer>): Promise<Answer> {
   for (;;) {
     const answer = await ask();
@@ -63,7 +63,7 @@ export async function withinLimits(ask: () => Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** A purchase as the service shows it; `undefined` for one that it does not know. */
+/** Returns a purchase as the service shows it; `undefined` if it is unknown. */
 export async function shownPurchase(world: World, id = ""): Promise<Purchase | undefined> {
   const answer = await withinLimits(() => send(`${world.api}/purchases/${id}`));
   return answer.status === 404 ? undefined : json<Purchase>(answer);
@@ -73,11 +73,11 @@ export async function shownPurchase(world: World, id = ""): Promise<Purchase | u
 export const isOver = ({ status, events }: Purchase): boolean =>
   ["settled", "refunded", "closed"].includes(status) || events.some((event) => event.status === "creator_paid");
 
-/** The lock that an answer names as confirmed without its result: the content comes with a later tick. */
+/** Returns the lock that an answer names as included without its result; the content comes with a later tick. */
 const lockedIn = ({ text }: Answer): string | undefined =>
   /the payment ([0-9a-f]{64}) is locked, and its result is not in a block yet/.exec(text)?.[1];
 
-/** Buys from a service wallet; the purchase's id. */
+/** Buys from a service wallet. Returns the purchase's id. */
 export async function buyFromServiceWallet(tryBuy: () => Promise<Answer>, listing: Offered): Promise<string> {
   const { id } = await patiently("a purchase from a service wallet", async () => {
     const answer = await tryBuy();
@@ -97,7 +97,10 @@ export interface Paid {
   readonly payload: PaymentPayload;
 }
 
-/** Pays with the stock x402 client, and presents the same payment until it bought the listing. `seen` gets each answer. */
+/**
+ * Pays with the stock x402 client, and presents the same payment until it bought the listing. `seen` is called with
+ * each answer.
+ */
 export async function buyFromOutside(
   world: World,
   wallet: Wallet,
@@ -126,7 +129,7 @@ export async function buyFromOutside(
     if (lock !== undefined) return { id: lock, payload };
     if (answer.status !== 402) return `${answer.status} ${answer.text}`;
     const refusal = refusalOf(answer) ?? "";
-    // The answer got lost after the content was delivered, or a node refused what it had passed on.
+    // The answer was lost after the delivery, or a node rejected a transaction that it had relayed.
     if (/duplicate_settlement|payment_public/.test(refusal)) {
       const proof = { "x-service-proof": await unlockProof(wallet, listing.id) };
       const again = await ask(send(url, { headers: { ...header, ...proof } }));
@@ -136,7 +139,7 @@ export async function buyFromOutside(
       if (back.status === 200) return { id: back.headers.get("x-service-purchase") as string, payload };
       return `402 ${refusal}, and with a proof ${again.status} ${refusalOf(again) ?? again.text}`;
     }
-    // The payment can never enter a block: the buyer makes a new one.
+    // The payment can no longer be included, so the buyer makes another one.
     const hopeless = method === "default" ? /expired|_ttl_|not_on_chain/ : /expired|_ttl_|terms/;
     if (hopeless.test(refusal)) client = payingFetch(wallet, { blockfrost, method, methods });
     return `402 ${refusal}`;

@@ -1,4 +1,4 @@
-// Figures as a run prints them.
+// Formats figures for printing.
 
 export function table(title: string, rows: Iterable<readonly [name: string, value: unknown]>): void {
   console.log(`\n${title}`);

@@ -1,4 +1,4 @@
-// A local ledger of a test's own, for tests that need no workers.
+// A local ledger for tests that need no workers.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,18 +10,18 @@ export interface Ledger {
   readonly url: string;
   /** Base address of its Blockfrost API. */
   readonly blockfrost: string;
-  /** Puts lovelace on an address. */
+  /** Funds an address. */
   faucet(address: string, lovelace: bigint): Promise<void>;
   /** Makes blocks. */
   block(count?: number): Promise<void>;
   /** Moves slots and block time forward. */
   advance(seconds: number): Promise<void>;
-  /** Hands the ledger a transaction; its id, or the reason of the refusal. */
+  /** Submits a transaction. Returns its id, or the reason of the rejection. */
   submit(cbor: Uint8Array): Promise<{ id: string } | { refused: string }>;
   stop(): Promise<void>;
 }
 
-/** A fresh ledger without a history, making blocks only when asked unless a block time is given. */
+/** Starts a new ledger, which makes blocks only on demand unless a block time is given. */
 export async function startLedger({ blockTime = 0 }: { blockTime?: number } = {}): Promise<Ledger> {
   const state = mkdtempSync(join(tmpdir(), "surety-ledger-"));
   const log = join(state, "ledger.log");
@@ -32,7 +32,7 @@ export async function startLedger({ blockTime = 0 }: { blockTime?: number } = {}
   });
 }
 
-/** A ledger that runs already. */
+/** Connects to a running ledger. */
 export function connect(url: string, stop: () => Promise<void> = async () => {}): Ledger {
   const blockfrost = `${url}/api/v0`;
   const control = async (command: string, body: object): Promise<void> => {

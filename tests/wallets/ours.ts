@@ -1,8 +1,8 @@
-// The service's own code, run natively over a pipe: a crate's example that answers one JSON object a line.
+// Runs the service's own code natively: an example of a crate that answers JSON lines.
 import { spawnSync } from "node:child_process";
 import { built } from "../../scripts/stack/process.ts";
 
-/** Answers of an example to requests, in order. */
+/** Sends requests to an example, and returns its answers in order. */
 export function ask<Answer>(example: string, requests: readonly object[]): Answer[] {
   const input = requests.map((request) => `${JSON.stringify(request)}\n`).join("");
   const run = spawnSync(built(`examples/${example}`), { input, encoding: "utf8", maxBuffer: 64 << 20 });

@@ -1,4 +1,4 @@
-// The texts that wallets sign for the service (requests without an account), and the header that carries the proof.
+// The texts that wallets sign for the service (requests without a session), and the header with the proof.
 import { createHash } from "node:crypto";
 import type { DataSignature } from "./sign-data.ts";
 
@@ -22,7 +22,7 @@ export const listingDigest = (
 ): string =>
   digest("service:listing:v1", listing.sellerAddress, sha256Hex(listing.content), listing.priceLovelace, timestamp);
 
-/** The value of `X-Service-Proof`. */
+/** Encodes `X-Service-Proof`. */
 export const encodeProof = (proof: { address: string; timestamp: number } & DataSignature): string =>
   Buffer.from(
     JSON.stringify({
@@ -37,14 +37,14 @@ async function proof(who: Prover, digestHex: string, timestamp: number): Promise
   return encodeProof({ address: who.address, timestamp, ...(await who.signData(digestHex)) });
 }
 
-/** Proof of the seller for `POST /listings`. The wallet signs for its own address. */
+/** Signs a seller's proof for `POST /listings`, for the wallet's own address. */
 export const listingProof = (
   who: Prover,
   listing: { sellerAddress: string; content: string; priceLovelace: string },
   timestamp = Date.now(),
 ): Promise<string> => proof(who, listingDigest(listing, timestamp), timestamp);
 
-/** Proof of the seller who takes a listing off sale, or puts it back. */
+/** Signs a seller's proof for taking a listing off sale, or relisting it. */
 export const saleProof = (
   who: Prover,
   wanted: "take-off" | "relist",
@@ -52,6 +52,6 @@ export const saleProof = (
   timestamp = Date.now(),
 ): Promise<string> => proof(who, digest(`service:${wanted}:v1`, listingId, who.address, timestamp), timestamp);
 
-/** Proof of a returning buyer for `GET /listings/{id}/unlock`, and of a payer's verdict. */
+/** Signs a buyer's proof for `GET /listings/{id}/unlock`, or for a verdict. */
 export const unlockProof = (who: Prover, listingId: string, timestamp = Date.now()): Promise<string> =>
   proof(who, unlockDigest(listingId, who.address, timestamp), timestamp);

@@ -1,18 +1,18 @@
-// CIP-30's signData as different wallets do it, and their checks of it.
+// CIP-30's signData as implemented by different wallets, and their verification.
 import { type Address, COSE, PrivateKey, Address as toAddress } from "@evolution-sdk/evolution";
 import { messageSigning as library, lucid, mesh } from "../outsiders/wallets.ts";
 import { type AddressKind, addressOf, type Keys, keyHashHex } from "./keys.ts";
 
-/** What signData returns: COSE_Key and COSE_Sign1, hex. */
+/** Result of signData: COSE_Key and COSE_Sign1 in hexadecimal. */
 export interface DataSignature {
   readonly key: string;
   readonly signature: string;
 }
 
-/** Signs bytes, given as hex, with the payment key for the address of this kind. */
+/** Signs hexadecimal bytes with the payment key, for the address of this kind. */
 export type Signer = (keys: Keys, kind: AddressKind, payloadHex: string) => Promise<DataSignature>;
 
-/** Whether a signature of these bytes holds for the address. */
+/** Verifies a signature of bytes for an address. */
 export type Checker = (
   address: Address.Address,
   keyHash: string,
@@ -42,19 +42,19 @@ const meshWallet: Signer = async (keys, kind, payloadHex) => {
   return wallet.signData(payloadHex, toAddress.toBech32(addressOf(keys, kind)));
 };
 
-/** Options of the low-level library that most browser wallets are built on. */
+/** Options of the low-level library that most browser wallets use. */
 export interface Layout {
-  /** The payload is replaced by its BLAKE2b-224 hash, as hardware wallets do. */
+  /** Whether the payload is replaced by its BLAKE2b-224 hash, as hardware wallets do. */
   readonly hashed?: boolean;
-  /** A key id in the protected headers: the public key (as Nami did), or the address (as Lace does, in both). */
+  /** Key id in the protected headers: the public key (Nami), or the address (Lace, also in the key). */
   readonly keyId?: "public key" | "address";
-  /** The key id stands in the headers that are not signed. */
+  /** Whether the key id is in the unprotected headers. */
   readonly unsigned?: boolean;
-  /** With COSE_Sign1's tag, as libraries for COSE in general write it. */
+  /** Whether COSE_Sign1 has its tag, as general COSE libraries write it. */
   readonly tagged?: boolean;
 }
 
-/** A signer on the message-signing library, in one of the layouts of browser wallets. */
+/** A signer that uses the message-signing library, in a layout of browser wallets. */
 export function messageSigning(layout: Layout = {}): Signer {
   return async (keys, kind, payloadHex) => {
     const M = library();
@@ -88,7 +88,7 @@ export function messageSigning(layout: Layout = {}): Signer {
   };
 }
 
-/** Every signer, by the library and layout it stands for. */
+/** All signers, by library and layout. */
 export const signers: Readonly<Record<string, Signer>> = {
   "evolution-sdk": evolution,
   "lucid-evolution": lucidEvolution,
@@ -100,20 +100,20 @@ export const signers: Readonly<Record<string, Signer>> = {
   "message-signing, address as key id, hashed": messageSigning({ keyId: "address", hashed: true }),
 };
 
-/** What only libraries for COSE in general write, and wallets' own need not read. */
+/** Layouts that only general COSE libraries write; wallets' own verification need not support them. */
 export const general: Readonly<Record<string, Signer>> = {
   "message-signing, tagged": messageSigning({ tagged: true }),
   "message-signing, unsigned key id": messageSigning({ keyId: "public key", unsigned: true }),
 };
 
-/** The check of the library that this repository's own clients are built on. */
+/** Verification by the library that this repository's clients use. */
 export const evolutionChecker: Checker = async (address, keyHash, payloadHex, it) =>
   COSE.SignData.verifyData(toAddress.toHex(address), keyHash, bytes(payloadHex), {
     key: bytes(it.key),
     signature: bytes(it.signature),
   });
 
-/** The libraries' own verification. None of them knows hashed payloads except mesh. */
+/** Verification by each library. Only mesh supports hashed payloads. */
 export const checkers: Readonly<Record<string, Checker>> = {
   "evolution-sdk": evolutionChecker,
   "lucid-evolution": async (address, keyHash, payloadHex, it) =>

@@ -1,4 +1,4 @@
-// A preprod wallet for tests: keys, an evolution-sdk client over a Blockfrost API, signData, and the service's proofs.
+// A preprod wallet for tests: keys, an evolution-sdk client with a Blockfrost API, signData, and the service's proofs.
 import { Address, Client, PrivateKey, preprod } from "@evolution-sdk/evolution";
 import { type AddressKind, addressOf, type Keys, keyHashHex, keysNamed } from "./keys.ts";
 import { type DataSignature, type Signer, signers } from "./sign-data.ts";
@@ -7,7 +7,7 @@ export interface WalletOptions {
   /** Base address of a Blockfrost API, with `/api/v0`. */
   readonly blockfrost: string;
   readonly kind?: AddressKind;
-  /** The wallet's way of signing data; evolution-sdk's by default. */
+  /** The wallet's implementation of signData; by default evolution-sdk's. */
   readonly signer?: Signer;
 }
 
@@ -16,9 +16,9 @@ export class Wallet {
   readonly kind: AddressKind;
   /** Bech32. */
   readonly address: string;
-  /** Hex, as CIP-30 wallets hand it over. */
+  /** Hexadecimal, as CIP-30 wallets return it. */
   readonly addressHex: string;
-  /** Hex BLAKE2b-224 of the payment key. */
+  /** Hexadecimal BLAKE2b-224 of the payment key. */
   readonly paymentKeyHash: string;
   readonly client: Client.SigningClient;
   readonly #signer: Signer;
@@ -39,11 +39,14 @@ export class Wallet {
       });
   }
 
-  /** CIP-30's signData with the wallet's own address: what is signed are the bytes behind the hex. */
+  /**
+   * CIP-30's signData with the wallet's own address. The signed payload is the bytes that the hexadecimal string stands
+   * for.
+   */
   signData(payloadHex: string): Promise<DataSignature> {
     return this.#signer(this.keys, this.kind, payloadHex);
   }
 }
 
-/** The wallet of a name: the same one in every run. */
+/** Returns the wallet of a name, which is the same in every run. */
 export const walletNamed = (name: string, options: WalletOptions): Wallet => new Wallet(keysNamed(name), options);
