@@ -22,7 +22,7 @@ use pages::{
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
-use sql::{Database, exactly};
+use sql::Database;
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
 use crate::{
@@ -183,17 +183,17 @@ async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = purchases::id(id)?;
     app.limit_client(Counted::READ).await?;
     let (database, settings) = (app.database(), app.settings()?);
-    let asked = vec![purchase::read(&id), receipt::read(&id), chain_state::read_time()];
-    let [found, cost, time] = exactly(database.batch(asked).await?)?;
+    let asked = (purchase::read(&id), receipt::read(&id), chain_state::read_time());
+    let (found, receipt, time) = database.batch(asked).await?;
     let purchase: Purchase = found.first_json()?.ok_or_else(purchases::unknown)?;
-    let receipt = cost.first_json()?.ok_or_else(purchases::unknown)?;
+    let receipt = receipt.ok_or_else(purchases::unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => take_off::bought(&database, &listing).await?,
         Err(_) => None,
     };
     let for_sale = listing.as_ref().is_some_and(|(_, for_sale)| *for_sale);
     let listing = listing.map(|(json, _)| read::<Listing>(&json)).transpose()?;
-    let now = settings.lead.clock(time.first_json()?.unwrap_or(0), app.now_ms);
+    let now = settings.lead.clock(time.unwrap_or(0), app.now_ms);
     let shown = ::pages::purchase::Shown {
         purchase: &purchase,
         listing: listing.as_ref(),
@@ -216,19 +216,19 @@ async fn account(app: &App) -> Result<Response, ApiError> {
     let balance = balance.ok();
     let me: Me = read(&view.json(balance.unwrap_or_default()))?;
     let bought: Vec<&str> = me.purchases.iter().take(SHOWN).map(|purchase| purchase.listing_id.as_str()).collect();
-    let more = vec![
+    let more = (
         catalogue::titles(&bought),
         purchase::sales(&me.owner),
         take_off::taken_off(&me.owner),
         purchase_request::waiting(&me.owner, app.now_ms),
-    ];
-    let [titles, sold, taken_off, waiting] = exactly(app.database().batch(more).await?)?;
+    );
+    let (titles, sales, taken_off, waiting) = app.database().batch(more).await?;
     let account = ::pages::account::Account {
         me,
         balance,
-        waiting: waiting.all_json()?,
-        titles: titles.all_json()?,
-        sales: sold.all_json()?,
+        waiting,
+        titles,
+        sales,
         taken_off: taken_off.all_json()?,
         agents: agents.ok_or_else(not_signed_in)?,
         explorer: app.settings()?.explorer_url.clone(),

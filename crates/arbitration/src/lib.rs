@@ -32,13 +32,14 @@ use cardano::{
 };
 use escrow::{Deployment, plan::Escrow};
 use outbox::{Entry, Sleep, live_for};
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError};
 
 pub use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
 pub use division::divide;
 pub use error::ResolveError;
 pub use request::{MAX_OUTPUT_BYTES, parse};
 use resolution::Award;
+use statements::AwardRow;
 pub use statements::SCHEMA;
 
 /// The arbiter, for one request.
@@ -87,15 +88,15 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         // from the provider's summary.
         let output = self.utxos_of(&own.tx).await?.made.into_iter().find(|output| output.reference == own);
         let escrow = Escrow::read(output.ok_or(ResolveError::Unknown)?, self.deployment)?;
-        let reads = vec![statements::walk(&own), statements::award(&own), live_for(&purpose(&own))];
-        let [walk, award, entry] = exactly(self.database.batch(reads).await?)?;
+        let reads = (statements::walk(&own), statements::award(&own), live_for(&purpose(&own)));
+        let (walk, award, entry) = self.database.batch(reads).await?;
         let tip = self.chain.tip().await?;
         let disputed = DisputedEscrow { escrow, spent_by: made.spent_by, tip, now: self.now.max(tip.time_ms) };
 
-        if let Some(award) = award.first_json::<Award>()? {
+        if let Some(AwardRow { award }) = award {
             return self.carry_out(&disputed, award, Entry::first(&entry)?).await;
         }
-        let lock = self.lock_of(&own, walk.first_json()?).await?;
+        let lock = self.lock_of(&own, walk).await?;
         let verdict = self.weigh(&disputed, lock, request).await?;
         let why = nothing_to_decide(&disputed);
         let Some(winner) = verdict.winner.filter(|_| why.is_none()) else {
@@ -108,9 +109,9 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
 
     /// Stores an award permanently. If another request stored one first, returns that award.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
-        let batch = vec![statements::fix_award(own, award, self.now)?, statements::award(own)];
-        let [_, fixed] = exactly(self.database.batch(batch).await?)?;
-        Ok(fixed.first_json()?.ok_or_else(|| DatabaseError("an award was not kept".into()))?)
+        let batch = (statements::fix_award(own, award, self.now)?, statements::award(own));
+        let ((), fixed) = self.database.batch(batch).await?;
+        Ok(fixed.ok_or_else(|| DatabaseError("an award was not kept".into()))?.award)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cardano::{ContentHash, TxHash, TxRef, slots::Millis};
 use serde::Deserialize;
-use sql::{DatabaseError, Statement, statement};
+use sql::{DatabaseError, Read, Write};
 
 use crate::Award;
 
@@ -21,16 +21,13 @@ pub(crate) struct Walk {
 }
 
 /// Reads the progress of the walk from an escrow.
-pub(crate) fn walk(escrow: &TxRef) -> Statement {
-    statement!(
-        "SELECT json_object('reached', reached, 'tried', tried, 'lock', lock_tx) FROM walks WHERE escrow = ?1",
-        escrow
-    )
+pub(crate) fn walk(escrow: &TxRef) -> Read<Option<Walk>> {
+    sql::read!("SELECT reached, tried, lock_tx AS lock FROM walks WHERE escrow = ?1", escrow)
 }
 
 /// Stores the progress of the walk from an escrow.
-pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Statement {
-    statement!(
+pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
+    sql::write!(
         "INSERT INTO walks (escrow, reached, tried, lock_tx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (escrow) DO UPDATE SET \
            reached = excluded.reached, tried = excluded.tried, lock_tx = excluded.lock_tx WHERE walks.lock_tx IS NULL",
         escrow,
@@ -41,8 +38,8 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Statement {
 }
 
 /// Stores the hash of an output that matches this lock's result, unless one is stored.
-pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Statement {
-    statement!(
+pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Write {
+    sql::write!(
         "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
          ON CONFLICT DO NOTHING",
         lock,
@@ -53,24 +50,27 @@ pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, 
 }
 
 /// Reads the hash of the output stored for this result of this lock.
-pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Statement {
-    statement!(
-        "SELECT json_quote(output_hash) FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2",
-        lock,
-        hex::encode(result)
-    )
+pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Read<Option<ContentHash>> {
+    sql::read!("SELECT output_hash FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2", lock, hex::encode(result))
 }
 
 /// Stores an award permanently, unless one is stored.
-pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Statement, DatabaseError> {
+pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Write, DatabaseError> {
     let json = serde_json::to_string(award).map_err(|error| DatabaseError(format!("an award: {error}")))?;
     let sql = "INSERT INTO awards (escrow, award, decided_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
-    Ok(statement!(sql, escrow, json, now))
+    Ok(sql::write!(sql, escrow, json, now))
+}
+
+/// An award as it is stored.
+#[derive(Deserialize)]
+pub(crate) struct AwardRow {
+    #[serde(deserialize_with = "sql::json")]
+    pub(crate) award: Award,
 }
 
 /// Reads the award for an escrow.
-pub(crate) fn award(escrow: &TxRef) -> Statement {
-    statement!("SELECT award FROM awards WHERE escrow = ?1", escrow)
+pub(crate) fn award(escrow: &TxRef) -> Read<Option<AwardRow>> {
+    sql::read!("SELECT award FROM awards WHERE escrow = ?1", escrow)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         for _ in 0..MAX_READS {
             if current.datum.state == State::FundsLocked {
                 let lock = lock_in(&current)?;
-                self.database.run(note_walk(own, &Walk { lock: Some(lock), ..walk })).await?;
+                self.database.execute(note_walk(own, &Walk { lock: Some(lock), ..walk })).await?;
                 return Ok(lock);
             }
             let spent_from: BTreeSet<TxHash> = utxos.by_script.iter().map(|input| input.tx).collect();
@@ -62,7 +62,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             let earlier = match self.utxos_of(&next.ok_or(ResolveError::NeverLocked)?).await {
                 Ok(earlier) => earlier,
                 Err(error) => {
-                    self.database.run(note_walk(own, &walk)).await?;
+                    self.database.execute(note_walk(own, &walk)).await?;
                     return Err(error);
                 }
             };
@@ -74,7 +74,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
                 None => walk.tried = walk.tried.saturating_add(1),
             }
         }
-        self.database.run(note_walk(own, &walk)).await?;
+        self.database.execute(note_walk(own, &walk)).await?;
         Err(ResolveError::StillTracing)
     }
 

@@ -31,11 +31,10 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         });
         if checks.output_is_what_seller_posted {
             let output = ContentHash::of(request.output.as_bytes());
-            self.database.run(keep_evidence(&lock, &datum.result_hash, &output, self.now)).await?;
+            self.database.execute(keep_evidence(&lock, &datum.result_hash, &output, self.now)).await?;
             return Ok(decide(checks, &datum.deadlines, disputed.now));
         }
-        let kept = self.database.run(kept_evidence(&lock, &datum.result_hash)).await?;
-        let kept: Option<ContentHash> = kept.first_json()?;
+        let kept = self.database.fetch(kept_evidence(&lock, &datum.result_hash)).await?;
         let checks = kept.map_or(checks, |kept| Checks {
             output_is_what_seller_posted: true,
             output_matches_listing: kept == request.listing.content_hash,

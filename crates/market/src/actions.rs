@@ -29,7 +29,7 @@ use escrow::{
     spend::Spent,
 };
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Read};
 
 pub use self::draft::{ActionDraft, ActionError};
 use crate::{
@@ -60,7 +60,6 @@ pub struct Actions<'a, D, C, K> {
 
 /// A protected purchase's row.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct LockedPurchase {
     mode: DeliveryMode,
     utxo: Option<TxRef>,
@@ -130,7 +129,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 
     async fn locked_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
-        let known: LockedPurchase = self.database.run(read(purchase)).await?.first_json()?.ok_or(NoEscrow::Unknown)?;
+        let known = self.database.fetch(read(purchase)).await?.ok_or(NoEscrow::Unknown)?;
         if known.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(known) }
     }
 
@@ -246,11 +245,11 @@ fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     }
 }
 
-/// Statement that reads a [`LockedPurchase`].
-fn read(purchase: &TxHash) -> Statement {
-    statement!(
-        "SELECT json_object('mode', p.mode, 'status', p.status, 'utxo', e.utxo, 'contentHash', l.content_hash, \
-           'creator', p.seller_address, 'share', CAST(p.creator_lovelace AS TEXT)) \
+/// Reads a [`LockedPurchase`].
+fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
+    sql::read!(
+        "SELECT p.mode, p.status, e.utxo, l.content_hash, p.seller_address AS creator, \
+           CAST(p.creator_lovelace AS TEXT) AS share \
          FROM purchases p JOIN listings l ON l.id = p.listing_id LEFT JOIN escrows e ON e.purchase_id = p.id \
          WHERE p.id = ?1",
         purchase

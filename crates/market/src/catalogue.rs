@@ -4,7 +4,7 @@
 //! SQLite concatenates up to [`CHUNK`] listings into one row, because each string that crosses into the worker costs
 //! time.
 
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Read, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
 
 pub use api_types::Sort;
@@ -157,10 +157,17 @@ pub fn content_paid_by(payment: &TxHash) -> Statement {
     )
 }
 
-/// Statement that reads `{id, title}` of listings, including hidden ones.
-pub fn titles(ids: &[&str]) -> Statement {
-    statement!(
-        "SELECT json_object('id', id, 'title', title) FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
+/// Title of a listing.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Title {
+    pub id: String,
+    pub title: String,
+}
+
+/// Reads the titles of listings, including hidden ones.
+pub fn titles(ids: &[&str]) -> Read<Vec<Title>> {
+    sql::read!(
+        "SELECT id, title FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(ids).to_string()
     )
 }

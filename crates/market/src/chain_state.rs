@@ -1,7 +1,7 @@
 //! The newest known block, and the clock for escrow deadlines.
 
 use cardano::{chain::Tip, slots::Millis};
-use sql::{Statement, statement};
+use sql::{Read, Statement, statement};
 
 /// Statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback, the next
 /// block is newer again.
@@ -17,9 +17,9 @@ pub fn note(tip: &Tip) -> Statement {
     )
 }
 
-/// Statement that reads the time of the newest known block.
-pub fn read_time() -> Statement {
-    statement!("SELECT CAST(tip_time_ms AS TEXT) FROM chain_state")
+/// Reads the time of the newest known block.
+pub fn read_time() -> Read<Option<Millis>> {
+    sql::read!("SELECT tip_time_ms FROM chain_state")
 }
 
 /// Allowed lead of the newest block's time over the wall clock.

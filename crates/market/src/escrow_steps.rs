@@ -16,7 +16,7 @@ use escrow::{
 use outbox::{Entry, Outbox, OutboxError, by_id};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Read, Statement, statement};
 
 use crate::{
     purchase::{Status, newest},
@@ -102,6 +102,7 @@ struct OpenEscrowRow {
     locked: Lovelace,
     creator: String,
     share: Lovelace,
+    #[serde(deserialize_with = "sql::json")]
     spenders: Vec<TxHash>,
 }
 
@@ -195,7 +196,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         if inputs.is_empty() {
             return Ok(steps);
         }
-        let rows: Vec<OpenEscrowRow> = self.database.run(open_escrows(&inputs)).await?.all_json()?;
+        let rows = self.database.fetch(open_escrows(&inputs)).await?;
         let mut open = BTreeMap::new();
         for row in rows {
             let purchase = row.purchase;
@@ -326,8 +327,8 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
 }
 
 /// Statement that reads the escrows at these outputs.
-fn open_escrows(outputs: &[String]) -> Statement {
-    statement!(include_str!("open_escrows.sql"), json!(outputs).to_string())
+fn open_escrows(outputs: &[String]) -> Read<Vec<OpenEscrowRow>> {
+    sql::read!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }
 
 impl OpenEscrowRow {

@@ -4,10 +4,10 @@ use std::str::FromStr;
 
 use api_types::{ListingFacts, Purchase};
 pub use api_types::{PurchaseStatus as Status, Verification};
-use cardano::{Address, KeyHash, TxHash};
+use cardano::{Address, KeyHash, Lovelace, TxHash, slots::Millis};
 use escrow::plan::Escrow;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Read, Statement, exactly, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
 
@@ -106,10 +106,25 @@ pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash])
     Ok(format!("[{}]", rows.join(",")))
 }
 
-/// Statement that reads an address's sales, newest first: `{id, title, status, soldAt, amountLovelace, payout?}`, where
-/// `payout` is the transaction that paid the seller, `{txHash, at}`. Times are POSIX ms.
-pub fn sales(address: &str) -> Statement {
-    statement!(format!(include_str!("sales.sql"), most = MAX_LISTED), address)
+/// A sale, as its seller sees it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Sale {
+    pub id: TxHash,
+    pub title: String,
+    pub status: Status,
+    /// POSIX ms.
+    pub sold_at: Millis,
+    /// The seller's share.
+    pub amount: Lovelace,
+    /// Transaction that paid the seller; `None` until a block includes it.
+    pub paid_by: Option<TxHash>,
+    /// Time of its block, POSIX ms.
+    pub paid_at: Option<Millis>,
+}
+
+/// Reads an address's sales, newest first.
+pub fn sales(address: &str) -> Read<Vec<Sale>> {
+    sql::read!(format!(include_str!("sales.sql"), most = MAX_LISTED), address)
 }
 
 /// Page size of a buyer's purchases.

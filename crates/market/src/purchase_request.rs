@@ -9,7 +9,7 @@ use std::fmt;
 
 use api_types::{Answer, PurchaseRequest};
 use cardano::{Lovelace, TxHash, slots::Millis};
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Read, Statement, Write, statement};
 
 use crate::{
     account::{SESSION_OWNER, Token},
@@ -80,7 +80,7 @@ impl Asked<'_> {
         now: Millis,
     ) -> Result<Option<PurchaseRequest>, DatabaseError> {
         let Self { owner, grant, listing, mode, price } = *self;
-        let over = statement!(
+        let over: Write = sql::write!(
             "DELETE FROM purchase_requests AS r WHERE grant_id = ?1 AND listing_id = ?2 AND mode = ?3 \
                AND (expires_at_ms <= ?4 OR price < CAST(?5 AS INTEGER) OR NOT {UNUSED})",
             grant,
@@ -89,7 +89,7 @@ impl Asked<'_> {
             now,
             price,
         );
-        let new = statement!(
+        let new: Write = sql::write!(
             format!(include_str!("insert_request.sql"), most = MAX_WAITING),
             id.to_string(),
             owner,
@@ -100,14 +100,14 @@ impl Asked<'_> {
             now.saturating_add(REQUEST_MS),
             now,
         );
-        let request = statement!(
+        let request = sql::read!(
             requests("r.grant_id = ?1 AND r.listing_id = ?2 AND r.mode = ?3"),
             grant,
             listing,
             mode.as_str()
         );
-        let [_, _, request] = exactly(db.batch(vec![over, new, request]).await?)?;
-        request.first_json()
+        let ((), (), request) = db.batch((over, new, request)).await?;
+        Ok(request)
     }
 }
 
@@ -124,14 +124,14 @@ pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: Delive
 }
 
 /// Statement that reads the pending [`PurchaseRequest`]s of an owner, oldest first.
-pub fn waiting(owner: &str, now: Millis) -> Statement {
+pub fn waiting(owner: &str, now: Millis) -> Read<Vec<PurchaseRequest>> {
     let which = "r.owner = ?1 AND r.expires_at_ms > ?2 AND r.approved IS NULL ORDER BY r.expires_at_ms";
-    statement!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)
+    sql::read!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)
 }
 
-fn own(session: &Token, id: RequestId, now: Millis) -> Statement {
+fn own(session: &Token, id: RequestId, now: Millis) -> Read<Option<PurchaseRequest>> {
     let which = format!("r.id = ?3 AND r.owner = {SESSION_OWNER} AND r.expires_at_ms > ?2");
-    statement!(requests(&which), session.hash(), now, id.to_string())
+    sql::read!(requests(&which), session.hash(), now, id.to_string())
 }
 
 /// Returns a request to the session's owner, `None` if there is none or it has expired.
@@ -144,7 +144,7 @@ pub async fn read(
     id: RequestId,
     now: Millis,
 ) -> Result<Option<PurchaseRequest>, DatabaseError> {
-    db.run(own(session, id, now)).await?.first_json()
+    db.fetch(own(session, id, now)).await
 }
 
 /// Answers a request to the session's owner, unless a payment has used its approval. Returns its state, `None` if there
@@ -159,7 +159,7 @@ pub async fn answer(
     answer: Answer,
     now: Millis,
 ) -> Result<Option<PurchaseRequest>, DatabaseError> {
-    let set = statement!(
+    let set: Write = sql::write!(
         "UPDATE purchase_requests AS r SET approved = ?4, expires_at_ms = iif(?4, ?5, expires_at_ms) \
          WHERE id = ?3 AND owner = {SESSION_OWNER} AND expires_at_ms > ?2 AND {UNUSED}",
         session.hash(),
@@ -168,6 +168,6 @@ pub async fn answer(
         answer == Answer::Approve,
         now.saturating_add(APPROVAL_MS),
     );
-    let [_, request] = exactly(db.batch(vec![set, own(session, id, now)]).await?)?;
-    request.first_json()
+    let ((), request) = db.batch((set, own(session, id, now))).await?;
+    Ok(request)
 }

@@ -3,19 +3,17 @@
 use api_types::PurchaseStatus;
 use cardano::{Lovelace, TxHash, tx::SignedTx};
 use serde::{Deserialize, Deserializer, de::Error};
-use sql::{Statement, statement};
+use sql::Read;
 
 /// Amounts of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// The listing's price.
     pub price: Lovelace,
     /// Network fee of the payment or lock. `None` if the transaction's bytes are not stored.
-    #[serde(default, rename = "transaction", deserialize_with = "fee_of")]
+    #[serde(rename = "transaction", deserialize_with = "fee_of")]
     pub fee: Option<Lovelace>,
     /// Amount locked in the contract; `None` for instant purchases.
-    #[serde(default)]
     pub locked: Option<Lovelace>,
 }
 
@@ -51,7 +49,7 @@ fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>,
     SignedTx::parse(&cbor).map(|tx| Some(tx.fee)).map_err(D::Error::custom)
 }
 
-/// Statement that reads a purchase's [`Receipt`].
-pub fn read(purchase: &TxHash) -> Statement {
-    statement!(include_str!("receipt.sql"), purchase)
+/// Reads a purchase's [`Receipt`].
+pub fn read(purchase: &TxHash) -> Read<Option<Receipt>> {
+    sql::read!(include_str!("receipt.sql"), purchase)
 }

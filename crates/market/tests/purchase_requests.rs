@@ -276,8 +276,8 @@ fn an_account_has_a_bounded_number_of_open_requests() {
     let most = u8::try_from(MAX_WAITING).unwrap();
     let asked: Vec<PurchaseRequest> = (2..2 + most).map(|number| ask(AGENT, number).unwrap()).collect();
     assert_eq!(ask(OTHER, 100), None, "of all agents together");
-    let waiting = block(world.db.run(purchase_request::waiting(&world.account.owner, NOON))).unwrap();
-    assert_eq!(waiting.all_json::<PurchaseRequest>().unwrap().len(), usize::from(most));
+    let waiting = block(world.db.fetch(purchase_request::waiting(&world.account.owner, NOON))).unwrap();
+    assert_eq!(waiting.len(), usize::from(most));
     world.answer(&asked[0], Answer::Decline, NOON).unwrap();
     assert!(ask(OTHER, 101).is_some(), "an answer makes room");
     one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));

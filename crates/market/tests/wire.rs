@@ -118,7 +118,7 @@ fn a_receipt_says_what_was_locked_and_what_came_back_and_of_an_instant_purchase_
     let Sold { sales, lock, .. } = sold();
     // Like a payment that was taken for rejected, and whose bytes were deleted.
     run(&sales, "UPDATE outbox SET cbor = ''");
-    let receipt: Receipt = block(sales.db.run(receipt::read(&lock))).unwrap().first_json().unwrap().unwrap();
+    let receipt = block(sales.db.fetch(receipt::read(&lock))).unwrap().unwrap();
     assert_eq!(receipt.locked.unwrap(), receipt.price.checked_add(receipt.collateral()).unwrap());
     assert_eq!(receipt.returned(Status::Withdrawn), Some(receipt.collateral()));
     assert_eq!(receipt.returned(Status::Refunded), receipt.locked);

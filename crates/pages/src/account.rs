@@ -7,7 +7,6 @@ use market::{
     withdraw::RESERVE,
 };
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::{
     asset::ACCOUNT,
@@ -20,8 +19,8 @@ use crate::{
 mod request;
 mod selling;
 
+pub use market::{catalogue::Title, purchase::Sale};
 pub use request::page as request;
-pub use selling::{Payout, Sale};
 
 /// Maximum number of purchases, and of listings, on the page, newest first.
 pub const SHOWN: usize = 50;
@@ -45,14 +44,6 @@ pub struct Account {
     pub agents: Vec<Agent>,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: String,
-}
-
-/// Title of a listing.
-#[derive(Clone, Debug, Deserialize)]
-#[allow(missing_docs, reason = "the fields of the public API")]
-pub struct Title {
-    pub id: String,
-    pub title: String,
 }
 
 fn around(main: &Markup) -> String {

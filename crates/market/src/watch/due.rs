@@ -4,7 +4,7 @@ use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::{Datum, Deadlines};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
-use sql::{DatabaseError, Statement, statement};
+use sql::{DatabaseError, Read, Statement, statement};
 
 use crate::purchase::newest;
 
@@ -32,7 +32,6 @@ const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 
 /// A due escrow and its sale.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Due {
     pub purchase: TxHash,
     pub utxo: TxRef,
@@ -53,6 +52,7 @@ pub(super) struct Due {
     /// Number of failed actions on its current output.
     pub failures: u32,
     /// The service wallet that bought, if any.
+    #[serde(deserialize_with = "sql::json")]
     pub service_wallet: Option<ServiceWallet>,
     /// Hash over the lock's id and the delivered content, if it was computed before.
     pub delivered: Option<ContentHash>,
@@ -60,7 +60,7 @@ pub(super) struct Due {
 
 /// A service wallet and its owner.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceWallet {
     pub owner: String,
     pub address: Address,
@@ -70,7 +70,6 @@ pub struct ServiceWallet {
 
 /// A creator who is to be paid after a dispute was won.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Owed {
     pub purchase: TxHash,
     pub share: Lovelace,
@@ -98,8 +97,8 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 /// Statement that reads due escrows without a pending transaction of the platform, after the first `except`.
 ///
 /// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can wait.
-pub(super) fn due(clock: Millis, except: usize) -> Statement {
-    statement!(
+pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
+    sql::read!(
         format!(
             include_str!("due.sql"),
             page = PAGE,
@@ -119,8 +118,8 @@ pub(super) fn due(clock: Millis, except: usize) -> Statement {
 ///
 /// A creator whose earlier payout may be in a block waits without delaying others. None are returned while payouts
 /// since a restored backup may be unknown.
-pub(super) fn owed() -> Statement {
-    statement!(include_str!("owed.sql"))
+pub(super) fn owed() -> Read<Vec<Owed>> {
+    sql::read!(include_str!("owed.sql"))
 }
 
 /// Statement that stores the delivered content's result for a lock, which never changes.

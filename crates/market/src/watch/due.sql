@@ -1,12 +1,12 @@
-SELECT json_object('purchase', e.purchase_id, 'utxo', e.utxo, 'datum', e.datum, 'listingId', p.listing_id,
-  'contentHash', l.content_hash, 'share', CAST(iif(EXISTS (SELECT 1 FROM outbox
-    WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT), 'creator', p.seller_address,
-  'verification', (SELECT verification FROM payments WHERE tx_id = p.id), 'nextAt', e.next_at_ms, 'height', {height},
-  'failures', coalesce(w.failures, 0), 'delivered', coalesce((SELECT delivered_hash
+SELECT e.purchase_id AS purchase, e.utxo, e.datum, p.listing_id,
+  l.content_hash, CAST(iif(EXISTS (SELECT 1 FROM outbox
+    WHERE purpose = 'payout:' || e.purchase_id), 0, p.creator_lovelace) AS TEXT) AS share, p.seller_address AS creator,
+  (SELECT verification FROM payments WHERE tx_id = p.id) AS verification, e.next_at_ms AS next_at, {height} AS height,
+  coalesce(w.failures, 0) AS failures, coalesce((SELECT delivered_hash
     FROM escrow_watch WHERE purchase_id = e.purchase_id), (SELECT e.result_hash FROM outbox
-    WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')),
-  'serviceWallet', json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version)
-    FROM accounts a WHERE a.wallet_address = p.buyer_address)))
+    WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')) AS delivered,
+  (SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version)
+    FROM accounts a WHERE a.wallet_address = p.buyer_address) AS service_wallet
 FROM escrows e JOIN purchases p ON p.id = e.purchase_id JOIN listings l ON l.id = p.listing_id
   LEFT JOIN escrow_watch w ON w.purchase_id = e.purchase_id AND w.utxo = e.utxo
 WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM reservations r

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cardano::TxHash;
 use serde::Deserialize;
-use sql::{Database, Statement, statement};
+use sql::{Database, Read, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -32,9 +32,9 @@ pub(super) struct RecheckedStep {
 }
 
 /// Statement that reads the steps to verify, lowest block first.
-pub(super) fn to_recheck(tip: u64) -> Statement {
-    statement!(
-        "SELECT json_object('purchase', purchase_id, 'tx', tx_id, 'height', height) \
+pub(super) fn to_recheck(tip: u64) -> Read<Vec<RecheckedStep>> {
+    sql::read!(
+        "SELECT purchase_id AS purchase, tx_id AS tx, height \
          FROM escrow_steps INDEXED BY escrow_steps_recheck WHERE recheck = 1 AND height <= ?1 \
          ORDER BY height LIMIT {MAX_READ}",
         tip.saturating_sub(DEEP)

@@ -1,5 +1,4 @@
-SELECT json_object('purchase', e.purchase_id, 'share', CAST(p.creator_lovelace AS TEXT),
-  'creator', p.seller_address)
+SELECT e.purchase_id AS purchase, CAST(p.creator_lovelace AS TEXT) AS share, p.seller_address AS creator
 FROM escrows e JOIN purchases p ON p.id = e.purchase_id WHERE e.creator_due = 1
   AND NOT EXISTS (SELECT 1 FROM outbox WHERE purpose = 'payout:' || e.purchase_id
     AND state IN ('claimed', 'submitted', 'included'))

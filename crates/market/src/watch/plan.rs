@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
 use escrow::{Action, Datum, State, result::result_hash, rules::Timing};
-use sql::{Database, DatabaseError, Statement, exactly};
+use sql::{Database, DatabaseError, Statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -106,9 +106,8 @@ fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Reads due escrows and plans their actions.
     pub(super) async fn plan(&mut self) -> Result<Plan, PortError> {
-        let reads = vec![due::due(self.view.clock, 0), due::owed()];
-        let [due, owed] = exactly(self.ports.database.batch(reads).await?)?;
-        let (due, owed): (Vec<Due>, Vec<Owed>) = (due.all_json()?, owed.all_json()?);
+        let reads = (due::due(self.view.clock, 0), due::owed());
+        let (due, owed) = self.ports.database.batch(reads).await?;
         let (judged, waiting) = self.judge_all(due).await?;
         let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
         if self.ports.keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
@@ -161,7 +160,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 break;
             }
             let except = judged.len().saturating_add(waiting.len());
-            due = self.ports.database.run(due::due(self.view.clock, except)).await?.all_json()?;
+            due = self.ports.database.fetch(due::due(self.view.clock, except)).await?;
         }
         Ok((judged, waiting))
     }

@@ -3,7 +3,7 @@
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
 use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Read};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -149,9 +149,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// Statement that reads the lowest blocks with entries to check again.
-pub(super) fn blocks_to_recheck() -> Statement {
-    statement!(
-        "SELECT json_object('height', block_height, 'hash', block_hash) FROM outbox WHERE recheck = 1 \
+pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
+    sql::read!(
+        "SELECT block_height AS height, block_hash AS hash FROM outbox WHERE recheck = 1 \
          GROUP BY block_height, block_hash ORDER BY block_height LIMIT {MAX_BLOCKS}"
     )
 }

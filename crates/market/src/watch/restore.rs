@@ -22,7 +22,7 @@ use escrow::{Deployment, plan::Escrow};
 use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, Read, Statement, statement};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
@@ -106,9 +106,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 ),
             ]);
         }
-        statements.push(wallets_to_read(self.view.tip.time_ms));
-        let answers = self.ports.database.batch(statements).await?;
-        Ok(answers.last().map(Rows::all_json).transpose()?.unwrap_or_default())
+        let (_, wallets) = self.ports.database.batch((statements, wallets_to_read(self.view.tip.time_ms))).await?;
+        Ok(wallets)
     }
 
     /// Returns the platform's wallet if its key is configured, even if this watcher does not sell.
@@ -127,7 +126,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             let before: Vec<AddressTransaction> = listed.into_iter().filter(|listed| listed.time_ms <= end).collect();
             let is_last = !full || before.len() < PAGE;
             let ids: Vec<TxHash> = before.iter().map(|listed| listed.tx).collect();
-            let known: Vec<TxHash> = self.ports.database.run(known(&ids)).await?.all_json()?;
+            let known = self.ports.database.fetch(known(&ids)).await?;
             let (mut statements, mut is_read) = (vec![], true);
             for listed in before {
                 if !known.contains(&listed.tx) {
@@ -270,16 +269,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// Statement that returns whether wallets remain to be read.
-pub(super) fn has_unread_wallets() -> Statement {
-    statement!(
+pub(super) fn has_unread_wallets() -> Read<Option<String>> {
+    sql::read!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
     )
 }
 
 /// Statement that reads the wallets to be read now, least recently read first.
-fn wallets_to_read(time: Millis) -> Statement {
-    statement!(
-        "SELECT json_object('wallet', w.wallet, 'height', w.height, 'position', w.position, 'restored', r.at_ms) \
+fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
+    sql::read!(
+        "SELECT w.wallet, w.height, w.position, r.at_ms AS restored \
          FROM restored r CROSS JOIN unread_wallets w WHERE r.id = 1 AND r.at_ms + ?2 <= ?1 \
          ORDER BY w.height LIMIT {MAX_WALLETS}",
         time,
@@ -288,11 +287,8 @@ fn wallets_to_read(time: Millis) -> Statement {
 }
 
 /// Statement that reads which of these transactions have an entry.
-fn known(ids: &[TxHash]) -> Statement {
-    statement!(
-        "SELECT json_quote(tx_id) FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))",
-        json!(ids).to_string()
-    )
+fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
+    sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }
 
 fn read_up_to(wallet: &Address, next: Place) -> Statement {

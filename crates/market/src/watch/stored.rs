@@ -8,7 +8,7 @@ use cardano::{
 };
 use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{Database, DatabaseError, One, Read, Statement, statement};
 
 use super::restore;
 use crate::platform;
@@ -35,7 +35,6 @@ pub(super) struct SeenBlock {
 
 /// A listed transaction that the provider did not return.
 #[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct UnreadTransaction {
     tx: TxHash,
     pub height: u64,
@@ -70,13 +69,22 @@ pub(super) struct Stored {
     pub open: Vec<Entry>,
 }
 
+/// The row of `chain_reading`.
+#[derive(Deserialize)]
+struct Progress {
+    rollbacks: u64,
+    height: u64,
+    position: i64,
+}
+
 impl Stored {
     pub async fn load(database: &impl Database) -> Result<Self, DatabaseError> {
-        let statements = vec![
-            statement!("SELECT json_array(rollbacks, height, position) FROM chain_reading"),
-            statement!(
-                "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks ORDER BY height DESC LIMIT 1"
-            ),
+        let progress: Read<One<Progress>> = sql::read!("SELECT rollbacks, height, position FROM chain_reading");
+        let newest: Read<Option<SeenBlock>> =
+            sql::read!("SELECT height, hash FROM chain_blocks ORDER BY height DESC LIMIT 1");
+        let statements = (
+            progress,
+            newest,
             unread(),
             restore::has_unread_wallets(),
             open_of_kinds(
@@ -86,20 +94,18 @@ impl Stored {
             open_of_kinds(&[Kind::Lock], MAX_LOCKS),
             open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
-        ];
-        let [progress, newest, unread, unread_wallets, actions, locks, payments, withdrawals] =
-            exactly(database.batch(statements).await?)?;
-        let progress: Option<(u64, u64, i64)> = progress.first_json()?;
-        let (rollbacks, height, position) = progress.ok_or_else(|| DatabaseError("chain_reading is empty".into()))?;
+        );
+        let (One(progress), newest, unread, unread_wallets, actions, locks, payments, withdrawals) =
+            database.batch(statements).await?;
+        let Progress { rollbacks, height, position } = progress;
         let open = [Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
-        let newest: Option<SeenBlock> = newest.first_json()?;
         Ok(Self {
             rollbacks,
             next: next_of(height, position),
             newest,
             known_to: newest.map_or(0, |newest| newest.height),
-            unread: unread.all_json()?,
-            has_unread_wallets: unread_wallets.first().is_some(),
+            unread,
+            has_unread_wallets: unread_wallets.is_some(),
             actions: Entry::all(&actions)?,
             open: open.concat(),
         })
@@ -139,9 +145,9 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
 }
 
 /// Statement that reads the [`UnreadTransaction`]s.
-pub(super) fn unread() -> Statement {
-    statement!(
-        "SELECT json_object('tx', tx_id, 'height', height, 'position', position, 'atMs', at_ms) FROM chain_unread \
+pub(super) fn unread() -> Read<Vec<UnreadTransaction>> {
+    sql::read!(
+        "SELECT tx_id AS tx, height, position, at_ms FROM chain_unread \
          ORDER BY tried_at_ms LIMIT {MAX_AGAIN}"
     )
 }

@@ -6,7 +6,7 @@
 
 use cardano::chain::{ChainError, Tip};
 use outbox::recheck;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, Statement, statement};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -58,7 +58,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
         let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
         // In this order: entries in the new block and in known ones need no check.
-        let statements = vec![
+        let statements = (
             recheck(stored.known_to.saturating_sub(RECHECKED_BLOCKS), tip.height),
             note_block(&tip, &stored),
             clear_recheck(tip.height.saturating_sub(RECHECKED_BLOCKS)),
@@ -67,24 +67,22 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             check_later,
             signers,
             chain_state::note(&tip),
-        ];
+        );
         let clearing = housekeeping::statements(self.ports.now, &tip);
-        let answers = match self.ports.database.batch([statements.as_slice(), &clearing].concat()).await {
-            Ok(answers) => answers,
+        let answers = match self.ports.database.batch((statements.clone(), clearing.clone())).await {
+            Ok((answers, _)) => answers,
             // Housekeeping must not stop the tick. In a full database, each statement is tried separately.
             Err(_) => {
                 self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect()).await;
                 self.ports.database.batch(statements).await?
             }
         };
-        let [_, noted, _, blocks, steps, ..] = answers.as_slice() else {
-            return Err(DatabaseError("a batch answered too little".into()).into());
-        };
+        let (_, noted, _, blocks, steps, ..) = answers;
         if noted.first().is_none() {
             self.report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
             return Ok(None);
         }
-        Ok(Some(Synced { stored, blocks: blocks.all_json()?, steps: steps.all_json()? }))
+        Ok(Some(Synced { stored, blocks, steps }))
     }
 
     /// Whether the newest known block is on the chain, or the rollback that removed it was undone. A provider that lags
@@ -125,12 +123,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Returns the height of the newest known block on the chain; 0 if few blocks are known, `None` if more are gone
     /// than a rollback can remove.
     async fn fork_height(&self, newest: &SeenBlock, tip: &Tip) -> Result<Option<u64>, PortError> {
-        let known = statement!(
-            "SELECT json_object('height', height, 'hash', hash) FROM chain_blocks WHERE height < ?1 \
+        let known = sql::read!(
+            "SELECT height, hash FROM chain_blocks WHERE height < ?1 \
              ORDER BY height DESC LIMIT 256",
             newest.height
         );
-        let known: Vec<SeenBlock> = self.ports.database.run(known).await?.all_json()?;
+        let known: Vec<SeenBlock> = self.ports.database.fetch(known).await?;
         let mut step = 0_usize;
         for _ in 0..MAX_FORK_CHECKS {
             let Some(seen) = known.get(step) else { return Ok(Some(0)) };

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cardano::{Lovelace, TxHash};
-use market::purchase::Status;
+use cardano::Lovelace;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::{Account, SHOWN};
 use crate::{
@@ -13,34 +11,6 @@ use crate::{
     parts,
     view::{Listing, Seller},
 };
-
-/// A sale.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the columns that are shown")]
-pub struct Sale {
-    pub id: TxHash,
-    pub title: String,
-    pub status: Status,
-    /// POSIX ms.
-    #[serde(with = "api_types::Millis")]
-    pub sold_at: u64,
-    /// The seller's share.
-    pub amount_lovelace: Lovelace,
-    /// The payout, once made.
-    pub payout: Option<Payout>,
-}
-
-/// The transaction that paid the seller.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the columns that are shown")]
-pub struct Payout {
-    pub tx_hash: TxHash,
-    /// POSIX ms.
-    #[serde(with = "api_types::Millis")]
-    pub at: u64,
-}
 
 fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     html! {
@@ -112,12 +82,12 @@ impl Account {
                             td { a href={ "/purchases/" (sale.id) } { (sale.title) } }
                             td { (sale.status.words()) }
                             td {
-                                @match &sale.payout {
-                                    Some(payout) => { (date(payout.at)) " · " (parts::transaction(&self.explorer, &payout.tx_hash)) }
+                                @match sale.paid_at.zip(sale.paid_by) {
+                                    Some((at, tx)) => { (date(at)) " · " (parts::transaction(&self.explorer, &tx)) }
                                     None => { "–" }
                                 }
                             }
-                            td { (tada(sale.amount_lovelace)) }
+                            td { (tada(sale.amount)) }
                         }
                     }
                 }
@@ -130,11 +100,11 @@ impl Account {
     fn months(&self) -> BTreeMap<String, (u64, Lovelace)> {
         let mut months = BTreeMap::new();
         for sale in &self.sales {
-            if let Some(payout) = &sale.payout {
-                let month = date(payout.at).get(..7).unwrap_or_default().to_owned();
+            if let Some(at) = sale.paid_at {
+                let month = date(at).get(..7).unwrap_or_default().to_owned();
                 let (number, sum): &mut (u64, Lovelace) = months.entry(month).or_default();
                 *number = number.saturating_add(1);
-                *sum = [*sum, sale.amount_lovelace].into_iter().sum();
+                *sum = [*sum, sale.amount].into_iter().sum();
             }
         }
         months

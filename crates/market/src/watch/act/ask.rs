@@ -64,7 +64,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Returns the next tasks of an escrow that has moved on.
     async fn next_of(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
-        let due: Vec<Due> = self.ports.database.run(due::due(self.view.clock, 0)).await?.all_json()?;
+        let due: Vec<Due> = self.ports.database.fetch(due::due(self.view.clock, 0)).await?;
         let Some(due) = due.into_iter().find(|due| due.purchase == judged.due.purchase) else { return Ok(vec![]) };
         let Some((step, result)) = self.judge(&due, true).await? else { return Ok(vec![]) };
         let datum = due.datum()?.clone();
