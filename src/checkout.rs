@@ -36,9 +36,11 @@ impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
         match error {
             Unavailable::Port(error) => error.into(),
-            Unavailable::Unconfirmed(_)
+            Unavailable::NotIncluded(_)
+            | Unavailable::Unconfirmed(_)
             | Unavailable::NoResult(_)
             | Unavailable::Refundable(_)
+            | Unavailable::Refunded(_)
             | Unavailable::Restoring
             | Unavailable::ChainBehind => ErrorAnswer::unavailable(error).into(),
         }

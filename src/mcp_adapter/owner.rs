@@ -69,9 +69,10 @@ impl Shop for OwnerShop<'_> {
             match checkout::order(self.app, self.account(), id.as_str(), mode).await.map_err(told)? {
                 Ordered::UnknownListing => return Err(ShopError::NoListing),
                 Ordered::Bought(terms, bought) => (terms, OrderOutcome::Bought(bought)),
-                Ordered::NotBought(terms, BuyError::Pending(tx) | BuyError::NoResult(tx)) => {
-                    (terms, OrderOutcome::Pending(tx))
-                }
+                Ordered::NotBought(
+                    terms,
+                    BuyError::Pending(tx) | BuyError::NoResult(tx) | BuyError::Unconfirmed(tx),
+                ) => (terms, OrderOutcome::Pending(tx)),
                 Ordered::NotBought(terms, BuyError::SpendRefused(SpendRefused::Unapproved)) => {
                     let request = self.ask(&terms, mode).await?;
                     (terms, OrderOutcome::Asked(request))

@@ -33,6 +33,9 @@ pub enum Lead {
     LocalLedger,
 }
 
+/// Number of newer blocks above which all nodes of a provider are taken to agree on a block: about two minutes.
+pub(crate) const SETTLED_DEPTH: u64 = 6;
+
 /// Two minutes. The ledger rejects blocks from the future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 

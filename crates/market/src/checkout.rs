@@ -22,15 +22,11 @@ mod settle;
 
 pub use buy::Order;
 use cardano::{
-    Address, ContentHash, KeyHash, TxHash,
-    chain::{Chain, Inclusion},
-    evaluation::Evaluate,
-    keys::SignEd25519,
-    slots::Millis,
+    Address, ContentHash, KeyHash, TxHash, chain::Chain, evaluation::Evaluate, keys::SignEd25519, slots::Millis,
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 pub use errors::{BuyError, NotRead, PayError, Unavailable};
-use outbox::{Decision, EntryState, Provenance, Sleep, Trust, TxStatus};
+use outbox::{Decision, EntryState, Provenance, Sleep, Trust};
 pub use pay::Paid;
 pub use presented::{Presentation, Presented};
 pub use redeliver::{OwnPurchase, Redelivered};
@@ -38,7 +34,6 @@ use sql::{Database, DatabaseError};
 use x402_cardano::{
     exact::{Moment, VerifiedPayment},
     method::{Draft, OfferError, Offered, PaymentMethod},
-    settlement::{Settlement, SettlementEvidence},
 };
 
 use crate::{
@@ -47,7 +42,7 @@ use crate::{
     contents::Contents,
     listing::{DeliveryMode, ListingId},
     payment::{self, MAX_CHECKED, PaymentRecord},
-    release::Release,
+    release::{Released, Unreleased},
     result_poster::Seller,
 };
 
@@ -73,7 +68,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub clock: Millis,
     /// Waits in ms between polls of the chain.
     pub schedule: &'a [Millis],
-    /// Further blocks to wait for after the one with the payment, 0 to 20.
+    /// Number of newer blocks required on the blocks of a payment and of its result: 0 to 20.
     pub confirmations: u64,
     /// Whether the client has disconnected, which means that nothing was delivered.
     pub hung_up: &'a dyn Fn() -> bool,
@@ -176,12 +171,36 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((None, never_included.len()))
     }
 
-    /// Returns the content that a payment bought, unless it was read already.
-    async fn bought(&self, hash: &ContentHash, payment: &TxHash, read: Option<String>) -> Result<String, Unavailable> {
+    /// Returns the permission to hand out a payment's content, if it may be released now.
+    fn ensure_released(&self, record: &PaymentRecord) -> Result<Released, Unavailable> {
+        let tx = record.entry.tx;
+        record.release(self.confirmations, self.clock).map_err(|why| match why {
+            Unreleased::NotIncluded => Unavailable::NotIncluded(tx),
+            Unreleased::NoResult => Unavailable::NoResult(tx),
+            Unreleased::Unconfirmed => Unavailable::Unconfirmed(tx),
+            Unreleased::Refundable => Unavailable::Refundable(tx),
+            Unreleased::Refunded => Unavailable::Refunded(tx),
+        })
+    }
+
+    /// Returns the content of this payment for its buyer, which may have been read on the way. No other function hands out
+    /// content.
+    async fn hand_out(
+        &self,
+        Released { .. }: Released,
+        hash: &ContentHash,
+        payment: &TxHash,
+        read: Option<String>,
+    ) -> Result<String, Unavailable> {
         match read {
             Some(content) => Ok(content),
-            None => Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?),
+            None => self.read_bought(hash, payment).await,
         }
+    }
+
+    /// Reads what a payment bought, to compute its result or to hand it out.
+    async fn read_bought(&self, hash: &ContentHash, payment: &TxHash) -> Result<String, Unavailable> {
+        Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }
 
     /// Builds a new payment for the claim. `header` is the hash of its `PAYMENT-SIGNATURE`.
@@ -230,30 +249,6 @@ fn method_of<'a>(
     option.map(|(_, method)| *method)
 }
 
-/// Checks whether the content of a payment may be released at this time.
-///
-/// # Errors
-/// [`Unavailable::NoResult`] until the result is in a block, [`Unavailable::Refundable`] if none can be posted any
-/// more.
-fn ensure_releasable(record: &PaymentRecord, clock: Millis) -> Result<(), Unavailable> {
-    match record.release(clock) {
-        Release::Now => Ok(()),
-        Release::NotYet => Err(Unavailable::NoResult(record.entry.tx)),
-        Release::Never => Err(Unavailable::Refundable(record.entry.tx)),
-    }
-}
-
 fn content_missing(hash: &ContentHash) -> DatabaseError {
     DatabaseError(format!("the content {hash} is not there"))
-}
-
-fn x402_settlement(status: TxStatus) -> Settlement {
-    let evidence = |block: Inclusion, confirmations| SettlementEvidence::Block { inclusion: block, confirmations };
-    match status {
-        TxStatus::Confirmed { block, confirmations } => Settlement::Confirmed(evidence(block, confirmations)),
-        TxStatus::Pending { block: Some((block, newer)), .. } => Settlement::Pending(Some(evidence(block, newer))),
-        TxStatus::Pending { submitted, .. } => Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool)),
-        TxStatus::Refused(reason) => Settlement::Refused(reason),
-        TxStatus::Expired => Settlement::Expired,
-    }
 }

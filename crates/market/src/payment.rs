@@ -7,10 +7,9 @@ use sql::{Statement, statement};
 
 use crate::{
     buyer,
-    contents::MOST_HELD,
     listing::ListingId,
     purchase::{PURCHASE_JSON, Status},
-    release::{FACTS_JSON, Release, ReleaseFacts, release},
+    release::{ReleaseFacts, Released, Unreleased, facts_json, release},
 };
 
 /// Maximum number of a buyer's failed payments that one request looks up on the chain.
@@ -56,19 +55,23 @@ impl PaymentRecord {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
-    /// Whether its content may be released at this time.
-    #[must_use]
-    pub fn release(&self, clock: Millis) -> Release {
-        release(&self.facts, clock, &api_types::SLOTS)
+    /// Decides whether its content may be released with this number of required confirmations, at this time of the escrow
+    /// clock, POSIX ms.
+    ///
+    /// # Errors
+    /// Why not now.
+    pub fn release(&self, confirmations: u64, clock: Millis) -> Result<Released, Unreleased> {
+        release(&self.facts, confirmations, clock, &api_types::SLOTS)
     }
 }
 
 /// SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. Conditions and order are appended.
 fn select_records() -> String {
+    let facts = facts_json();
     format!(
         "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
            'header', p.header_digest, 'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
-           'facts', {FACTS_JSON}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
+           'facts', {facts}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
     )
 }
 
@@ -182,19 +185,7 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 
-/// Statement that marks a payment as delivered if its content is short enough to be read in the same batch
-/// ([`crate::contents::MOST_HELD`]).
-pub(crate) fn mark_delivered_with(tx: &TxHash, content: &ContentHash, now: Millis) -> Statement {
-    statement!(
-        "UPDATE payments SET delivered_at_ms = ?3 WHERE tx_id = ?1 AND delivered_at_ms IS NULL AND EXISTS \
-         (SELECT 1 FROM contents WHERE hash = ?2 AND octet_length(content) <= {MOST_HELD})",
-        tx,
-        content,
-        now
-    )
-}
-
-/// Statement that marks a payment as delivered. From then on, its header alone does not open the content.
+/// The statement that notes that content was delivered for a payment: from now on its header alone opens nothing.
 pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
 }

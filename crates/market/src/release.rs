@@ -1,78 +1,143 @@
-//! Decides when content may be released, from what is stored about a payment and the time.
+//! Decides when purchased content may be released to its buyer. No other module compares depths, statuses or deadlines.
 //!
 //! ```text
-//! instant     payment in a block ──────────────────────────────> now
-//! protected   lock accepted ──> result posted ──> result in a block ──> now
+//! instant     payment included ──> confirmed ──────────────────────────────────> released
+//! protected   lock included ──> result included ──> both confirmed ──> released
 //! ```
 //!
-//! Until the result is in a block, the buyer of a protected sale can take the money back, so nothing is released
-//! before.
+//! *Confirmed* means that at least `L1_CONFIRMATIONS` newer blocks stand on the block. The payment's block and the
+//! result's block are counted separately, because a rollback can remove the result alone. Until the result is confirmed
+//! the buyer of a protected sale could still take the money back, so releasing the content earlier would give it away.
+//!
+//! The database knows how deep a block is without asking the provider: ticks store the newest block, and mark the
+//! transactions that a rollback may have removed. Near the tip that is not enough, because a provider with several nodes
+//! may have shown a request another fork than the tick's. So a block counts as 0 deep there until the request has seen it
+//! on the chain itself ([`ReleaseFacts::observe`]).
 
 use api_types::PurchaseStatus as Status;
-use cardano::slots::{Millis, SlotConfig};
+use cardano::{
+    TxHash,
+    slots::{Millis, SlotConfig},
+};
 use serde::Deserialize;
 
-use crate::listing::DeliveryMode;
+use crate::{chain_state::SETTLED_DEPTH, listing::DeliveryMode};
 
-/// Stored facts about a payment.
+/// Everything stored about a payment that its release depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseFacts {
     pub mode: DeliveryMode,
-    /// Status of the purchase, once the payment is in a block.
+    /// The purchase's status; `None` until the inclusion of the payment is recorded.
     pub status: Option<Status>,
-    /// Height of the block with the result.
-    pub result_height: Option<u64>,
-    /// End of the validity interval of an unconfirmed result: the first slot in which it is no longer valid.
+    /// Number of blocks known to be newer than the payment's; `None` while no block includes it.
+    pub payment_depth: Option<u64>,
+    /// The first result of a protected purchase, or else the transaction that paid its escrow out without one; `None`
+    /// while no block includes either.
+    pub result: Option<IncludedResult>,
+    /// The first slot in which a submitted result that no block includes is no longer valid.
     pub posted_until: Option<u64>,
-    /// Deadline for the first result, POSIX ms; known once the lock is in a block.
+    /// The deadline for a first result, POSIX ms; `None` until the inclusion of the lock is recorded.
     pub submit_result: Option<Millis>,
 }
 
-/// SQL for [`ReleaseFacts`] as JSON, over the payment `p`.
-pub(crate) const FACTS_JSON: &str = include_str!("release_facts.sql");
-
-/// Whether content may be released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
-    /// Yes.
-    Now,
-    /// Not before the payment, or the result of a protected one, is in a block.
-    NotYet,
-    /// No: the money was returned to the buyer, or can be.
-    Never,
+/// A result that a block includes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct IncludedResult {
+    pub tx: TxHash,
+    /// Number of blocks known to be newer than its block.
+    pub depth: u64,
 }
 
-/// Decides whether content may be released. `clock` is the clock for escrow deadlines, POSIX ms.
-#[must_use]
-pub fn release(facts: &ReleaseFacts, clock: Millis, slots: &SlotConfig) -> Release {
-    match (facts.mode, facts.status) {
-        (_, Some(Status::Refunded)) => return Release::Never,
-        (DeliveryMode::Instant, None) => return Release::NotYet,
-        (DeliveryMode::Protected, None) if facts.result_height.is_some() => return Release::NotYet,
-        (DeliveryMode::Instant, Some(_)) => return Release::Now,
-        // A rollback that removes the lock removes the result too.
-        (DeliveryMode::Protected, Some(_)) if facts.result_height.is_some() => return Release::Now,
-        (DeliveryMode::Protected, Some(Status::Withdrawn | Status::Closed)) => return Release::Now,
-        (DeliveryMode::Protected, Some(Status::RefundAuthorized)) => return Release::Never,
-        (DeliveryMode::Protected, _) => {}
+/// Builds the SQL expression for [`ReleaseFacts`] as JSON, over the payment `p` and its row of `outbox`.
+pub(crate) fn facts_json() -> String {
+    format!(include_str!("release_facts.sql"), deep = SETTLED_DEPTH)
+}
+
+impl ReleaseFacts {
+    /// Returns the transaction whose block is the newest one that the release depends on.
+    #[must_use]
+    pub fn deciding_tx(&self, payment: &TxHash) -> TxHash {
+        self.result.map_or(*payment, |result| result.tx)
+    }
+
+    /// Records that the provider shows the block of [`Self::deciding_tx`] with this number of newer blocks.
+    pub fn observe(&mut self, newer: u64) {
+        // A result spends what the payment made, so the payment's block is the same one, or older.
+        self.payment_depth = self.payment_depth.map(|depth| depth.max(newer));
+        self.result = self.result.map(|result| IncludedResult { depth: result.depth.max(newer), ..result });
+    }
+
+    /// Returns the number of newer blocks on every block that the release depends on; `None` while one of them is
+    /// missing.
+    #[must_use]
+    pub fn depth(&self) -> Option<u64> {
+        let payment = self.payment_depth.filter(|_| self.status.is_some())?;
+        match self.mode {
+            DeliveryMode::Instant => Some(payment),
+            DeliveryMode::Protected => self.result.map(|result| result.depth.min(payment)),
+        }
+    }
+}
+
+/// Permission to hand out the content of one payment. Only [`release`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Released(());
+
+/// Why content may not be released now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreleased {
+    /// No block includes the payment.
+    NotIncluded,
+    /// No block includes the result of a protected purchase.
+    NoResult,
+    /// Included, with too few newer blocks.
+    Unconfirmed,
+    /// No result came in time, or the seller authorised a refund: the buyer can take the money back.
+    Refundable,
+    /// The money went back to the buyer.
+    Refunded,
+}
+
+/// Decides. `confirmations` is the required number of newer blocks, `clock` the escrow clock in POSIX ms.
+///
+/// # Errors
+/// Why the content may not be handed out now.
+pub fn release(
+    facts: &ReleaseFacts,
+    confirmations: u64,
+    clock: Millis,
+    slots: &SlotConfig,
+) -> Result<Released, Unreleased> {
+    let status = facts.status.filter(|_| facts.payment_depth.is_some()).ok_or(Unreleased::NotIncluded)?;
+    if status == Status::Refunded {
+        return Err(Unreleased::Refunded);
+    }
+    if let Some(depth) = facts.depth() {
+        return if depth >= confirmations { Ok(Released(())) } else { Err(Unreleased::Unconfirmed) };
     }
     let is_posted = facts.posted_until.and_then(|slot| slots.slot_begins_at(slot)).is_some_and(|end| end > clock);
     let is_late = facts.submit_result.is_some_and(|end| end <= clock);
-    if is_late && !is_posted { Release::Never } else { Release::NotYet }
+    let can_be_taken_back = status == Status::RefundAuthorized || is_late && !is_posted;
+    Err(if can_be_taken_back { Unreleased::Refundable } else { Unreleased::NoResult })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use DeliveryMode::{Instant, Protected};
-    use Release::{Never, NotYet, Now};
     use Status::{
         Closed, Disputed, FundsLocked, RefundAuthorized, RefundRequested, Refunded, ResultSubmitted, Settled, Withdrawn,
     };
 
     const NOW: Millis = 1_750_000_000_000;
     const LATER: Millis = NOW + 60_000;
+    const RELEASED: Result<Released, Unreleased> = Ok(Released(()));
+    const NOT_INCLUDED: Result<Released, Unreleased> = Err(Unreleased::NotIncluded);
+    const NO_RESULT: Result<Released, Unreleased> = Err(Unreleased::NoResult);
+    const REFUNDABLE: Result<Released, Unreleased> = Err(Unreleased::Refundable);
+    const REFUNDED: Result<Released, Unreleased> = Err(Unreleased::Refunded);
+    const UNCONFIRMED: Result<Released, Unreleased> = Err(Unreleased::Unconfirmed);
 
     #[test]
     fn content_is_released_as_in_the_table() {
@@ -80,31 +145,79 @@ mod tests {
         let slot = |ms| slots.slot_at(ms);
         #[rustfmt::skip]
         let table = [
-            // mode, status, result's block, posted until, last time for a result, expected
-            (Instant,   None,                   None,    None,            None,        NotYet),
-            (Instant,   Some(Settled),          None,    None,            None,        Now),
-            (Protected, None,                   None,    None,            None,        NotYet),
-            (Protected, None,                   None,    slot(LATER),     None,        NotYet),
-            (Protected, None,                   None,    slot(NOW),       None,        NotYet),
-            // The lock's inclusion is not stored yet.
-            (Protected, None,                   Some(7), None,            None,        NotYet),
-            (Protected, Some(FundsLocked),      None,    None,            Some(LATER), NotYet),
-            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(LATER), NotYet),
-            (Protected, Some(FundsLocked),      None,    slot(LATER),     Some(NOW),   NotYet),
-            (Protected, Some(FundsLocked),      None,    None,            Some(NOW),   Never),
-            (Protected, Some(FundsLocked),      Some(7), None,            Some(LATER), Now),
-            (Protected, Some(RefundRequested),  None,    None,            Some(LATER), NotYet),
-            (Protected, Some(RefundRequested),  None,    None,            Some(NOW),   Never),
-            (Protected, Some(ResultSubmitted),  Some(7), None,            Some(NOW),   Now),
-            (Protected, Some(Disputed),         Some(7), None,            Some(NOW),   Now),
-            (Protected, Some(RefundAuthorized), None,    None,            Some(LATER), Never),
-            (Protected, Some(Refunded),         Some(7), None,            Some(LATER), Never),
-            (Protected, Some(Withdrawn),        None,    None,            Some(NOW),   Now),
-            (Protected, Some(Closed),           None,    None,            Some(NOW),   Now),
+            // mode, status, the payment's depth, the result's, posted until, last time for a result; at 0 confirmations
+            (Instant,   None,                   None,     None,     None,            None,        NOT_INCLUDED),
+            (Instant,   None,                   Some(30), None,     None,            None,        NOT_INCLUDED),
+            (Instant,   Some(Settled),          None,     None,     None,            None,        NOT_INCLUDED),
+            (Instant,   Some(Settled),          Some(0),  None,     None,            None,        RELEASED),
+            (Protected, None,                   None,     None,     None,            None,        NOT_INCLUDED),
+            (Protected, None,                   None,     None,     slot(LATER),     None,        NOT_INCLUDED),
+            (Protected, None,                   None,     None,     slot(NOW),       None,        NOT_INCLUDED),
+            // The lock's inclusion is not recorded yet.
+            (Protected, None,                   None,     Some(7),  None,            None,        NOT_INCLUDED),
+            (Protected, Some(FundsLocked),      Some(30), None,     None,            Some(LATER), NO_RESULT),
+            (Protected, Some(FundsLocked),      Some(30), None,     slot(LATER),     Some(LATER), NO_RESULT),
+            (Protected, Some(FundsLocked),      Some(30), None,     slot(LATER),     Some(NOW),   NO_RESULT),
+            (Protected, Some(FundsLocked),      Some(30), None,     None,            Some(NOW),   REFUNDABLE),
+            (Protected, Some(FundsLocked),      Some(0),  Some(0),  None,            Some(LATER), RELEASED),
+            (Protected, Some(RefundRequested),  Some(30), None,     None,            Some(LATER), NO_RESULT),
+            (Protected, Some(RefundRequested),  Some(30), None,     None,            Some(NOW),   REFUNDABLE),
+            (Protected, Some(ResultSubmitted),  Some(0),  Some(0),  None,            Some(NOW),   RELEASED),
+            (Protected, Some(Disputed),         Some(0),  Some(0),  None,            Some(NOW),   RELEASED),
+            (Protected, Some(RefundAuthorized), Some(30), None,     None,            Some(LATER), REFUNDABLE),
+            (Protected, Some(Refunded),         Some(30), Some(30), None,            Some(LATER), REFUNDED),
+            (Protected, Some(Withdrawn),        Some(0),  Some(0),  None,            Some(NOW),   RELEASED),
+            (Protected, Some(Closed),           Some(0),  Some(0),  None,            Some(NOW),   RELEASED),
+            // A status without the step that led to it opens nothing.
+            (Protected, Some(Withdrawn),        Some(30), None,     None,            Some(NOW),   REFUNDABLE),
         ];
-        for (mode, status, result_height, posted_until, submit_result, expected) in table {
-            let facts = ReleaseFacts { mode, status, result_height, posted_until, submit_result };
-            assert_eq!(release(&facts, NOW, &slots), expected, "{facts:?}");
+        for (mode, status, payment_depth, result, posted_until, submit_result, expected) in table {
+            let result = result.map(|depth| IncludedResult { tx: TxHash::new([7; 32]), depth });
+            let facts = ReleaseFacts { mode, status, payment_depth, result, posted_until, submit_result };
+            assert_eq!(release(&facts, 0, NOW, &slots), expected, "{facts:?}");
         }
+    }
+
+    #[test]
+    fn both_blocks_are_as_deep_as_the_setting_asks() {
+        for wanted in [0, 2, 20] {
+            for payment in [0, 1, 2, 3, 19, 20, 21] {
+                let paid = ReleaseFacts {
+                    mode: Instant,
+                    status: Some(Settled),
+                    payment_depth: Some(payment),
+                    result: None,
+                    posted_until: None,
+                    submit_result: None,
+                };
+                let expected = |depth| if depth >= wanted { RELEASED } else { UNCONFIRMED };
+                assert_eq!(release(&paid, wanted, NOW, &api_types::SLOTS), expected(payment), "{paid:?}, {wanted}");
+                for depth in [0, 1, 2, 19, 20] {
+                    let result = Some(IncludedResult { tx: TxHash::new([7; 32]), depth });
+                    let sold = ReleaseFacts { mode: Protected, status: Some(ResultSubmitted), result, ..paid };
+                    let known = release(&sold, wanted, NOW, &api_types::SLOTS);
+                    assert_eq!(known, expected(payment.min(depth)), "{sold:?}, {wanted}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn newer_blocks_on_the_result_stand_on_the_payment_too() {
+        let mut facts = ReleaseFacts {
+            mode: Protected,
+            status: Some(ResultSubmitted),
+            payment_depth: Some(0),
+            result: Some(IncludedResult { tx: TxHash::new([7; 32]), depth: 0 }),
+            posted_until: None,
+            submit_result: None,
+        };
+        facts.observe(2);
+        assert_eq!(facts.depth(), Some(2));
+        facts.observe(1);
+        assert_eq!(facts.depth(), Some(2), "what was seen stays seen");
+        let mut gone = ReleaseFacts { payment_depth: None, ..facts };
+        gone.observe(20);
+        assert_eq!(release(&gone, 0, NOW, &api_types::SLOTS), NOT_INCLUDED);
     }
 }

@@ -7,6 +7,7 @@ mod alarms;
 mod buying_at_random;
 mod catalogue;
 mod catalogue_query_cost;
+mod confirmations;
 mod contents_at_once;
 mod contents_in_bucket;
 mod copied_payments;

@@ -208,7 +208,13 @@ fn a_lock_that_a_provider_does_not_show_to_a_request_stays_a_purchase() {
 
 /// A buyer of the listing presents another payment for it that was not submitted. This event happens while its absence
 /// from the chain is being checked.
-fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &dyn Fn()) -> Result<Paid, PayError> {
+pub fn presents_another(
+    sales: &Sales,
+    buyer: &SigningKey,
+    coin: &Utxo,
+    confirmations: u64,
+    meanwhile: &dyn Fn(),
+) -> Result<Paid, PayError> {
     let method = DefaultMethod::new(api_types::NETWORK, ConfirmationPolicy::new(0).unwrap()).unwrap();
     let terms: ListingTerms =
         block(sales.db.run(catalogue::terms(&sales.listing))).unwrap().first_json().unwrap().unwrap();
@@ -230,14 +236,17 @@ fn presents_another(sales: &Sales, buyer: &SigningKey, coin: &Utxo, meanwhile: &
     let presented = Presented::read(&header, "network", None).unwrap();
     sales.ledger.calls.set(0);
     block(
-        checkout(
-            &sales.db,
-            &sales.ledger,
-            &Meanwhile(meanwhile),
-            &InDatabase(&sales.db),
-            &[(DeliveryMode::Instant, &method)],
-            sales.now(),
-        )
+        Checkout {
+            confirmations,
+            ..checkout(
+                &sales.db,
+                &sales.ledger,
+                &Meanwhile(meanwhile),
+                &InDatabase(&sales.db),
+                &[(DeliveryMode::Instant, &method)],
+                sales.now(),
+            )
+        }
         .pay(&terms, &presented, None),
     )
 }
@@ -255,12 +264,12 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     let funds = sales.puts(std::slice::from_ref(&coin));
     let coin = Utxo { reference: TxRef { tx: funds, index: 0 }, ..coin };
     sales.until(17);
-    let early = presents_another(&sales, &buyer, &coin, &|| ());
+    let early = presents_another(&sales, &buyer, &coin, 0, &|| ());
     assert_eq!(early, Err(Unavailable::Refundable(lock).into()));
     sales.does(&lock, Action::WithdrawRefund);
     sales.ledger.mine();
     let meanwhile = RefCell::new(Some(|| drop(sales.ticks(2))));
-    let given = presents_another(&sales, &buyer, &coin, &|| meanwhile.take().into_iter().for_each(|ticks| ticks()));
+    let given = presents_another(&sales, &buyer, &coin, 0, &|| meanwhile.take().into_iter().for_each(|ticks| ticks()));
     assert_eq!(sales.status(&lock), "refunded");
     assert!(given.is_err(), "{given:?}");
 }
@@ -272,7 +281,7 @@ fn an_expired_payment_presented_again_is_refused_as_expired() {
     assert!(step(&db, &tx, &Decision::Expire));
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
-    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], confirmations: 0, at_once: true };
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], at_once: true };
     // As it is stored now, and as read by a slower request.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
         let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON)).unwrap();
@@ -281,7 +290,7 @@ fn an_expired_payment_presented_again_is_refused_as_expired() {
     assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
     let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Unproven, NOON)).unwrap();
-    assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "the chain has the last word");
+    assert!(matches!(outcome.status, TxStatus::Included(_)), "the chain has the last word");
 }
 
 #[test]
@@ -291,9 +300,9 @@ fn a_payment_that_another_request_found_in_a_block_is_not_called_expired() {
     assert!(step(&db, &tx, &Decision::Include(inclusion(1))));
 
     let outbox = Outbox { database: &db, chain: &ledger, hook: &transitions::statements };
-    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], confirmations: 0, at_once: true };
+    let policy = PollPolicy { sleep: &NoSleep, schedule: &[500], at_once: true };
     let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON)).unwrap();
-    assert!(matches!(outcome.status, TxStatus::Confirmed { .. }), "{:?}", outcome.status);
+    assert!(matches!(outcome.status, TxStatus::Included(_)), "{:?}", outcome.status);
 }
 
 #[test]
@@ -311,9 +320,9 @@ fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
         }
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
-        let policy = PollPolicy { sleep: &NoSleep, schedule: &[], confirmations: 0, at_once: true };
+        let policy = PollPolicy { sleep: &NoSleep, schedule: &[], at_once: true };
         let outcome = block(outbox.wait_for_block(&mut beside, &policy, Trust::Unproven, sales.now())).unwrap();
-        assert!(matches!(outcome.status, TxStatus::Confirmed { .. }));
+        assert!(matches!(outcome.status, TxStatus::Included(_)));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();
         assert!(sales.escrow(&lock).datum.has_result(), "{end:?}: {notes:?}");

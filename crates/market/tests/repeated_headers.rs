@@ -39,7 +39,7 @@ impl Sleep for Meanwhile<'_> {
     }
 }
 
-fn header_of(cbor: &[u8], nonce: &str) -> String {
+pub fn header_of(cbor: &[u8], nonce: &str) -> String {
     let payment = json!({
         "x402Version": 2,
         "accepted": {
@@ -52,7 +52,7 @@ fn header_of(cbor: &[u8], nonce: &str) -> String {
     STANDARD.encode(payment.to_string())
 }
 
-fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
+pub fn terms_of(db: &Sqlite, listing: &ListingId) -> ListingTerms {
     block(db.run(catalogue::terms(listing))).unwrap().first_json().unwrap().unwrap()
 }
 

@@ -38,8 +38,6 @@ pub struct PollPolicy<'a, Z> {
     pub sleep: &'a Z,
     /// Waits in ms, each followed by a poll of up to three provider calls.
     pub schedule: &'a [Millis],
-    /// Number of blocks to wait for after the one with the transaction, 0 to 20.
-    pub confirmations: u64,
     /// Whether to poll before the first wait, as a repeated request does. Such a request stops when the provider limits
     /// its rate.
     pub at_once: bool,
@@ -66,42 +64,36 @@ pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>
     }
 }
 
-/// Status of an entry's transaction.
+/// Status of an entry after it was driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxStatus {
-    /// In a block, with at least the requested confirmations.
-    Confirmed {
-        block: Inclusion,
-        /// Number of confirmations, if counted.
-        confirmations: u64,
-    },
-    /// In a block with too few confirmations, or in none.
+    /// A block includes it.
+    Included(Inclusion),
+    /// No block includes it yet.
     Pending {
-        /// The block and its confirmations, if there is one.
-        block: Option<(Inclusion, u64)>,
-        /// Whether a node has accepted the transaction.
+        /// `true` if a node has accepted it.
         submitted: bool,
     },
-    /// Rejected for good, for this reason.
+    /// Rejected permanently, with the node's reason.
     Refused(String),
-    /// Expired without being included.
+    /// Its validity interval ended before any block included it.
     Expired,
 }
 
 /// Result of waiting for a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitOutcome {
+pub struct WaitOutcome<'a> {
     pub status: TxStatus,
     /// Rows returned by the hook's statements at the inclusion; empty if it was recorded before.
     pub hook_answers: Vec<Rows>,
+    /// Waits of the schedule that were not needed, in ms.
+    pub rest: &'a [Millis],
 }
 
 /// Result of a poll.
 struct Poll {
     /// The final status, if there is no need to wait any longer.
     end: Option<TxStatus>,
-    /// Confirmations, if this poll counted them.
-    confirmations: u64,
     /// Rows returned by the hook's statements at the inclusion.
     hook_answers: Vec<Rows>,
     /// Whether the provider limited the rate.
@@ -306,53 +298,49 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Polls until an entry is included, as long as the policy allows.
+    /// Waits for a block that includes an entry, as long as the policy allows.
     ///
     /// # Errors
-    /// The database query failed. If the provider fails, the entry stays pending.
-    pub async fn wait_for_block<Z: Sleep>(
+    /// Returns [`DatabaseError`] if the database fails. A provider that fails leaves the entry pending.
+    pub async fn wait_for_block<'p, Z: Sleep>(
         &self,
         entry: &mut Entry,
-        policy: &PollPolicy<'_, Z>,
+        policy: &PollPolicy<'p, Z>,
         trust: Trust,
         mut now: Millis,
-    ) -> Result<WaitOutcome, DatabaseError> {
-        let (mut hook_answers, mut confirmations) = (vec![], 0);
-        let at_once = policy.at_once.then_some(0);
-        let mut waits = at_once.into_iter().chain(policy.schedule.iter().copied()).peekable();
-        while let Some(wait) = waits.next() {
-            if let Some(status) = confirmed(entry, confirmations, policy.confirmations) {
-                return Ok(WaitOutcome { status, hook_answers });
+    ) -> Result<WaitOutcome<'p>, DatabaseError> {
+        let (mut hook_answers, mut rest) = (vec![], policy.schedule);
+        let mut polls_at_once = policy.at_once;
+        let status = loop {
+            if let Some(block) = entry.block.filter(|_| entry.state == EntryState::Included) {
+                break TxStatus::Included(block);
             }
-            if wait > 0 {
-                policy.sleep.sleep(wait).await;
-                now = now.saturating_add(wait);
+            if !std::mem::take(&mut polls_at_once) {
+                let Some((wait, later)) = rest.split_first() else { break pending(entry) };
+                rest = later;
+                policy.sleep.sleep(*wait).await;
+                now = now.saturating_add(*wait);
             }
             // A repeated request learns of a final state at once.
-            let asks_tip = wait == 0 || waits.peek().is_none() || policy.confirmations > 0;
+            let asks_tip = rest.is_empty() || rest.len() == policy.schedule.len();
             let poll = self.poll(entry, asks_tip, trust, now).await?;
-            confirmations = poll.confirmations;
             if !poll.hook_answers.is_empty() {
                 hook_answers = poll.hook_answers;
             }
             if let Some(status) = poll.end {
-                return Ok(WaitOutcome { status, hook_answers });
+                break status;
             }
             if poll.throttled && policy.at_once {
-                break;
+                break pending(entry);
             }
-        }
-        let status = confirmed(entry, confirmations, policy.confirmations).unwrap_or(TxStatus::Pending {
-            block: entry.block.map(|block| (block, confirmations)),
-            submitted: entry.state == EntryState::Submitted,
-        });
-        Ok(WaitOutcome { status, hook_answers })
+        };
+        Ok(WaitOutcome { status, hook_answers, rest })
     }
 
     /// Polls once for [`Outbox::wait_for_block`]. The newest block is read first, so that a transaction in it is found.
     async fn poll(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Poll, DatabaseError> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-        let mut poll = Poll { end: None, confirmations: 0, hook_answers: vec![], throttled: false };
+        let mut poll = Poll { end: None, hook_answers: vec![], throttled: false };
         let seen = match self.inclusion_of(entry).await {
             Ok(Some(block)) => ChainObservation::InBlock(block),
             Ok(None) => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
@@ -362,10 +350,6 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 ChainObservation::Unavailable
             }
         };
-        // A rollback may have removed a recorded block, so confirmations are counted only if this poll shows it.
-        if let (Some(tip), ChainObservation::InBlock(block)) = (&tip, &seen) {
-            poll.confirmations = tip.height.saturating_sub(block.height);
-        }
         // The request that submitted it may have recorded the answer meanwhile.
         if trust == Trust::Unproven
             && matches!(seen, ChainObservation::InBlock(_))
@@ -416,7 +400,6 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     }
 }
 
-fn confirmed(entry: &Entry, newer: u64, asked: u64) -> Option<TxStatus> {
-    let block = entry.block.filter(|_| entry.state == EntryState::Included && newer >= asked)?;
-    Some(TxStatus::Confirmed { block, confirmations: newer })
+fn pending(entry: &Entry) -> TxStatus {
+    TxStatus::Pending { submitted: entry.state == EntryState::Submitted }
 }

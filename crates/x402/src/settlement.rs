@@ -53,7 +53,7 @@ refusals! {
         Expired => "exact_cardano_settlement_expired",
         /// The transaction is submitted but not settled. It may still be; the client should send the same header again.
         #[error(
-            "the transaction is submitted and not in a block yet: send the same PAYMENT-SIGNATURE again, do not pay anew"
+            "the transaction is submitted and not in a block yet, or in one with too few newer blocks: send the same PAYMENT-SIGNATURE again, do not pay anew"
         )]
         Pending => "settlement_pending",
     }

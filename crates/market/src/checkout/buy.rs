@@ -13,7 +13,7 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{
-    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, TxStatus, WalletSnapshot,
+    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot,
     overdue, snapshot,
 };
 use sql::{Database, DatabaseError};
@@ -23,7 +23,7 @@ use x402_cardano::{
 };
 
 use super::{
-    BuyError, Checkout, EarlierPayments, Unavailable, content_missing, ensure_releasable, method_of,
+    BuyError, Checkout, EarlierPayments, Unavailable, content_missing, method_of,
     settle::{PaymentOutcome, Start},
 };
 use crate::{
@@ -176,7 +176,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(mut record) = record else { return Ok(None) };
         let outcome = self.settle(&mut record.entry, order.terms, Start::Resume, Trust::Payer).await?;
-        if outcome.settled.record.as_ref().is_some_and(|record| record.listing_id != order.terms.id) {
+        if let PaymentOutcome::Included(payment) = &outcome
+            && payment.record.listing_id != order.terms.id
+        {
             return Ok(None);
         }
         self.finish(order, tx, outcome).await.map(Some)
@@ -192,16 +194,16 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// Returns the purchase and its content, once it may be released.
     async fn finish(&self, order: &Order<'_>, tx: &TxHash, outcome: PaymentOutcome) -> Result<Bought, BuyError> {
-        match outcome.status {
-            TxStatus::Confirmed { .. } => {}
-            TxStatus::Pending { .. } => return Err(BuyError::Pending(*tx)),
-            TxStatus::Refused(reason) => return Err(BuyError::Ledger(reason)),
-            TxStatus::Expired => return Err(BuyError::Expired),
-        }
-        let gone = || DatabaseError(format!("the payment {tx} is gone"));
-        ensure_releasable(&outcome.settled.record.ok_or_else(gone)?, self.clock)?;
-        let content = self.bought(&order.terms.content_hash, tx, outcome.content).await?;
-        let purchase = serde_json::from_str(&outcome.settled.purchase.ok_or_else(gone)?)
+        let payment = match outcome {
+            PaymentOutcome::Included(payment) => *payment,
+            PaymentOutcome::Pending { .. } => return Err(BuyError::Pending(*tx)),
+            PaymentOutcome::Refused(reason) => return Err(BuyError::Ledger(reason)),
+            PaymentOutcome::Expired => return Err(BuyError::Expired),
+        };
+        let released = self.ensure_released(&payment.record)?;
+        let content = self.hand_out(released, &order.terms.content_hash, tx, payment.content).await?;
+        let gone = || DatabaseError(format!("the purchase {tx} is gone"));
+        let purchase = serde_json::from_str(&payment.purchase.ok_or_else(gone)?)
             .map_err(|error| DatabaseError(format!("the purchase {tx} cannot be read: {error}")))?;
         Ok(Bought { purchase, content, already_owned: false })
     }

@@ -21,6 +21,8 @@ pub enum Unavailable {
     /// The database or the provider failed.
     #[error(transparent)]
     Port(#[from] PortError),
+    #[error("the payment {0} is not in a block yet: try again in a minute; nothing is paid twice")]
+    NotIncluded(TxHash),
     #[error(
         "the payment {0} is in a block and waits for more confirmations: try again in a minute; nothing is paid twice"
     )]
@@ -41,6 +43,8 @@ pub enum Unavailable {
         "the seller posted no result for {0} in time, so its content is not delivered: take the money back on the purchase's page"
     )]
     Refundable(TxHash),
+    #[error("the purchase {0} was refunded: its content is no longer yours")]
+    Refunded(TxHash),
 }
 
 from_by_way_of!(Unavailable, PortError: DatabaseError, ChainError, ContentsError, OutboxError);
@@ -86,7 +90,7 @@ pub enum PayError {
     IdentifierTaken,
     /// The database or the provider failed.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(Unavailable),
 }
 
 impl PayError {
@@ -131,6 +135,15 @@ impl PayError {
 impl From<NotSettled> for PayError {
     fn from(error: NotSettled) -> Self {
         Self::Refused(error.into())
+    }
+}
+
+impl From<Unavailable> for PayError {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Refunded(_) => Self::Refunded,
+            error => Self::Unavailable(error),
+        }
     }
 }
 
@@ -182,6 +195,10 @@ pub enum BuyError {
         "the payment {0} is locked, and its result is not in a block yet: call again to get the content; nothing is paid twice"
     )]
     NoResult(TxHash),
+    #[error(
+        "the payment {0} is in a block and waits for more confirmations: call again to get the content; nothing is paid twice"
+    )]
+    Unconfirmed(TxHash),
     /// An earlier payment for the same listing may still be included, and a new one cannot conflict with it yet.
     #[error(
         "an earlier payment for this listing, {0}, failed but may still get into a block: try again in a minute; nothing was paid now, and nothing is paid twice"
@@ -198,7 +215,12 @@ impl BuyError {
     pub const fn is_temporary(&self) -> bool {
         matches!(
             self,
-            Self::Pending(_) | Self::NoResult(_) | Self::EarlierUnresolved(_) | Self::SamePurchase | Self::Busy
+            Self::Pending(_)
+                | Self::NoResult(_)
+                | Self::Unconfirmed(_)
+                | Self::EarlierUnresolved(_)
+                | Self::SamePurchase
+                | Self::Busy
         )
     }
 }
@@ -206,7 +228,9 @@ impl BuyError {
 impl From<Unavailable> for BuyError {
     fn from(error: Unavailable) -> Self {
         match error {
+            Unavailable::NotIncluded(payment) => Self::Pending(payment),
             Unavailable::NoResult(lock) => Self::NoResult(lock),
+            Unavailable::Unconfirmed(payment) => Self::Unconfirmed(payment),
             error => Self::Unavailable(error),
         }
     }
@@ -237,7 +261,16 @@ pub enum NotRead {
     Refunded,
     /// The database or the provider failed, or a block is still missing.
     #[error(transparent)]
-    Unavailable(#[from] Unavailable),
+    Unavailable(Unavailable),
+}
+
+impl From<Unavailable> for NotRead {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Refunded(_) => Self::Refunded,
+            error => Self::Unavailable(error),
+        }
+    }
 }
 
 from_by_way_of!(NotRead, Unavailable: DatabaseError);

@@ -1,8 +1,8 @@
 //! External payments: verifies, claims, settles and delivers a payment, or resumes one that was claimed before.
 
 use cardano::{Address, ContentHash, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis};
-use outbox::{Entry, EntryState, Provenance, Sleep, Trust, TxStatus};
-use sql::Database;
+use outbox::{Entry, EntryState, Provenance, Sleep, Trust};
+use sql::{Database, DatabaseError};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, verify},
@@ -12,9 +12,8 @@ use x402_cardano::{
 };
 
 use super::{
-    Checkout, EarlierPayments, PayError, Presented, content_missing, ensure_releasable,
+    Checkout, EarlierPayments, PayError, Presented, content_missing,
     settle::{PaymentOutcome, Start},
-    x402_settlement,
 };
 use crate::{
     catalogue::ListingTerms,
@@ -22,6 +21,7 @@ use crate::{
     contents::Contents,
     listing::DeliveryMode,
     payment::{self, Known, PaymentRecord},
+    release::{Released, Unreleased},
 };
 
 /// Maximum number of attempts to claim a payment when the payment that blocks it fails meanwhile.
@@ -89,7 +89,7 @@ impl PayRequest<'_> {
         }
         // The payer must not pay again meanwhile.
         if record.is_unanswered() {
-            answer(Settlement::Pending(None), &record.entry.tx, &record.payer)?;
+            return Err(not_settled(&Settlement::Pending(None), &record.entry.tx, &record.payer));
         }
         Err(NotSettled::OtherResource.into())
     }
@@ -181,18 +181,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         &self,
         pay: &PayRequest<'_>,
         header: &ContentHash,
-        outcome: &PaymentOutcome,
+        record: &PaymentRecord,
     ) -> Result<(), PayError> {
-        let Some(record) = &outcome.settled.record else { return Ok(()) };
         pay.ensure_same_listing(record)?;
-        if record.is_refunded() {
-            return Err(PayError::Refunded);
-        }
         if record.header != *header && !pay.is_payer(&record.payer) {
             return Err(NotSettled::Duplicate.into());
         }
-        pay.ensure_entitled(&record.entry, &record.payer)?;
-        Ok(ensure_releasable(record, self.clock)?)
+        pay.ensure_entitled(&record.entry, &record.payer)
     }
 
     /// Resumes a payment that was claimed before.
@@ -212,20 +207,46 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         (payer, header): (&Address, &ContentHash),
         start: Start,
     ) -> Result<Paid, PayError> {
-        let outcome = self.settle(entry, pay.terms, start, pay.trust(payer)).await?;
-        self.ensure_unchanged(pay, header, &outcome)?;
-        if matches!((start, &outcome.status), (Start::Resume, TxStatus::Refused(_))) {
-            pay.ensure_entitled(entry, payer)?;
+        let ended = match self.settle(entry, pay.terms, start, pay.trust(payer)).await? {
+            PaymentOutcome::Included(payment) => {
+                self.ensure_unchanged(pay, header, &payment.record)?;
+                let (released, settlement) = self.settlement_of(&payment.record, payer)?;
+                let hash = &pay.terms.content_hash;
+                let content = self.hand_out(released, hash, &entry.tx, payment.content).await?;
+                // Last: a client that is told to come back must find the payment as it was.
+                if !payment.record.delivered && !(self.hung_up)() {
+                    self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
+                }
+                return Ok(Paid { content, settlement });
+            }
+            PaymentOutcome::Pending { submitted } => {
+                Settlement::Pending(submitted.then_some(SettlementEvidence::Mempool))
+            }
+            PaymentOutcome::Refused(reason) => {
+                if matches!(start, Start::Resume) {
+                    pay.ensure_entitled(entry, payer)?;
+                }
+                Settlement::Refused(reason)
+            }
+            PaymentOutcome::Expired => Settlement::Expired,
+        };
+        Err(not_settled(&ended, &entry.tx, payer))
+    }
+
+    /// Returns what is told about a payment that a block includes, with the permission to hand out its content.
+    fn settlement_of(
+        &self,
+        record: &PaymentRecord,
+        payer: &Address,
+    ) -> Result<(Released, SettlementResponse), PayError> {
+        let missing = || DatabaseError(format!("the payment of {} is in no block", record.entry.tx));
+        let inclusion = record.entry.block.ok_or_else(missing)?;
+        let evidence = SettlementEvidence::Block { inclusion, confirmations: record.facts.depth().unwrap_or(0) };
+        if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
+            return Err(not_settled(&Settlement::Pending(Some(evidence)), &record.entry.tx, payer));
         }
-        let settlement = answer(x402_settlement(outcome.status), &entry.tx, payer)?;
-        // An instant payment is marked as delivered with its inclusion.
-        let is_marked = outcome.settled.record.is_some_and(|record| record.delivered);
-        let content = self.bought(&pay.terms.content_hash, &entry.tx, outcome.content).await?;
-        // Last, so that a client that has to retry finds the payment unchanged.
-        if !is_marked && !(self.hung_up)() {
-            self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
-        }
-        Ok(Paid { content, settlement })
+        let released = self.ensure_released(record)?;
+        Ok((released, Settlement::Confirmed(evidence).response(&record.entry.tx, payer, api_types::NETWORK)))
     }
 
     async fn verified(&self, pay: &PayRequest<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
@@ -308,7 +329,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                     EarlierPayments::NotFound(checked) => new.checked = checked,
                     EarlierPayments::Found => {}
                     EarlierPayments::Waiting(tx) => {
-                        answer(Settlement::Pending(Some(SettlementEvidence::Mempool)), &tx, &new.payer)?;
+                        let pending = Settlement::Pending(Some(SettlementEvidence::Mempool));
+                        return Err(not_settled(&pending, &tx, &new.payer));
                     }
                     EarlierPayments::TooMany(_) => return Err(PayError::TooManyUnresolved),
                 }
@@ -333,18 +355,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.ensure_not_public(pay, &new.payer).await?;
         let record = self.database.run(payment::by_tx(purchase)).await?.first_json::<PaymentRecord>()?;
         let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
-        let Some(owned) = owned else { return Ok(None) };
+        let Some(mut owned) = owned else { return Ok(None) };
         pay.ensure_same_listing(&owned)?;
         new.name(self.database, purchase, self.now).await?;
-        ensure_releasable(&owned, self.clock)?;
-        let (inclusion, confirmations) = self.confirmations_of(&owned).await?;
-        let evidence = SettlementEvidence::Block { inclusion, confirmations };
-        let settlement = match confirmations >= self.confirmations {
-            true => Settlement::Confirmed(evidence),
-            false => Settlement::Pending(Some(evidence)),
-        };
-        let settlement = answer(settlement, purchase, &new.payer)?;
-        let content = self.bought(&pay.terms.content_hash, purchase, None).await?;
+        if owned.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
+            self.observe(&mut owned).await?;
+        }
+        let (released, settlement) = self.settlement_of(&owned, &new.payer)?;
+        let content = self.hand_out(released, &pay.terms.content_hash, purchase, None).await?;
         Ok(Some(Paid { content, settlement }))
     }
 
@@ -383,10 +401,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 }
 
-fn answer(settlement: Settlement, tx: &TxHash, payer: &Address) -> Result<SettlementResponse, PayError> {
-    let response = settlement.response(tx, payer, api_types::NETWORK);
-    match settlement.refusal() {
-        None => Ok(response),
-        Some(refusal) => Err(PayError::NotSettled(refusal, Box::new(response))),
-    }
+/// The answer about a payment that delivers nothing now.
+fn not_settled(settlement: &Settlement, tx: &TxHash, payer: &Address) -> PayError {
+    let refusal = settlement.refusal().unwrap_or_else(|| NotSettled::Pending.into());
+    PayError::NotSettled(refusal, Box::new(settlement.response(tx, payer, api_types::NETWORK)))
 }

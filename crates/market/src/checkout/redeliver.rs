@@ -1,21 +1,20 @@
 //! Redelivery of content to its buyer, who proves ownership by a signature over the listing or by a session.
 
-use cardano::{
-    ContentHash, KeyHash, TxHash,
-    chain::{Chain, Inclusion},
-    evaluation::Evaluate,
-};
+use cardano::{ContentHash, KeyHash, TxHash, chain::Chain, evaluation::Evaluate};
 use outbox::{Sleep, Trust};
 use sql::{Database, DatabaseError, exactly};
 
-use super::{Checkout, NotRead, Unavailable, ensure_releasable, settle::Start};
+use super::{
+    Checkout, NotRead, Unavailable,
+    settle::{PaymentOutcome, Start},
+};
 use crate::{
     account::Account,
     catalogue::{self, ListingTerms},
     contents::Contents,
     payment::{self, PaymentRecord},
     purchase,
-    release::Release,
+    release::Unreleased,
 };
 
 /// A redelivered purchase.
@@ -58,14 +57,17 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         // A rejected payment may have been claimed for another listing meanwhile.
         let is_same_listing = |record: &PaymentRecord| record.listing_id == terms.id;
         let Some(mut record) = found.filter(is_same_listing) else { return Ok(None) };
-        if record.release(self.clock) != Release::Now {
-            let outcome = self.settle(&mut record.entry, terms, Start::Resume, Trust::Payer).await?;
-            record = outcome.settled.record.unwrap_or(record);
+        let release = record.release(self.confirmations, self.clock);
+        if let Err(Unreleased::NotIncluded | Unreleased::NoResult) = release
+            && let PaymentOutcome::Included(settled) =
+                self.settle(&mut record.entry, terms, Start::Resume, Trust::Payer).await?
+        {
+            record = settled.record;
         }
         if !is_same_listing(&record) {
             return Ok(None);
         }
-        let content = self.content_again(&record, &terms.content_hash).await?;
+        let content = self.content_again(&mut record, &terms.content_hash).await?;
         Ok(Some(Redelivered { purchase: record.entry.tx, content }))
     }
 
@@ -81,41 +83,25 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     ) -> Result<OwnPurchase, NotRead> {
         let reads = vec![payment::of_buyers(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id)];
         let [record, shown, hash] = exactly(self.database.batch(reads).await?)?;
-        let record: PaymentRecord = record.first_json()?.ok_or(NotRead::Unknown)?;
+        let mut record: PaymentRecord = record.first_json()?.ok_or(NotRead::Unknown)?;
         let missing = || DatabaseError(format!("{} has no content", record.listing_id));
         let content_hash: ContentHash = hash.first_json()?.ok_or_else(missing)?;
         let content = match (record.is_purchase(), with_content) {
             (false, _) if record.entry.state.is_open() => None,
             (false, _) => return Err(NotRead::Failed),
             (true, false) => None,
-            (true, true) if record.is_refunded() => return Err(NotRead::Refunded),
-            (true, true) => Some(self.content_again(&record, &content_hash).await?),
+            (true, true) => Some(self.content_again(&mut record, &content_hash).await?),
         };
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
-    /// Returns the content of a purchase once it has enough confirmations. A signature by the payer of a fresh payment
-    /// proves no more than the payment itself.
-    async fn content_again(&self, record: &PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
-        ensure_releasable(record, self.clock)?;
-        if self.confirmations > 0 && self.confirmations_of(record).await?.1 < self.confirmations {
-            return Err(Unavailable::Unconfirmed(record.entry.tx));
+    /// Returns content that was bought before, once it may be released. The provider is asked only if newer blocks are all
+    /// that is missing.
+    async fn content_again(&self, record: &mut PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
+        if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
+            self.observe(record).await?;
         }
-        self.bought(hash, &record.entry.tx, None).await
-    }
-
-    /// Returns the block of a purchase and its number of confirmations, which is counted only if any are required.
-    pub(super) async fn confirmations_of(&self, record: &PaymentRecord) -> Result<(Inclusion, u64), Unavailable> {
-        let purchase = record.entry.tx;
-        let missing = || DatabaseError(format!("the payment of {purchase} is in no block"));
-        let block = record.entry.block.ok_or_else(missing)?;
-        if self.confirmations == 0 {
-            return Ok((block, 0));
-        }
-        let tip = self.chain.tip().await?;
-        // The stored block may have been rolled back, so confirmations are counted only if the transaction is still in
-        // a block.
-        let shown = self.chain.inclusion_of(&purchase).await?;
-        Ok((block, shown.map_or(0, |shown| tip.height.saturating_sub(shown.height))))
+        let released = self.ensure_released(record)?;
+        self.hand_out(released, hash, &record.entry.tx, None).await
     }
 }

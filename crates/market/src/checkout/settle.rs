@@ -1,13 +1,13 @@
-//! Drives a payment into a block, and a lock together with its result.
+//! Drives a payment into a block, and a lock together with its result, until its content may be released.
 //!
 //! ```text
-//! payment   submit ──> wait for its block ──> purchase, content
-//! lock      submit ──> post the result ──> wait for the result's block, which has the lock too or follows it ──> purchase, content
+//! payment   submit ──> its block ──────────────────────────────────────────────────> confirmed
+//! lock      submit ──> post the result ──> the result's block: the lock is in it, or below ──> confirmed
 //! ```
 
 use cardano::{
     ContentHash, TxHash,
-    chain::{Chain, Inclusion, Tip},
+    chain::{Chain, ChainError, Inclusion, Tip},
     evaluation::Evaluate,
     slots::Millis,
     tx::TransactionUtxos,
@@ -24,8 +24,8 @@ use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
     escrow_steps::{Found, StepRecorder},
-    payment::{self, Settled},
-    release::Release,
+    payment::{self, PaymentRecord, Settled},
+    release::Unreleased,
     result_poster::{self, ResultPoster},
     transitions,
 };
@@ -44,20 +44,29 @@ pub(super) enum Start {
     Resume,
 }
 
-/// State of a payment after this request.
-pub(super) struct PaymentOutcome {
-    pub status: TxStatus,
-    /// The payment and purchase as stored, if included.
-    pub settled: Settled,
-    /// The content, if it was read on the way.
-    pub content: Option<String>,
+/// Status of a payment after this request drove it. Whether its content may be handed out is for
+/// [`crate::release::release`] to decide.
+pub(super) enum PaymentOutcome {
+    Included(Box<IncludedPayment>),
+    /// No block includes it yet.
+    Pending {
+        /// `true` if a node has accepted it.
+        submitted: bool,
+    },
+    /// Rejected permanently, with the node's reason.
+    Refused(String),
+    /// Its validity interval ended before any block included it.
+    Expired,
 }
 
-impl PaymentOutcome {
-    /// Outcome without a block.
-    fn not_in_block(status: TxStatus) -> Self {
-        Self { status, settled: Settled::default(), content: None }
-    }
+/// A payment that a block includes.
+pub(super) struct IncludedPayment {
+    /// As stored, with the depths that this request has seen.
+    pub record: PaymentRecord,
+    /// Its purchase, as the text of a JSON object.
+    pub purchase: Option<String>,
+    /// The content, if it was read on the way.
+    pub content: Option<String>,
 }
 
 /// A lock and its result during settlement.
@@ -67,7 +76,6 @@ struct LockRun<'a> {
     result: Option<Entry>,
     trust: Trust,
     now: Millis,
-    confirmations: u64,
 }
 
 impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D, C, V, Z, K> {
@@ -87,122 +95,165 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             && let Some(reason) = self.outbox().submit_first(entry, None, self.now).await?
             && entry.state == EntryState::Refused
         {
-            return Ok(PaymentOutcome::not_in_block(TxStatus::Refused(reason)));
+            return Ok(PaymentOutcome::Refused(reason));
         }
-        match entry.kind {
-            Kind::Lock => self.settle_lock(entry, terms, start, trust).await,
-            _ => self.settle_payment(entry, terms, start, trust).await,
+        let (mut outcome, mut rest) = (PaymentOutcome::Pending { submitted: false }, self.schedule);
+        if matches!(start, Start::Resume) && entry.state == EntryState::Included {
+            outcome = self.stored(&entry.tx, None).await?;
+        }
+        if self.is_missing_a_block(&outcome) {
+            (outcome, rest) = match entry.kind {
+                Kind::Lock => self.settle_lock(entry, terms, start, trust).await?,
+                _ => self.settle_payment(entry, terms, start, trust).await?,
+            };
+        }
+        if let PaymentOutcome::Included(payment) = &mut outcome {
+            self.wait_for_depth(&mut payment.record, rest).await;
+        }
+        Ok(outcome)
+    }
+
+    /// Returns whether the release waits for a block that includes the payment or its result.
+    fn is_missing_a_block(&self, outcome: &PaymentOutcome) -> bool {
+        match outcome {
+            PaymentOutcome::Included(payment) => matches!(
+                payment.record.release(self.confirmations, self.clock),
+                Err(Unreleased::NotIncluded | Unreleased::NoResult)
+            ),
+            _ => true,
         }
     }
 
-    /// Waits for an instant payment's block. The batch that records it also marks the payment as delivered and reads
-    /// the purchase and the content for the answer.
+    /// Asks the provider until enough newer blocks stand on the payment, or these waits (ms) are over.
+    async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
+        let is_unconfirmed =
+            |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
+        let mut waits = waits.iter();
+        while is_unconfirmed(record) {
+            // A provider that does not answer shows nothing new.
+            drop(self.observe(record).await);
+            match waits.next() {
+                Some(wait) if is_unconfirmed(record) => self.sleep.sleep(*wait).await,
+                _ => return,
+            }
+        }
+    }
+
+    /// Counts the newer blocks on the newest block that the release of this payment depends on. The tip is read first, and
+    /// the block must still be shown, because a rollback may have removed the one on record.
+    pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
+        let tip = self.chain.tip().await?;
+        let shown = self.chain.inclusion_of(&record.facts.deciding_tx(&record.entry.tx)).await?;
+        if let Some(block) = shown.filter(|block| block.valid) {
+            record.facts.observe(tip.height.saturating_sub(block.height));
+        }
+        Ok(())
+    }
+
+    /// Waits for an instant payment's block. In one batch with the inclusion, the payment, the purchase and the content are
+    /// read to answer with. Returns the waits that were not needed, too.
     async fn settle_payment(
         &self,
         entry: &mut Entry,
         terms: &ListingTerms,
         start: Start,
         trust: Trust,
-    ) -> Result<PaymentOutcome, Unavailable> {
-        let content = self.contents.reading(&terms.content_hash).filter(|_| self.confirmations == 0);
-        let delivers = !matches!(start, Start::Resume) && content.is_some() && !(self.hung_up)();
+    ) -> Result<(PaymentOutcome, &[Millis]), Unavailable> {
+        let content = self.contents.reading(&terms.content_hash);
         let hook = |entry: &Entry, decision: &Decision| {
             let mut statements = transitions::statements(entry, decision)?;
             if matches!(decision, Decision::Include(_)) {
                 let may_have = trust == Trust::Payer || entry.provenance == Provenance::Ours;
-                if delivers && may_have {
-                    statements.push(payment::mark_delivered_with(&entry.tx, &terms.content_hash, self.now));
-                }
                 statements.push(payment::settled(&entry.tx));
                 statements.extend(content.clone().filter(|_| may_have));
             }
             Ok(statements)
         };
-        let policy = PollPolicy {
-            sleep: self.sleep,
-            schedule: self.schedule,
-            confirmations: self.confirmations,
-            at_once: matches!(start, Start::Resume),
-        };
+        let at_once = matches!(start, Start::Resume);
+        let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, at_once };
         let outbox = Outbox { hook: &hook, ..self.outbox() };
-        let WaitOutcome { status, hook_answers } = outbox.wait_for_block(entry, &policy, trust, self.now).await?;
-        if !matches!(status, TxStatus::Confirmed { .. }) {
-            return Ok(PaymentOutcome::not_in_block(status));
-        }
-        let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|settled| settled.record.is_some());
-        let found = hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?)));
-        let Some((at, settled)) = found else {
-            // The inclusion was recorded before, by another request or after a rollback.
-            return self.stored_outcome(&entry.tx, status).await;
+        let WaitOutcome { status, hook_answers, rest } = outbox.wait_for_block(entry, &policy, trust, self.now).await?;
+        let outcome = match status {
+            TxStatus::Pending { submitted } => PaymentOutcome::Pending { submitted },
+            TxStatus::Refused(reason) => PaymentOutcome::Refused(reason),
+            TxStatus::Expired => PaymentOutcome::Expired,
+            TxStatus::Included(_) => {
+                let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|it| it.record.is_some());
+                match hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?))) {
+                    Some((at, settled)) => {
+                        let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first);
+                        included(&entry.tx, settled, content.map(str::to_owned))?
+                    }
+                    // A block had it before, or another request recorded that.
+                    None => self.stored(&entry.tx, None).await?,
+                }
+            }
         };
-        let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first).map(str::to_owned);
-        Ok(PaymentOutcome { status, settled, content })
+        Ok((outcome, rest))
     }
 
-    /// Reads the outcome of an included payment.
-    async fn stored_outcome(&self, tx: &TxHash, status: TxStatus) -> Result<PaymentOutcome, Unavailable> {
+    /// Reads what is stored of a payment that a block includes.
+    async fn stored(&self, tx: &TxHash, content: Option<String>) -> Result<PaymentOutcome, Unavailable> {
         let settled = self.database.run(payment::settled(tx)).await?.first_json()?.unwrap_or_default();
-        Ok(PaymentOutcome { status, settled, content: None })
+        Ok(included(tx, settled, content)?)
     }
 
+    /// Waits for the block of a lock and its result. Returns the waits that were not needed, too.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
         terms: &ListingTerms,
         start: Start,
         trust: Trust,
-    ) -> Result<PaymentOutcome, Unavailable> {
+    ) -> Result<(PaymentOutcome, &[Millis]), Unavailable> {
         let resumes = matches!(start, Start::Resume);
-        if let Some(block) = lock.block.filter(|_| resumes && lock.state == EntryState::Included)
-            && self.confirmations == 0
-        {
-            let outcome = self.stored_outcome(&lock.tx, TxStatus::Confirmed { block, confirmations: 0 }).await?;
-            if outcome.settled.record.as_ref().is_some_and(|record| record.release(self.clock) != Release::NotYet) {
-                return Ok(outcome);
-            }
-        }
-        let content = self.bought(&terms.content_hash, &lock.tx, None).await?;
+        let content = self.read_bought(&terms.content_hash, &lock.tx).await?;
         let result_hash = result_hash(&lock.tx, &content);
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match start {
             Start::Submit | Start::Submitted => None,
             Start::Resume => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
         };
-        let mut run = LockRun { lock, result_hash, result, trust, now: self.now, confirmations: 0 };
-        if let Some(end) = self.drive_lock(&mut run, resumes).await? {
-            return Ok(PaymentOutcome::not_in_block(end));
-        }
-        let LockRun { lock, confirmations, .. } = run;
-        let Some(block) = lock.block.filter(|_| lock.state == EntryState::Included) else {
-            let submitted = lock.state == EntryState::Submitted;
-            return Ok(PaymentOutcome::not_in_block(TxStatus::Pending { block: None, submitted }));
+        let mut run = LockRun { lock, result_hash, result, trust, now: self.now };
+        let (end, rest) = self.drive_lock(&mut run, resumes).await?;
+        let LockRun { lock, .. } = run;
+        let outcome = match end {
+            Some(end) => end,
+            None if lock.state == EntryState::Included => self.stored(&lock.tx, content).await?,
+            None => PaymentOutcome::Pending { submitted: lock.state == EntryState::Submitted },
         };
-        let outcome = self.stored_outcome(&lock.tx, TxStatus::Confirmed { block, confirmations }).await?;
-        Ok(PaymentOutcome { content, ..outcome })
+        Ok((outcome, rest))
     }
 
-    /// Posts the result and polls for its block, until it is included or the time is over. Returns how the lock ended,
-    /// if it did.
-    async fn drive_lock(&self, run: &mut LockRun<'_>, at_once: bool) -> Result<Option<TxStatus>, Unavailable> {
-        let waits: Vec<Millis> = at_once.then_some(0).into_iter().chain(self.schedule.iter().copied()).collect();
-        for (index, wait) in waits.iter().enumerate() {
+    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is over.
+    /// Returns how the lock failed, if it did, and the waits that were not needed.
+    async fn drive_lock(
+        &self,
+        run: &mut LockRun<'_>,
+        at_once: bool,
+    ) -> Result<(Option<PaymentOutcome>, &[Millis]), Unavailable> {
+        let (mut rest, mut looks_at_once, mut polls) = (self.schedule, at_once, 0_usize);
+        while looks_at_once || !rest.is_empty() {
             self.post_result(run).await;
-            if *wait > 0 {
+            let is_at_once = std::mem::take(&mut looks_at_once);
+            if !is_at_once && let Some((wait, later)) = rest.split_first() {
+                rest = later;
                 self.sleep.sleep(*wait).await;
                 run.now = run.now.saturating_add(*wait);
             }
-            let is_last = index.saturating_add(1) == waits.len();
-            if self.result_is_confirmed(run).await? {
+            if self.result_is_included(run).await? {
                 break;
             }
-            if run.result.is_none() || is_last || index % RESULT_POLLS == RESULT_POLLS.saturating_sub(1) {
-                let end = self.poll_lock(run, *wait == 0 || is_last).await?;
+            polls = polls.saturating_add(1);
+            let is_last = rest.is_empty();
+            if run.result.is_none() || is_last || polls % RESULT_POLLS == 0 {
+                let end = self.poll_lock(run, is_at_once || is_last).await?;
                 if end.is_some() {
-                    return Ok(end);
+                    return Ok((end, rest));
                 }
             }
         }
-        Ok(None)
+        Ok((None, rest))
     }
 
     /// Posts the result unless one is pending or the lock cannot be spent yet. Failures are retried at the next poll
@@ -218,10 +269,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Whether the result is in a block with enough confirmations. Records lock and result then.
-    async fn result_is_confirmed(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
+    /// Returns whether a block includes the result, and records that together with the lock's inclusion.
+    async fn result_is_included(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
         let Some(result) = &mut run.result else { return Ok(false) };
-        let tip = if self.confirmations > 0 { self.chain.tip().await.ok() } else { None };
         let Ok(block) = self.chain.inclusion_of(&result.tx).await else { return Ok(false) };
         let Some(block) = block.filter(|block| block.valid) else {
             let seen = ChainObservation::InNoBlock { tip_slot: None };
@@ -233,14 +283,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             }
             return Ok(false);
         };
-        run.confirmations = tip.map_or(0, |tip| tip.height.saturating_sub(block.height));
         if run.lock.state != EntryState::Included {
             unless_chain_fails(self.outbox().refresh(run.lock, None, run.trust, run.now).await)?;
         }
         if run.lock.state == EntryState::Included && result.state != EntryState::Included {
             self.include_result(result, block).await?;
         }
-        Ok(run.lock.state == EntryState::Included && run.confirmations >= self.confirmations)
+        Ok(run.lock.state == EntryState::Included)
     }
 
     /// Records the inclusion of the result, with its escrow step.
@@ -259,8 +308,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Polls for the lock alone. Returns how it ended, if it did.
-    async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<TxStatus>, Unavailable> {
+    /// Looks for the lock alone. Returns how it failed, if it did.
+    async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<PaymentOutcome>, Unavailable> {
         // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes inclusions.
         if run.lock.state == EntryState::Included {
             return Ok(None);
@@ -268,8 +317,18 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
         let decision = self.outbox().refresh(run.lock, tip.as_ref(), run.trust, run.now).await;
         if let Some(Decision::Refuse(reason)) = unless_chain_fails(decision)? {
-            return Ok(Some(TxStatus::Refused(reason)));
+            return Ok(Some(PaymentOutcome::Refused(reason)));
         }
-        Ok((run.lock.state == EntryState::Expired).then_some(TxStatus::Expired))
+        Ok((run.lock.state == EntryState::Expired).then_some(PaymentOutcome::Expired))
     }
+}
+
+/// The outcome of a payment that a block includes, as it is stored. A tick may have undone its block meanwhile.
+fn included(tx: &TxHash, settled: Settled, content: Option<String>) -> Result<PaymentOutcome, DatabaseError> {
+    let Settled { record, purchase } = settled;
+    let record = record.ok_or_else(|| DatabaseError(format!("the payment {tx} is gone")))?;
+    if !record.is_purchase() {
+        return Ok(PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted });
+    }
+    Ok(PaymentOutcome::Included(Box::new(IncludedPayment { record, purchase, content })))
 }

@@ -14,10 +14,8 @@ use super::{
     ArbiterClient, Keys, Ledger,
     context::{CALLS_KEPT, Tick},
 };
-use crate::contents::Contents;
+use crate::{chain_state::SETTLED_DEPTH, contents::Contents};
 
-/// Confirmations at which a step is verified, after about two minutes.
-const DEEP: u64 = 6;
 /// Maximum number of transactions verified per tick. Each may have steps of several escrows.
 const MAX_ASKED: usize = 8;
 /// Maximum number of steps read per tick.
@@ -37,7 +35,7 @@ pub(super) fn to_recheck(tip: u64) -> Read<Vec<RecheckedStep>> {
         "SELECT purchase_id AS purchase, tx_id AS tx, height \
          FROM escrow_steps INDEXED BY escrow_steps_recheck WHERE recheck = 1 AND height <= ?1 \
          ORDER BY height LIMIT {MAX_READ}",
-        tip.saturating_sub(DEEP)
+        tip.saturating_sub(SETTLED_DEPTH)
     )
 }
 
@@ -61,7 +59,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     purchase,
                     tx,
                     block.height,
-                    self.view.tip.height.saturating_sub(DEEP),
+                    self.view.tip.height.saturating_sub(SETTLED_DEPTH),
                     self.view.rollbacks,
                     block.time_ms
                 )]),

@@ -17,13 +17,14 @@ use super::{
     reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
 };
-use crate::{chain_state, contents::Contents, port_error::PortError};
+use crate::{
+    chain_state::{self, SETTLED_DEPTH},
+    contents::Contents,
+    port_error::PortError,
+};
 
 /// Maximum number of known blocks to check, at growing distances, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
-/// Number of blocks below the previous newest one whose entries are looked up once more. A node on another fork may
-/// have shown a block of that height, which a slower tick or a request has stored since.
-const RECHECKED_BLOCKS: u64 = 6;
 
 /// Stored progress after the newest block was stored.
 pub(super) struct Synced {
@@ -57,11 +58,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
         let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
-        // In this order: entries in the new block and in known ones need no check.
+        // A node on another fork may have shown a block of a known height, and a slower tick or a request may have stored
+        // it since. In this order: entries in the new block and in known ones need no check.
         let statements = (
-            recheck(stored.known_to.saturating_sub(RECHECKED_BLOCKS), tip.height),
+            recheck(stored.known_to.saturating_sub(SETTLED_DEPTH), tip.height),
             note_block(&tip, &stored),
-            clear_recheck(tip.height.saturating_sub(RECHECKED_BLOCKS)),
+            clear_recheck(tip.height.saturating_sub(SETTLED_DEPTH)),
             blocks_to_recheck(),
             foreign_steps::to_recheck(tip.height),
             check_later,

@@ -162,6 +162,16 @@ impl Sales {
         tx
     }
 
+    /// A buyer pays at once; the payment is submitted.
+    pub fn sell_instant(&self, buyer: &SigningKey) -> TxHash {
+        let payment = NewOutput::pay(creator(), Lovelace::new(PRICE).unwrap());
+        let until = self.ledger.tip().slot + 1_000;
+        let claim = self.claim(&self.listing, buyer, self.unique(), DeliveryMode::Instant, payment, until);
+        let (tx, cbor) = written(claim);
+        assert!(self.ledger.add_to_mempool(Tx::new(cbor, until)));
+        tx
+    }
+
     /// The API finds the block with this payment.
     pub fn includes(&self, payment: &TxHash) {
         step(&self.db, payment, &Decision::Include(self.ledger.inclusion(payment).unwrap()));
