@@ -101,7 +101,8 @@ describe("a payment that names its request", { timeout: 240_000 }, () => {
     assert.equal(answer.status, 200, answer.text);
     assert.equal(answer.text, listing.content);
     assert.equal(settlementOf(answer).transaction, payment.tx);
-    assert.equal(refusalOf(await present(world, listing, payment)), "duplicate_settlement");
+    // The answer may have been lost on its way.
+    assert.equal((await present(world, listing, payment)).text, listing.content);
   });
 
   test("is accepted unconfirmed as any other payment is", async () => {

@@ -40,9 +40,10 @@ coded! {
     }
     Unavailable {
         Unavailable::Port(_) | Unavailable::Restoring => Unavailable,
-        Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => PaymentPending,
+        Unavailable::NotIncluded(_) | Unavailable::Unconfirmed(_) | Unavailable::NoResult(_) => PaymentPending,
         Unavailable::ChainBehind => ProtectedPaused,
         Unavailable::Refundable(_) => Refundable,
+        Unavailable::Refunded(_) => Refunded,
     }
     SpendRefused {
         SpendRefused::SignedOut => NotSignedIn,
@@ -101,7 +102,9 @@ impl From<BuyError> for Error {
             BuyError::Build(_) | BuyError::Terms(_) | BuyError::Ledger(_) | BuyError::Expired => {
                 (ErrorCode::PaymentFailed, None)
             }
-            BuyError::Pending(_) | BuyError::NoResult(_) => (ErrorCode::PaymentPending, None),
+            BuyError::Pending(_) | BuyError::NoResult(_) | BuyError::Unconfirmed(_) => {
+                (ErrorCode::PaymentPending, None)
+            }
             BuyError::EarlierUnresolved(_) => (ErrorCode::EarlierPaymentUnresolved, None),
             BuyError::Unavailable(unavailable) => (Self::from(unavailable.clone()).code, None),
         };

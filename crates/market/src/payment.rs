@@ -31,8 +31,9 @@ pub struct PaymentRecord {
     pub payer: Address,
     /// SHA-256 of the header that brought it.
     pub header: ContentHash,
-    pub delivered: bool,
-    /// Facts that decide its release.
+    /// When an answer with the content was first handed to a client that was still there, POSIX ms.
+    pub delivered_at_ms: Option<Millis>,
+    /// Everything its release depends on.
     pub facts: ReleaseFacts,
 }
 
@@ -70,7 +71,7 @@ fn select_records() -> String {
     let facts = facts_json();
     format!(
         "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
-           'header', p.header_digest, 'delivered', json(iif(p.delivered_at_ms IS NULL, 'false', 'true')), \
+           'header', p.header_digest, 'deliveredAtMs', p.delivered_at_ms, \
            'facts', {facts}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
     )
 }
@@ -185,7 +186,7 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
     api_types::SLOTS.slot_at(now).unwrap_or(0).saturating_sub(MAX_LAG_MS / 1_000)
 }
 
-/// The statement that notes that content was delivered for a payment: from now on its header alone opens nothing.
+/// Builds the statement that records that the content was delivered for a payment. Later deliveries change nothing.
 pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
 }

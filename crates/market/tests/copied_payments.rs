@@ -247,21 +247,25 @@ fn a_payer_who_did_not_broadcast_needs_no_signature() {
 
 #[test]
 fn a_payer_whose_submission_has_no_answer_signs_once() {
-    for submit_outcome in [SubmitOutcome::Lost, SubmitOutcome::Unsent] {
-        let world = World::new();
-        world.provider.submit_outcome.set(submit_outcome);
-        let mut first = world.pay(0, None);
-        match submit_outcome {
-            SubmitOutcome::Unsent => begin(&mut first),
-            _ => assert!(matches!(block(first), Err(PayError::NotSettled(..)))),
-        }
-        world.provider.submit_outcome.set(SubmitOutcome::Answered);
-        assert!(block(world.pay(10_000, None)).is_err(), "sent again");
-        world.mine();
-        assert_eq!(block(world.pay(2 * LATER_MS, None)), Err(PayError::Public), "{submit_outcome:?}");
-        let signed = block(world.pay(2 * LATER_MS, Some(world.payer)));
-        assert_eq!(signed.unwrap().content, "content 1", "{submit_outcome:?}");
-    }
+    let world = World::new();
+    world.provider.submit_outcome.set(SubmitOutcome::Lost);
+    assert!(matches!(block(world.pay(0, None)), Err(PayError::NotSettled(..))));
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
+    assert!(block(world.pay(10_000, None)).is_err(), "sent again");
+    world.mine();
+    assert_eq!(block(world.pay(2 * LATER_MS, None)), Err(PayError::Public));
+    assert_eq!(block(world.pay(2 * LATER_MS, Some(world.payer))).unwrap().content, "content 1");
+}
+
+#[test]
+fn a_payer_whose_submission_never_left_the_service_needs_no_signature() {
+    let world = World::new();
+    world.dies_waiting(SubmitOutcome::Unsent);
+    world.provider.submit_outcome.set(SubmitOutcome::Answered);
+    assert!(block(world.pay(10_000, None)).is_err(), "sent again, and accepted");
+    assert_eq!(entry(&world.db, &world.tx()).provenance, Provenance::Ours);
+    world.mine();
+    assert_eq!(block(world.pay(2 * LATER_MS, None)).unwrap().content, "content 1");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod forks;
 mod full_text_cost;
 mod kept_rows_cost;
 mod long_answers;
+mod lost_answers;
 mod projections;
 mod purchase_requests;
 mod redelivery;

@@ -16,7 +16,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{
     ContentHash, Lovelace, TxHash, TxRef,
     chain::Utxo,
-    keys::SigningKey,
+    keys::{Native, SigningKey},
     params::ProtocolParameters,
     slots::SlotConfig,
     tx::build::{TxPlan, Validity, Wallet, build},
@@ -38,16 +38,16 @@ use x402_cardano::{
     wire::ConfirmationPolicy,
 };
 
-struct World {
-    db: Sqlite,
-    provider: Provider,
-    escrow: EscrowMethod,
+pub struct World {
+    pub db: Sqlite,
+    pub provider: Provider,
+    pub escrow: EscrowMethod,
     /// The platform, whose wallet pays for results.
-    seller: SigningKey,
-    instant: DefaultMethod,
-    terms: ListingTerms,
-    header: String,
-    tx: TxHash,
+    pub seller: SigningKey,
+    pub instant: DefaultMethod,
+    pub terms: ListingTerms,
+    pub header: String,
+    pub tx: TxHash,
     /// Number of reads of paid content that fail, because no memory was free for ten seconds or the store failed.
     failing: Cell<u32>,
     /// Whether the payer's network has used up its reads.
@@ -56,7 +56,7 @@ struct World {
     slept: Cell<u32>,
 }
 
-struct Store<'a>(&'a World);
+pub struct Store<'a>(pub &'a World);
 
 impl Contents for Store<'_> {
     async fn put(&self, _: &ContentHash, _: &str) -> Result<(), ContentsError> {
@@ -84,7 +84,7 @@ impl Contents for Store<'_> {
 }
 
 impl World {
-    fn new(mode: DeliveryMode, bytes: usize) -> Self {
+    pub fn new(mode: DeliveryMode, bytes: usize) -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, 5_000_000);
         block(db.run(statement!("UPDATE contents SET content = ?1", "x".repeat(bytes)))).unwrap();
@@ -141,33 +141,47 @@ impl World {
     }
 
     fn pay_with(&self, mines: bool, posts: bool, confirmations: u64) -> Result<Paid, PayError> {
+        let meanwhile = || {
+            self.slept.set(self.slept.get() + 1);
+            if mines {
+                self.provider.ledger.mine();
+            }
+        };
+        let sleep = Meanwhile(&meanwhile);
+        let run = async |checkout: &Asked<'_, Sqlite>| {
+            checkout.pay(&self.terms, &Presented::read(&self.header, "network", None).unwrap(), None).await
+        };
+        let store = Store(self);
+        let ways = self.ways();
+        let checkout = self.checkout(&self.db, &sleep, &store, &ways);
+        let seller = checkout.seller.filter(|_| posts);
+        block(run(&Checkout { seller, confirmations, ..checkout }))
+    }
+
+    pub fn ways(&self) -> [PaymentOption<'_>; 2] {
+        [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)]
+    }
+
+    /// A checkout as of the newest block, on this database.
+    pub fn checkout<'a, D>(
+        &'a self,
+        database: &'a D,
+        sleep: &'a Meanwhile<'a>,
+        contents: &'a Store<'a>,
+        ways: &'a [PaymentOption<'a>],
+    ) -> Asked<'a, D> {
         self.provider.ledger.calls.set(0);
         let now = self.provider.ledger.tip().time_ms;
-        let ways: [PaymentOption<'_>; 2] =
-            [(DeliveryMode::Instant, &self.instant), (DeliveryMode::Protected, &self.escrow)];
-        block(
-            Checkout {
-                seller: posts.then_some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
-                schedule: &[500; 9],
-                confirmations,
-                ..checkout(
-                    &self.db,
-                    &self.provider,
-                    &Meanwhile(&|| {
-                        self.slept.set(self.slept.get() + 1);
-                        if mines {
-                            self.provider.ledger.mine();
-                        }
-                    }),
-                    &Store(self),
-                    &ways,
-                    now,
-                )
-            }
-            .pay(&self.terms, &Presented::read(&self.header, "network", None).unwrap(), None),
-        )
+        Checkout {
+            seller: Some(Seller { deployment: self.escrow.deployment(), key: &self.seller }),
+            schedule: &[500; 9],
+            ..checkout(database, &self.provider, sleep, contents, ways, now)
+        }
     }
 }
+
+/// A checkout on a database.
+pub type Asked<'a, D> = Checkout<'a, D, Provider, Native, Meanwhile<'a>, Store<'a>>;
 
 /// Longer than contents that are read in the batch of a claim.
 const LONG: usize = (64 << 10) + 1;

@@ -225,8 +225,8 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
     Some(match decision {
         Decision::Wait | Decision::Submit => return None,
         Decision::Accept => {
-            let set = "state = 'submitted', provenance = iif(attempts = 1, 'ours', provenance)";
-            statement!(update(set, "state = 'claimed'"), entry.tx)
+            // A node refuses what it has, so no one had submitted this before, whatever became of earlier attempts.
+            statement!(update("state = 'submitted', provenance = 'ours'", "state = 'claimed'"), entry.tx)
         }
         // Another request may have given up the entry, and deleted its bytes, since it was read.
         Decision::Include(block) => in_block(block, "state <> 'included'"),

@@ -13,8 +13,8 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{
-    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot,
-    overdue, snapshot,
+    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue,
+    snapshot,
 };
 use sql::{Database, DatabaseError};
 use x402_cardano::{

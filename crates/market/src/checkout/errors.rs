@@ -68,7 +68,7 @@ pub enum PayError {
     #[error("this payment was refunded: pay with a new transaction")]
     Refunded,
     #[error(
-        "this transaction was public before it came here, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
+        "this transaction is public, and no node's answer shows that this service was the first to submit it, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
     )]
     Public,
     #[error(

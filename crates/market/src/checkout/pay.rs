@@ -40,6 +40,10 @@ const PUBLIC_CHECK_MS: Millis = 5_000;
 /// a result, or for a provider that is down. Afterwards the payer has to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
+/// How long after its delivery a header with a secret gets the content again. A client that lost the answer comes back
+/// within minutes, and no runtime tells for certain that it was lost.
+const RETRY_WINDOW_MS: Millis = 10 * 60_000;
+
 /// A successful payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paid {
@@ -73,12 +77,14 @@ impl PayRequest<'_> {
         Ok(())
     }
 
-    /// Whether the request has the payment's original header, and the header still identifies the payer: before
-    /// delivery, or with a `payment-identifier`.
+    /// Returns whether the payment came by this request's header, and that still shows its payer: until the content was
+    /// delivered, for [`RETRY_WINDOW_MS`] longer with a secret in it, and without end with an identifier.
     fn has_same_header(&self, record: &PaymentRecord) -> bool {
         let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
         let is_same = record.header == *header || *is_committed;
-        let is_fresh = !record.delivered || identifier.is_some();
+        let retry_end = record.delivered_at_ms.map(|at| at.saturating_add(RETRY_WINDOW_MS));
+        let is_retried = retry_end.is_none_or(|end| *is_secret && self.now < end);
+        let is_fresh = is_retried || identifier.is_some();
         let replay_end = record.entry.block.map(|block| block.time_ms.saturating_add(REPLAY_WINDOW_MS));
         is_same && is_fresh && (*is_secret || replay_end.is_none_or(|end| self.now < end))
     }
@@ -213,10 +219,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 let (released, settlement) = self.settlement_of(&payment.record, payer)?;
                 let hash = &pay.terms.content_hash;
                 let content = self.hand_out(released, hash, &entry.tx, payment.content).await?;
-                // Last: a client that is told to come back must find the payment as it was.
-                if !payment.record.delivered && !(self.hung_up)() {
-                    self.database.run(payment::mark_delivered(&entry.tx, self.now)).await?;
-                }
+                self.mark_delivered(&payment.record).await;
                 return Ok(Paid { content, settlement });
             }
             PaymentOutcome::Pending { submitted } => {
@@ -231,6 +234,17 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             PaymentOutcome::Expired => Settlement::Expired,
         };
         Err(not_settled(&ended, &entry.tx, payer))
+    }
+
+    /// Records that the content is delivered, unless its client has hung up by now. A database that fails keeps nobody from
+    /// what is paid for: then the same header just opens once more.
+    async fn mark_delivered(&self, record: &PaymentRecord) {
+        if record.delivered_at_ms.is_some() || (self.hung_up)() {
+            return;
+        }
+        if let Err(error) = self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await {
+            (self.note)(&format!("the delivery of {} is not recorded: {error}", record.entry.tx));
+        }
     }
 
     /// Returns what is told about a payment that a block includes, with the permission to hand out its content.

@@ -1,6 +1,6 @@
 //! Injects an event at a chosen statement of a request or a tick.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use sql::{Database, DatabaseError, Statement, sqlite::Sqlite};
 
@@ -36,6 +36,35 @@ impl Database for Interrupted<'_> {
         let done = self.db.run_statements(statements).await;
         if now && self.after {
             self.interrupt();
+        }
+        done
+    }
+}
+
+/// A database that runs one batch and loses its answer.
+pub struct Unanswered<'a> {
+    db: &'a Sqlite,
+    at: usize,
+    batches: Cell<usize>,
+}
+
+impl<'a> Unanswered<'a> {
+    /// Loses the answer of the batch with this number, from 0.
+    pub const fn new(db: &'a Sqlite, at: usize) -> Self {
+        Self { db, at, batches: Cell::new(0) }
+    }
+
+    /// Whether there was such a batch.
+    pub const fn has_lost(&self) -> bool {
+        self.batches.get() > self.at
+    }
+}
+
+impl Database for Unanswered<'_> {
+    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+        let done = self.db.run_statements(statements).await;
+        if self.batches.replace(self.batches.get() + 1) == self.at {
+            return Err(DatabaseError("the connection is lost".into()));
         }
         done
     }
