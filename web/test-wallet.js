@@ -150,7 +150,7 @@ function fund(address) {
   return askLedger("/control/faucet", { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-/** What is held, in CIP-30's form: input and output, each CBOR. @param {string} address Hex. */
+/** Returns unspent outputs in CIP-30's encoding, pairs of input and output. @param {string} address Hex. */
 async function unspent(address) {
   /** @type {{ tx_hash: string, output_index: number, amount: { unit: string, quantity: string }[] }[]} */
   const outputs = await askLedger(`/api/v0/addresses/${bech32(address)}/utxos`);

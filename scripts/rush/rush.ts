@@ -36,7 +36,7 @@ export interface Figures {
   readonly blocks: ReadonlyMap<number, number>;
   /** Lovelace. */
   readonly fees: number;
-  /** Of the API only. */
+  /** Provider calls of the API per purchase. */
   readonly callsPerPurchase: number;
   readonly callsOfTicks: number;
   readonly presentations: number;

@@ -17,7 +17,7 @@ import { list } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 30 };
-/** What agents and owner may do of each sort in a minute, and how often they may look. */
+/** Rate limits per minute for agents and owner. */
 const A_MINUTE = 6;
 const LOOKS = 4 * A_MINUTE;
 const AGENTS = { "cf-connecting-ip": "203.0.113.1" };

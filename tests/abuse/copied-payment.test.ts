@@ -23,7 +23,7 @@ describe("a payment that its payer broadcasts first", { timeout: 120_000 }, () =
       const payer = await world.buyer();
       const payment = await makeOut(world, payer, wanted);
       await world.ledger.submit(payment.cbor);
-      // What a provider shows while its index is behind its node.
+      // As shown by a provider whose index lags behind its node.
       await world.ledger.fault({ endpoint: "/mempool/*", status: 404 });
       const [accepted] = termsOf(await send(unlockUrl(world, other))).accepts;
       const header = encodePaymentSignatureHeader({ ...payment.payload, accepted } as never);

@@ -36,7 +36,7 @@ describe("provider answers that never end", { timeout: 720_000 }, () => {
     await world.tick();
 
     const [honest = "", ...ids] = await lockUnposted(world, listing, [await world.buyer(), one, other]);
-    // What the watcher takes for the newest step of these is spent: it looks by what.
+    // The watcher's last known outputs of these are spent, so it looks up the spending transactions.
     for (const [n, buyer] of [one, other].entries()) {
       await requestRefund(world, ids[n] as string, buyer);
     }

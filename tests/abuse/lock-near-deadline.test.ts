@@ -33,7 +33,7 @@ describe("a lock whose buyer left", { timeout: 240_000 }, () => {
     const methods = { escrow: payEscrow({ approve: () => true, trust: () => true, blockfrost }) };
     // Nothing makes a result.
     await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
-    // What the client sends, as it sends it.
+    // The client's original request.
     let header = "";
     const { fetch } = globalThis;
     globalThis.fetch = (...request) => {

@@ -1,4 +1,4 @@
-// What long answers cost the service, asked for by one network again and again. Real workers, local ledger.
+// The cost of long answers that one network requests repeatedly. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -26,7 +26,7 @@ function field(pid: number | string, name: string): string | undefined {
 
 const isOurs = (pid: number): boolean => pid === process.pid || (pid > 1 && isOurs(Number(field(pid, "PPid") ?? 0)));
 
-/** What the workers that this process started hold, in MB. */
+/** Memory of the workers that this process started, in MB. */
 function workersMemory(): number {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name) && field(name, "Name") === "workerd");
   const ours = pids.filter((pid) => isOurs(Number(pid)));
@@ -70,19 +70,19 @@ function listed(world: World, { id }: Listed, count: number): void {
 /** Whole catalogues that are read at once, for as many as ask: a request that comes meanwhile gets what others read. */
 const READ_WHOLE = 8;
 
-/** One network asks for the newest listings again and again at once, after something was written: how often all were read. */
+/** Returns how often all listings were read when one network requests the newest ones concurrently after a write. */
 async function readWhole(world: World, index: number): Promise<number> {
-  // What an isolate writes makes it ask again whether what it keeps is so still.
+  // After a write of its own, an isolate checks whether its cache is still valid.
   json(await post(`${world.api}/oauth/register`, { redirect_uris: [`http://127.0.0.1/${index}`] }), 201);
   const ask = () => send(`${world.api}/listings`, { headers: { "cf-connecting-ip": "203.0.113.1" } });
   const answers = await Promise.all(Array.from({ length: ASKED }, ask));
   const whole = ({ status, bytes }: Answer) => status === 200 && bytes.length > 1_000_000;
   assert.ok(answers.every(whole), answers.find((answer) => !whole(answer))?.text.slice(0, 200));
-  // One batch asks what changed, and another reads all where that is too much.
+  // A batch reads the changes, and another reads everything if there are too many.
   return answers.filter((answer) => usage(answer).batches > 1).length;
 }
 
-/** One network asks again and again at once: what that takes. */
+/** Returns the memory taken by concurrent requests from one network. */
 async function flood(path: string, headers: Record<string, string> = {}): Promise<number> {
   const ask = () => send(path, { headers: { ...headers, "cf-connecting-ip": "203.0.113.1" } });
   assert.ok(json(await ask(), 200));
@@ -131,7 +131,7 @@ describe("concurrent long answers to one network", { timeout: 600_000 }, () => {
       json(await send(`${world.api}/listings`), 200);
       listed(world, listing, 999);
       assert.ok((await readWhole(world, 1)) <= READ_WHOLE, "many were listed");
-      // One sale changes what is said of all that its seller lists.
+      // A sale changes the figures on all of its seller's listings.
       inDatabase(world, (db) => db.exec("UPDATE sellers SET sales = sales + 1"));
       assert.ok((await readWhole(world, 2)) <= READ_WHOLE, "one was sold");
     } finally {

@@ -1,4 +1,4 @@
-// What messages hold of an isolate's memory that are small to send and large to have. Real workers, local ledger.
+// Memory taken by messages that are small on the wire but large when parsed. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -18,13 +18,13 @@ import { output } from "./stranger.ts";
 const MESSAGES = 50;
 /** Several times as many as are read at once. */
 const DELIVERIES = 40;
-/** Of one network, in less than a minute's rate. */
+/** Messages from one network, within a minute's rate limit. */
 const DRAFTS = 120;
 /** Outputs of a made-up wallet, of 1,100 tokens each. */
 const MADE_UP = 8;
 /** What these may take beside, with what arrives of them and the local database: each held a megabyte and a half of tokens. */
 const MOST_OF_DRAFTS_MB = 128;
-/** What they may take of the 128 MB that an isolate has. */
+/** Maximum memory that they may take of an isolate's 128 MB. */
 const MOST_MB = 64;
 
 /** Seven bytes, which take some four hundred as a map with a member. */
@@ -85,7 +85,7 @@ describe("small messages that grow in memory", { timeout: 240_000 }, () => {
 
   it("stay within the worker's memory when all are finished at once", async () => {
     for (let n = 0; n < MESSAGES; n++) messages.push(new HeldMessage(world.api));
-    // What is sent before them is read before them.
+    // Earlier messages are read first.
     for (let n = 0; n < 20; n++) assert.equal((await send(`${world.api}/listings`)).status, 200);
     const before = workersMemory();
     const statuses = await Promise.all(messages.map((message) => message.finish()));

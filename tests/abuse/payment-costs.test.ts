@@ -162,7 +162,7 @@ describe("payments of strangers", { timeout: 900_000 }, () => {
     const payer = await world.buyer();
     const payment = await makeOut(world, payer, listing);
     await world.ledger.submit(payment.cbor);
-    // What a provider shows while its index is behind its node.
+    // As shown by a provider whose index lags behind its node.
     await world.ledger.fault({ endpoint: "/mempool/*", status: 404 });
     const copied = await present(world, listing, payment);
     assert.equal(copied.text.includes(listing.content), false);

@@ -1,4 +1,4 @@
-// What calls of the chain's provider are spent on before anything is paid, and who comes first. Real workers, local ledger.
+// The use and the order of provider calls before a payment is claimed. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -151,7 +151,7 @@ describe("at the rates that are deployed", { timeout: 900_000 }, () => {
       while (!over) await present(world, listing, refused, network).catch(() => {});
     };
     const attackers = ["1", "2", "3"].flatMap((one) => Array.from({ length: 8 }, () => attack(`198.51.100.${one}`)));
-    // They are at it when the honest ones come.
+    // The attackers are active when the honest buyers come.
     await pause(WINDOW_MS);
     const served = await Promise.all(
       payments.map((one, n) => presentUntilServed(world, listing, one, `203.0.113.${n}`)),

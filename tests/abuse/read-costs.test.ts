@@ -1,4 +1,4 @@
-// What reads and offers of one stranger may cost all others: the database's time, and its room. Real workers, local ledger.
+// The cost of one stranger's reads and offers for all others: the database's time and space. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { list, offer, offerOf } from "../helpers/listings.ts";
 import { startWorld, type World } from "../helpers/world.ts";
 
 const LIMIT = 12;
-/** What a day has room for: three offers of 40,000 bytes. */
+/** Daily quota: three offers of 40,000 bytes. */
 const DAY = 150_000;
 /** Offers that one client may make. */
 const OFFERS = 12;
@@ -92,7 +92,7 @@ describe("reads and offers of one stranger", { timeout: 240_000 }, () => {
         json(await post(`${world.api}/oauth/register`, { redirect_uris }), 201);
         asked += usage(await ask()).statements > 0 ? 1 : 0;
       }
-      // Of two minutes at most.
+      // Requests of at most two minutes.
       assert.ok(asked <= 2 * LIMIT, `${path}: the database was asked ${asked} times`);
     }
   });

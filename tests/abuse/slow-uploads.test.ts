@@ -1,4 +1,4 @@
-// What bodies that arrive slowly, or never, hold of an isolate's memory. Real workers, local ledger.
+// Memory taken by bodies that arrive slowly, or never. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
@@ -9,7 +9,7 @@ import { listingProof } from "../wallets/proof.ts";
 
 /** As much as the longest content takes in JSON's longest spelling. */
 const LONG = 6_300_000;
-/** Of which a network's share of the memory holds so many. */
+/** Number of such bodies that fit into a network's share of the memory. */
 const SHARE = 3;
 
 /** A message that is longer than most, and several times as many of them as a network may have in progress. */

@@ -82,7 +82,7 @@ export class Stranger {
   /** The wallet's seed, hex. */
   readonly secret: string;
   readonly #world: World;
-  /** What the next transaction spends: its own change, usually in no block yet. */
+  /** The input of the next transaction: its own change, usually unconfirmed. */
   #purse: (Ref & { lovelace: bigint }) | undefined;
 
   constructor(world: World) {

@@ -21,10 +21,10 @@ import { Stranger } from "./stranger.ts";
 const ADA = 1_000_000n;
 /** Payments that wait at once. */
 const HELD = 40;
-/** What so many may take of the 128 MiB that an isolate has. */
+/** Maximum memory that these may take of an isolate's 128 MiB. */
 const MOST_MIB = 16;
 
-/** Of one network at once: a minute's payments (PAYMENT), and twice a minute's tool calls (AGENT). */
+/** Concurrent requests of one network: a minute's payments (PAYMENT), and twice a minute's tool calls (AGENT). */
 const REQUESTS = 1_200;
 
 /** Maps within maps, which take some four hundred bytes each: as many as a message may have. */

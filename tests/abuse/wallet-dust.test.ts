@@ -13,7 +13,7 @@ const ADA = 1_000_000n;
 /** More than the pages that are read from one end of a wallet, and than all that are read. */
 const MANY = 600;
 const MORE = 1_050;
-/** What an output with a small script must hold, and a little more. */
+/** Slightly more than the minimum of an output with a small script. */
 const DUST = 1_200_000n;
 
 describe("wallets full of strangers' dust", { timeout: 600_000 }, () => {

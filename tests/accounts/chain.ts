@@ -1,4 +1,4 @@
-// What the chain shows of a wallet, read from the ledger itself, to hold the service's figures against.
+// A wallet's state according to the ledger, to compare the service's figures with.
 import assert from "node:assert/strict";
 import { json, send } from "../helpers/http.ts";
 import type { LedgerControl } from "../helpers/ledger.ts";

@@ -1,4 +1,4 @@
-// What an operator can get wrong, change, or suffer: secrets, their rotation, rate limits, and a crash in the middle.
+// Mistakes, changes and failures in operation: secrets and their rotation, rate limits, and crashes.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -10,7 +10,7 @@ import { type Listed, startWorld, type World } from "./world.ts";
 
 const ADA = 1_000_000n;
 const PRICE = 5n * ADA;
-/** Of the daily budget that an account begins with. */
+/** A part of the default daily budget. */
 const AFFORDABLE = 6;
 /** Longer than the service waits for any answer. */
 const HANG = 60_000;
@@ -29,7 +29,7 @@ async function funded(...outputs: bigint[]): Promise<Account> {
   return account;
 }
 
-/** What the escrows of these purchases hold, and that each is one. */
+/** Returns the amounts in the escrows of these purchases, each of which must exist. */
 async function locked(purchases: readonly { id: string; escrow?: { address: string } }[]): Promise<bigint[]> {
   return Promise.all(
     purchases.map(async ({ id, escrow }) => {

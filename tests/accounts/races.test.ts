@@ -46,7 +46,7 @@ describe("races", () => {
     const funds = 60n * ADA;
     await world.ledger.faucet(account.address, funds);
     const started = performance.now();
-    // Of agents here and there: one address may not ask the provider as often.
+    // Agents at different addresses, because one address may not use the provider as often.
     const buy = (id: string, n: number) => account.tryBuy(id, "instant", `203.0.113.${n % 40}`);
     const answers = await Promise.all(for200.map(({ id }, n) => patiently(() => buy(id, n))));
     const seconds = (performance.now() - started) / 1_000;

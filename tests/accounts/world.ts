@@ -1,4 +1,4 @@
-// One running system for the tests of a file, whose secrets, limits and database a test can get at.
+// A running system for the tests of a file, with access to its secrets, limits and database.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -15,7 +15,7 @@ import { signInAgent } from "./sign-in.ts";
 
 const LIMITS = { maxPerPaymentAda: 10, dailyBudgetAda: 30, askAboveAda: 3 };
 
-/** What `buy_listing` says. */
+/** Result of `buy_listing`. */
 interface Told {
   readonly status: string;
   readonly tx?: string;

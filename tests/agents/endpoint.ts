@@ -63,7 +63,7 @@ export const call = async (
   meta: object = {},
 ) => resultOf<ToolResult>(await stateless(url, token, "tools/call", { name, arguments: args }, meta));
 
-/** What a call that went well says, for programs. */
+/** Returns the structured result of a successful call. */
 export function toldBy<Told = Record<string, unknown>>(result: ToolResult): Told {
   assert.equal(result.isError, false, result.content[0]?.text);
   assert.ok(result.structuredContent);

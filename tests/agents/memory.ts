@@ -1,4 +1,4 @@
-// What SDK clients keep of a sign-in, kept in memory. Both generations of the official SDK ask for the same things.
+// In-memory storage for the sign-in of SDK clients. Both generations of the official SDK use the same interface.
 export class SignInMemory {
   readonly redirectUrl = "http://127.0.0.1:33418/callback";
   readonly clientMetadata = { client_name: "SDK client", redirect_uris: [this.redirectUrl] };

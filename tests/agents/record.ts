@@ -25,7 +25,7 @@ interface Program {
   /** Makes the service known to it, and the model. */
   configure(home: string, mcp: string, model: string): void;
   readonly buy: readonly string[];
-  /** What the model answers: the events of a stream. */
+  /** The model's answer as the events of a stream. */
   answer(asked: string, calls: readonly Call[]): readonly Event[];
 }
 

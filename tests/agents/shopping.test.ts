@@ -15,7 +15,7 @@ import { approve, CALLBACK, register, requestOn, signInAgent, start, type Tokens
 import { callWithProgress, type Event } from "./stream.ts";
 
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 6 };
-/** Of a purchase, what tools tell. */
+/** A purchase as returned by tools. */
 interface Shown {
   readonly content: { readonly text: string };
   readonly purchase: { readonly status: string };

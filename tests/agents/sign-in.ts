@@ -61,7 +61,7 @@ export function requestOn(page: Answer): string {
   return request;
 }
 
-/** What the consent page sends when the owner approves. */
+/** The consent page's request when the owner approves. */
 export async function approve(api: string, request: string, wallet: Wallet, limits: Limits): Promise<Answer> {
   const query = new URLSearchParams({ request, address: wallet.addressHex });
   const { owner, digest } = json<{ owner: string; digest: string }>(await send(`${api}/oauth/challenge?${query}`));

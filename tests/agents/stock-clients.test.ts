@@ -19,7 +19,7 @@ import { play, type Recording } from "./recording.ts";
 const INSPECTOR = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 const PYTHON = join(process.env.CARGO_INSTALL_ROOT ?? join(root, ".tools"), "python/bin/python");
 
-/** What `buy_listing` says, for programs. */
+/** Structured result of `buy_listing`. */
 interface Bought {
   readonly status: string;
   readonly content: { readonly text: string };
@@ -164,7 +164,7 @@ describe("other people's clients sign in and buy", () => {
     };
     const inspect = async (...args: string[]) => {
       const options = ["--cli", mcp, "--transport", "http", "--callback-url", callback, "--format", "json", ...args];
-      // It does open a browser: one that shows nothing.
+      // The client opens a browser, here one that shows nothing.
       const env = { HOME: home, MCP_INSPECTOR_SECRET_STORE: "file", MCP_AUTO_OPEN_ENABLED: "true", BROWSER: "true" };
       const { status, text } = await runPackage(INSPECTOR, options, { env, heard, patience: 30 });
       assert.equal(status, 0, text);

@@ -1,6 +1,6 @@
 // The arbiter from outside: real disputes on the local ledger, settled by the running worker.
 //
-// One ledger, whose time only goes forward: before the window, in it, and after the evidence deadline.
+// All tests share a ledger, whose time only moves forward: before the window, in it, and after the evidence deadline.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { errorOf, json, post, send, untilRead } from "../helpers/http.ts";

@@ -30,14 +30,14 @@ export interface Escrow {
 
 export interface Sold extends Escrow {
   readonly listing: { readonly id: string; readonly contentHash: string };
-  /** What the listing promises. */
+  /** Hash of the listed content. */
   readonly content: string;
   readonly posted: string;
 }
 
 let sold = 0;
 
-/** What is sold, with a seller who posts its hash and a buyer who disputes; and with changes. */
+/** A listed content whose seller posts its hash and whose buyer disputes, with changes. */
 export function sale(changes: Partial<Scenario> & { content?: string } = {}): Scenario & { content: string } {
   const content = changes.content ?? `prompt ${sold++} of ${randomBytes(4).toString("hex")}\n`;
   return {

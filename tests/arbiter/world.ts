@@ -48,11 +48,11 @@ export interface World {
   resolve(sold: Sold, output: string): Promise<ResolveResult>;
   /** Moves the ledger to this time. */
   moveTo(ms: number): Promise<void>;
-  /** Who got how much in a transaction, once it is in a block. */
+  /** Returns the amounts paid by a transaction, once it is in a block. */
   paidIn(tx: string): Promise<Map<string, bigint>>;
   feeOf(tx: string): Promise<bigint>;
   balance(address: string): Promise<bigint>;
-  /** What an escrow's transaction spent at the contract. */
+  /** Returns the contract's outputs that a transaction spent. */
   spentBy(ref: string): Promise<string | undefined>;
   previous(ref: string): Promise<string>;
   stop(): Promise<void>;

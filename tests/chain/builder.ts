@@ -21,7 +21,7 @@ export type PlannedOutput = {
   readonly script?: string;
 };
 
-/** What `examples/build_tx.rs` reads. Amounts are decimal strings. */
+/** Input of `examples/build_tx.rs`. Amounts are decimal strings. */
 export type Scenario = {
   readonly seeds: readonly string[];
   readonly wallet: string;

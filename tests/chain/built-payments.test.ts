@@ -83,7 +83,7 @@ function judge({ name, owner, scenario }: Case, built: Built, tally: { exact: nu
   return world;
 }
 
-/** What all addresses of an owner hold. */
+/** Sums the balances of an owner's addresses. */
 const holdings = (world: World, owner: Owner): bigint =>
   world.balance(owner.text).lovelace + world.balance(stakedText(owner)).lovelace;
 

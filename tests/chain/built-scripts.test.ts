@@ -13,7 +13,7 @@ import { bytes, World } from "./world.ts";
 const SLOT = 50_000_000;
 /** `Constr 0 []`. */
 const UNIT = "d87980";
-/** What a transaction may use: for the draft that is evaluated. */
+/** Maximum execution units of a transaction, for the draft that is evaluated. */
 const MOST = { mem: 14_000_000, steps: 10_000_000_000 };
 /** Bytes of constant in a script: one so large that three of them reach the second price tier. */
 const PADDING = [0, 9_000];

@@ -45,7 +45,7 @@ const STRICTER = new Set([
   "invalid_exact_cardano_payload_transaction_decode_failed",
 ]);
 
-/** What the ledger says to a transaction that meets it in this slot: nothing, or the rule that refuses it. */
+/** Submits a transaction in this slot. Returns the violated rule, if any. */
 function ledgerRefuses(cbor: Uint8Array, utxos: ReadonlyMap<string, Output>, slot: number): string | undefined {
   let tx: Transaction;
   try {

@@ -52,14 +52,14 @@ export class World {
     return { tx, minimumFee: least };
   }
 
-  /** What each redeemer needs, by the index of its input. */
+  /** Execution units of each redeemer, by the index of its input. */
   budgets(cbor: Uint8Array): { index: number; memory: bigint; steps: bigint }[] {
     const evaluation = evaluate(cbor, this.known());
     if ("failure" in evaluation) throw new Error(evaluation.failure);
     return evaluation.budgets;
   }
 
-  /** What an address holds, as the Emulator tells it. */
+  /** Balance of an address according to the Emulator. */
   balance(address: string): Value {
     const entries = this.emulator.getUtxosForAddress(address);
     return entries.length === 0 ? NOTHING : sum(entries.flatMap(outputsIn).map(({ value }) => value));

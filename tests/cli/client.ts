@@ -106,9 +106,9 @@ export interface Between {
   readonly url: string;
   /** All that came, passed on or not. */
   readonly passed: Passed[];
-  /** What is answered instead of passing it on. */
+  /** Answer to return instead of forwarding the request. */
   instead: (asked: Passed) => { status: number; error: string } | undefined;
-  /** What replaces an answer: another body, nothing at all, or the answer itself. */
+  /** Replaces an answer: by another body, by nothing, or by the answer itself. */
   meddle: (asked: Passed, body: string) => string | "lost" | undefined;
   /** Meddles no more, and forgets what came. */
   behave(): void;
@@ -158,7 +158,7 @@ export async function between(to: string): Promise<Between> {
   });
 }
 
-/** What an address holds in lovelace. */
+/** Balance of an address in lovelace. */
 export async function balanceOf(world: World, address: string): Promise<bigint> {
   const answer = await send(`${world.ledger.blockfrost}/addresses/${address}`);
   if (answer.status === 404) return 0n;

@@ -1,4 +1,4 @@
-// What parties do with their escrows by drafts and their own wallets, through to the ledger's truth.
+// Escrow actions by drafts and the parties' own wallets, up to the ledger.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { refOf, transactionOf } from "../../devnet/cardano/transaction.ts";
@@ -33,7 +33,7 @@ async function locked(library = "mesh"): Promise<Sale> {
   const buyer = await libraries[library]?.(world.ledger.blockfrost);
   assert.ok(buyer);
   for (let n = 0; n < 3; n++) await world.ledger.faucet(buyer.address, HELD / 3n);
-  // What the chain's clock says is known from the watcher's ticks.
+  // The API learns the chain's time from the watcher's ticks.
   await world.tick();
   const seller = world.person("creator");
   const listing = await list(world.api, seller, { modes: ["protected"], priceLovelace: `${PRICE}` });
@@ -48,7 +48,7 @@ async function draftOf(id: string, action: string, wallet: Cip30): Promise<Actio
   return json(await actionDraft(world, id, { action, ...(await walletOf(wallet)) }));
 }
 
-/** That the ledger refuses the same transaction with a lovelace less for it, signed by the same wallet. */
+/** Asserts that the ledger rejects the same transaction with one lovelace less fee, signed by the same wallet. */
 async function assertTight({ transaction, summary }: ActionDraft, wallet: Cip30): Promise<void> {
   const { outputs } = transactionOf(Buffer.from(transaction, "hex")).body;
   const change = outputs.findIndex(({ value }) => `${value.lovelace}` === summary.changeLovelace);

@@ -17,7 +17,7 @@ import * as wallets from "../outsiders/wallets.ts";
 const lucid = wallets.lucid();
 const mesh = wallets.mesh();
 
-/** What a page calls of a wallet. Everything is hex. */
+/** The wallet's methods that pages call. All values are hexadecimal. */
 export interface Cip30 {
   /** Bech32, for tests. */
   readonly address: string;
@@ -46,7 +46,7 @@ async function evolution(blockfrost: string): Promise<Cip30> {
     address,
     getUtxos: async () => (await client.getWalletUtxos()).map(encode),
     getChangeAddress: async () => addressHex(address),
-    // It signs for the outputs that it is shown.
+    // Signs for the outputs that it is shown.
     signTx: async (transaction) =>
       TransactionWitnessSet.toCBORHex(await client.signTx(transaction, { utxos: await client.getWalletUtxos() })),
   };

@@ -35,7 +35,7 @@ async function newcomer(): Promise<Cip30> {
   return made;
 }
 
-/** What is asked with an honest wallet, but for the changes. */
+/** A request with a correct wallet's description, with changes. */
 const ask = async (changes: object): Promise<Answer> =>
   paymentDraft(world, listing, { mode: "instant", ...(await walletOf(wallet)), ...changes });
 

@@ -32,7 +32,7 @@ async function newcomer(library: string, outputs = 3): Promise<Cip30> {
 const offered = async () =>
   list(world.api, world.person("seller"), { modes: ["instant", "protected"], priceLovelace: `${PRICE}` });
 
-/** That the ledger refuses the same transaction with a lovelace less for it, signed by the same wallet. */
+/** Asserts that the ledger rejects the same transaction with one lovelace less fee, signed by the same wallet. */
 async function assertTight(draft: PaymentDraft, wallet: Cip30): Promise<void> {
   const less = cheaper(draft.transaction, 1);
   const refusal = await world.ledger.submit(merged(less, await wallet.signTx(less, true)));

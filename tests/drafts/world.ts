@@ -6,7 +6,7 @@ import { refusedByHardware } from "../outsiders/hardware.ts";
 import type { Cip30 } from "./cip30.ts";
 import { merged } from "./merge.ts";
 
-/** What both endpoints answer. */
+/** The common part of both endpoints' answers. */
 export interface Draft {
   readonly transaction: string;
   readonly txHash: string;
@@ -82,7 +82,7 @@ export interface ActionDraft extends Draft {
   };
 }
 
-/** What can be done with a purchase. */
+/** Possible actions on a purchase. */
 export interface Offered {
   readonly purchase: string;
   readonly state: string;

@@ -1,4 +1,4 @@
-// What strangers and hostile buyers put on the chain must keep no other escrow waiting. Real workers, local ledger.
+// Transactions of strangers and hostile buyers delay no other escrow. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

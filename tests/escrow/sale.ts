@@ -152,7 +152,7 @@ export async function until(world: World, id: string, status: string): Promise<P
   assert.fail(`${id} is ${now.status}, not ${status}: ${JSON.stringify(now.events)} after ${JSON.stringify(ticks)}`);
 }
 
-/** What an address holds, by the ledger. */
+/** Balance of an address according to the ledger. */
 export async function balance(world: World, address: string): Promise<bigint> {
   const answer = await send(`${world.ledger.blockfrost}/addresses/${address}`);
   if (answer.status === 404) return 0n;
@@ -176,11 +176,11 @@ export async function requestRefund(world: World, id: string, buyer: Wallet, ste
   const stack = { state: world.state, ledger: world.ledger.url };
   const escrow = await escrowIn(stack.ledger, address, step);
   await act(stack, "request-refund", escrow, [], seedHex(buyer.keys.payment));
-  // It is told of as before.
+  // Reported as before.
   await purchase(world, id);
 }
 
-/** What the seller does by hand, against the service's own watcher, with the service's own key, after the newest step. */
+/** Performs a seller's action with the service's own key, against its watcher, after the newest step. */
 export async function sellerDoes(world: World, id: string, action: string, ...more: string[]): Promise<string> {
   const { escrow, events } = await purchase(world, id);
   const { address } = escrow as { address: string };

@@ -82,7 +82,7 @@ describe("an honest protected sale", { timeout: 300_000 }, () => {
   });
 
   it("costs few statements and calls while nothing changes", async () => {
-    // What is in the newest blocks is asked for once more when these are deep enough.
+    // Entries in the newest blocks are looked up once more when these are deep enough.
     let quiet = await world.tick();
     for (let left = 12; left > 0 && quiet.batches > QUIET_BATCHES; left--) {
       await world.ledger.block();

@@ -19,7 +19,7 @@ import { keysOfPhrase } from "../wallets/keys.ts";
 import { Wallet } from "../wallets/wallet.ts";
 
 const EXAMPLES = join(root, "examples/js");
-/** Of BIP-39, with no money anywhere. */
+/** A phrase from BIP-39's test vectors, without money. */
 const PHRASE = `${"abandon ".repeat(23)}art`;
 const LIMITS = { maxPerPaymentAda: 5, dailyBudgetAda: 10 };
 

@@ -1,4 +1,4 @@
-// What is sold: kept once under its hash, in the database or in a bucket, and out of sale when the operator says so.
+// Contents: stored once by their hash, in the database or in a bucket, and hidden by the operator.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

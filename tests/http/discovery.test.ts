@@ -135,7 +135,7 @@ describe("discovery", () => {
         assert.equal(item.type, "http");
         assert.equal(item.x402Version, 2);
         assert.deepEqual({ ...item, ...about }, item);
-        // What is made for one buyer at one time is not in a directory; the rest is the same.
+        // Terms for one buyer at one time are not in a directory; the rest is the same.
         const {
           "request-binding": _,
           "cardano-request-commitment": __,

@@ -89,7 +89,7 @@ describe("the API's description", () => {
     know(document, "/assets/{name}", "docs.css");
     description = join(folder, "openapi.json");
     writeFileSync(description, JSON.stringify(document));
-    // What only a wallet can say, so that a generator sees its answer, too.
+    // Values that only a wallet can provide, so that a generator reaches the answer.
     const proof = await unlockProof(owner, listing.id);
     assert.equal(
       (await send(`${world.api}/listings/${listing.id}/unlock`, { headers: { "x-service-proof": proof } })).status,
@@ -101,7 +101,7 @@ describe("the API's description", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  // One worker: Python's parser counts its depth for all threads together, and breaks down where two of them use it.
+  // A single worker: Python's parser counts its depth for all threads together, and fails if two use it.
   const generate = async (...filter: string[]) => {
     const { status, text } = await run(
       SCHEMATHESIS,

@@ -33,7 +33,7 @@ const PROGRAM = `
   }
 `;
 
-/** What the runtime would start, and how often something was to be kept for clients that hung up. */
+/** The module's handlers, and the number of `waitUntil` calls for clients that disconnect. */
 const AROUND = `
   import entry from "./entry.js";
   let kept = 0;

@@ -29,7 +29,7 @@ describe("paying again", () => {
     const seller = world.person("seller");
     return { seller, listing: await list(world.api, seller), payer: await world.buyer() };
   };
-  /** One after another: each is valid until another moment, however long they take. */
+  /** In sequence, so that their validity intervals differ, however long they take. */
   const different = async (count: number, payer: Wallet, listing: Listing): Promise<Payment[]> => {
     const payments: Payment[] = [];
     for (let n = 0; n < count; n++) payments.push(await makeOut(world, payer, listing, { ttl: 200 + n }));

@@ -20,7 +20,7 @@ import type { Wallet } from "../wallets/wallet.ts";
 
 type Symptom = Omit<Fault, "endpoint" | "times">;
 
-/** What one request may meet. Reads are given up after 5 s, submissions after 15 s. */
+/** Faults of a single call. Reads are cancelled after 5 s, submissions after 15 s. */
 const READ_SYMPTOMS: Record<string, Symptom> = {
   "is slow": { latencyMs: 700 },
   hangs: { latencyMs: 6_000 },
@@ -47,7 +47,7 @@ const SUBMIT_SYMPTOMS: Record<string, Symptom> = {
   "breaks the connection": { reset: true },
   "breaks the connection after it took the transaction": { reset: true, when: "after" },
 };
-/** What outlasts the worker's own repetitions. */
+/** Faults that outlast the worker's own retries. */
 const STUBBORN = ["answers 503", "answers 429", "breaks the connection"];
 const PARAMETERS = "/epochs/latest/parameters";
 /** How long what is not counted lasts: longer than reads are repeated, and than it takes to submit again. */
@@ -127,7 +127,7 @@ describe("a payment is delivered, paid once and recorded once with a provider fa
       await world.ledger.clearFault(id);
       await outcome.catch(() => {});
     }
-    // What concerns one payment alone goes on beside the rest; what concerns all is set when the one before was met.
+    // Faults of one payment run in parallel; a fault of all is set after the previous one has taken effect.
     for (const { one, trial } of planned.filter(({ trial }) => !trial.shared)) {
       const id = await world.ledger.fault(trial.fault);
       keep(trial, run(one));
@@ -200,7 +200,7 @@ describe("a payment is delivered, paid once and recorded once with a provider fa
   }
 });
 
-/** What an answer says that delivers nothing; nothing else than these may be said. */
+/** The only messages that an answer without content may have. */
 function sayingOf(answer: Answer, content: string): string {
   assert.equal(answer.text.includes(content), false, "delivered unpaid");
   if (answer.status === 503) {

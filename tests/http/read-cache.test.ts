@@ -1,4 +1,4 @@
-// What an isolate knows without asking, and for how long: what its requests cost, and who sees which change when.
+// The isolate cache: the cost of requests, and when changes become visible to whom.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { inDatabase } from "../helpers/database.ts";

@@ -43,7 +43,7 @@ describe("a payment", () => {
     return { seller, listing, payer, payment: await makeOut(world, payer, listing, ttl === undefined ? {} : { ttl }) };
   };
   const again = (name: string) => present(world, of(name).listing, of(name).payment);
-  /** What the ledger holds at the seller's address: every payment that ever reached it. */
+  /** The seller's balance on the ledger: the sum of all payments. */
   const paidTo = async ({ seller }: Case): Promise<number> => {
     const answer = await send(`${world.ledger.blockfrost}/addresses/${seller.address}/transactions`);
     return answer.status === 404 ? 0 : json<unknown[]>(answer).length;

@@ -67,7 +67,7 @@ export class Account {
   readonly origin: string;
   /** Which request is refused next, in words of the path, as a fault in the middle. */
   fault: string | undefined;
-  /** What was changed on the account, in order. */
+  /** Changes to the account, in order. */
   readonly changes: string[] = [];
   readonly scripts = new Map<string, Script>();
   readonly databases: { name: string; uuid: string }[] = [];

@@ -57,7 +57,7 @@ describe("the databases of a used service", { timeout: 1_500_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** What the public is told of all that was done. */
+  /** The public data after everything that was done. */
   const shown = async () => ({
     listings: json(await send(`${world.api}/listings`)),
     found: json(await send(`${world.api}/listings?q=aurora`)),

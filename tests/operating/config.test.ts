@@ -24,7 +24,7 @@ interface Read extends Record<string, unknown> {
 const read = (worker: WorkerOf, env?: string): Read =>
   unstable_readConfig({ config: join(root, worker.config), ...(env && { env }) }) as unknown as Read;
 
-/** What must be the same in both, with the environment's own names taken out of it. */
+/** The settings that must be equal in both, without the environment's own names. */
 function comparable(worker: WorkerOf, env?: string) {
   const config = read(worker, env);
   const plain = (name: string | undefined) => name?.replace(/-preview$/, "");

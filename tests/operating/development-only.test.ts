@@ -1,4 +1,4 @@
-// What is for a local stack is not deployed, and is noticed where it was.
+// Development settings are not deployed, and are detected if they were.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DEVELOPMENT, forDevelopment } from "../../scripts/deploy/preflight.ts";

@@ -1,4 +1,4 @@
-// What `make dev` and `make demo` print for the person who wants to look: addresses of pages that are there.
+// The addresses that `make dev` and `make demo` print lead to existing pages.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

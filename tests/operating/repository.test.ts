@@ -72,7 +72,7 @@ describe("the repository", () => {
       assert.ok(files.has(file) && text(file).trim(), file);
     }
     for (const form of ["bug", "feature"]) {
-      // What GitHub's issue forms must have.
+      // Required fields of GitHub's issue forms.
       for (const key of [/^name: \S/m, /^description: \S/m, /^body:\n/m])
         assert.match(text(`.github/ISSUE_TEMPLATE/${form}.yml`), key);
     }

@@ -1,4 +1,4 @@
-// What `make tail` makes of an invocation that wrangler tells.
+// The lines that `make tail` prints for an invocation from wrangler.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { linesOf, readable } from "../../scripts/tail.ts";

@@ -1,2 +1,2 @@
-// What directories of x402 read of an origin: its OpenAPI document, and its live 402.
+// The sources of x402 directories: an origin's OpenAPI document, and its live 402.
 export { checkEndpointSchema, discoverOriginSchema } from "@agentcash/discovery";

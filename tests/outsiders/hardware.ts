@@ -1,4 +1,4 @@
-// What hardware wallets refuse, by the library that wallets check transactions for them with (CIP-21).
+// Checks transactions by the library with which wallets check them for hardware wallets (CIP-21).
 import { createRequire } from "node:module";
 
 const require = createRequire(import.meta.url);

@@ -1,4 +1,4 @@
-// What an order from a Surety balance that never came to an end does later, when its owner only looks at the page.
+// An unfinished order from a Surety balance, when its owner opens the page later.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

@@ -188,7 +188,7 @@ describe("a purchase's page", () => {
     await page.getByText("Dispute above, in time").waitFor();
     const { verification, status } = await purchaseOf(id);
     assert.deepEqual([verification, status], ["mismatch", "ResultSubmitted"]);
-    // What follows is one click away.
+    // The next step is one click away.
     await choose(page, "Dispute this purchase", id, "Disputed");
     await page.getByText("asked back already").waitFor();
     assertQuiet(errors);

@@ -25,7 +25,7 @@ export async function visit(
   return opened;
 }
 
-/** Whose transactions are on the ledger: how many spend from an address, whether in a block yet or not. */
+/** Number of transactions on the ledger that spend from an address, included or not. */
 export async function spends(world: World, address: string): Promise<number> {
   const url = `${world.ledger.blockfrost}/addresses/${address}/transactions`;
   const answer = await fetch(url);

@@ -1,4 +1,4 @@
-// What every path does: health, CORS, unknown paths, wrong methods.
+// Behaviour common to all paths: health, CORS, unknown paths, wrong methods.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { errorOf, json, send, usage } from "../../helpers/http.ts";

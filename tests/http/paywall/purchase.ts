@@ -156,7 +156,7 @@ export function purchase(world: () => World): void {
       const first = await Promise.all(answers);
       const refused = first.findIndex(({ status }) => status !== 200);
       assert.deepEqual(first.map(({ status }) => status).toSorted(), [200, 402]);
-      // Whose claim it is may not be known yet: no payer is told to pay anew before.
+      // The provenance of the claim may not be known yet; until then no payer is told to pay again.
       const told = [
         refusalOf(first[refused] as Answer),
         refusalOf(await present(world(), listings[refused] as Listing, payment)),

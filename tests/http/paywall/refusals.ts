@@ -22,7 +22,7 @@ import type { World } from "../../helpers/world.ts";
 import { unlockProof } from "../../wallets/proof.ts";
 
 const PREFIX = "invalid_exact_cardano_payload";
-/** What cannot be read as a payment at all is the request's fault: 400 (x402's HTTP transport). */
+/** A malformed payment is answered with 400 (x402's HTTP transport). */
 const MALFORMED = "malformed";
 const MAINNET = "addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8";
 
