@@ -28,7 +28,7 @@
 //!     wire::{PaymentPayload, PaymentRequired, ResourceInfo, encode_header},
 //! };
 //!
-//! Returns `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is required.
+//! /// Returns `PAYMENT-REQUIRED`: every way to pay for a sale, and why payment is required.
 //! fn payment_required(
 //!     methods: &[&dyn PaymentMethod],
 //!     sale: &Sale<'_>,
@@ -41,8 +41,8 @@
 //!     Ok(encode_header(&PaymentRequired::new(resource, accepts, refused.map(Refusal::code)))?)
 //! }
 //!
-//! /// The payment in `PAYMENT-SIGNATURE`, if it may be settled. A refusal is a 402 with the terms and its code; 400
-//! /// where it [`is_malformed`](Refusal::is_malformed).
+//! /// Returns the payment in `PAYMENT-SIGNATURE`, if it may be settled. A refusal is answered with 402, the terms and
+//! /// its code, or with 400 if it [`is_malformed`](Refusal::is_malformed).
 //! async fn admit<C: Chain, V: VerifyEd25519>(
 //!     (chain, signatures): (&C, &V),
 //!     methods: &[&dyn PaymentMethod],

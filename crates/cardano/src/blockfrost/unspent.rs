@@ -233,7 +233,7 @@ impl Holdings {
     }
 }
 
-/// Drops the outputs with the least lovelace per token until at most [`MAX_TOKENS`] tokens are kept. They reappear in a
+/// Drops the outputs with the least lovelace per token until at most `MAX_TOKENS` tokens are kept. They reappear in a
 /// later reading once others have been spent.
 pub fn keep_most_valuable(utxos: &mut Vec<Utxo>) {
     keep_most_valuable_within(utxos, MAX_TOKENS);
