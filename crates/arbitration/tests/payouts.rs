@@ -4,7 +4,9 @@
 
 mod support;
 
-use arbitration::{ResolveError, ResolveResult};
+use std::path::Path;
+
+use arbitration::{ResolveError, ResolveRequest, ResolveResult};
 use cardano::Lovelace;
 use futures_lite::future::{or, yield_now};
 use futures_util::future::join_all;
@@ -196,4 +198,15 @@ fn a_step_that_spends_outputs_of_many_scripts_only_takes_more_requests() {
     };
     world.ledger.mine();
     assert_eq!(world.ledger.spenders(&request.escrow), [award]);
+}
+
+#[test]
+fn every_query_of_the_arbiter_fits_the_schema() {
+    let world = World::new(&[100 * ADA]);
+    let request = world.dispute(1);
+    let other = ResolveRequest { output: "another output".into(), ..request.clone() };
+    block(world.resolve(&other)).unwrap();
+    block(world.resolve(&request)).unwrap();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(world.database.unchecked(&sources), Vec::<String>::new());
 }

@@ -4,16 +4,21 @@
 
 use std::collections::BTreeSet;
 
-use api_types::{Creator, Listing, Me, NewListing, Purchase, check};
+use api_types::{Answer, Creator, Listing, Me, NewListing, Purchase, check};
 use cardano::{Lovelace, TxHash};
 use market::{
     DeliveryMode, ListingId,
     account::{self, AskAbove},
     catalogue::{self, Filter, Newest, Quota, Source},
+    chain_state,
+    claim::conditions,
     contents::InDatabase,
+    limits::spent_today,
     listing,
     purchase::{self, Status, Verification},
+    purchase_request::{self, Asked, RequestId},
     receipt::{self, Receipt},
+    state,
 };
 use serde_json::json;
 use sql::Database;
@@ -137,4 +142,49 @@ fn an_account_has_every_field() {
     block(account::set_limits(&sales.db, &token(OWNER), limits, Some(above), NOON)).unwrap().unwrap();
     let view = block(account::view(&sales.db, &token(OWNER), NOON)).unwrap().unwrap();
     check::complete::<Me>(&[&view.json(Lovelace::from_ada(3))]).unwrap();
+}
+
+#[test]
+fn every_query_with_a_type_fits_the_schema() {
+    let Sold { sales, listing, lock } = sold();
+    sales.ledger.roll_back(2, 0);
+    (0..4).for_each(|_| sales.ledger.mine());
+    sales.ticks(2);
+    for statement in include_str!("../../../scripts/backup/restored.sql").split_inclusive(";\n") {
+        run(&sales, statement);
+    }
+    run(
+        &sales,
+        &format!(
+            "INSERT INTO unread_wallets (wallet, height, position) VALUES ('{}', 0, 0)",
+            person(OWNER).enterprise_address()
+        ),
+    );
+    sales.until(60);
+    sales.ticks(3);
+    let (account, _) = sign_up(&sales.db, 1, NOON);
+    let (db, seller, id) = (&sales.db, person(OWNER).enterprise_address(), RequestId::new([1; 16]));
+    let limits = account::limits(10, 500).unwrap();
+    let price = Lovelace::from_ada(5);
+    let mode = DeliveryMode::Instant;
+    let asked = Asked { owner: &account.owner, grant: "an agent", listing: &listing, mode, price };
+    block(async {
+        account::known_among(db, &seller, &[]).await?;
+        account::set_limits(db, &token(1), limits, None, NOON).await?;
+        account::of_session(db, &token(1), NOON).await?;
+        account::view(db, &token(1), NOON).await?;
+        asked.ask(db, id, NOON).await?;
+        purchase_request::answer(db, &token(1), id, Answer::Approve, NOON).await?;
+        account::sign_out(db, &token(1), true, NOON).await
+    })
+    .unwrap();
+    db.check(&(conditions(&account, &listing, mode, price, NOON), account::by_grant(""), account::pending("")))
+        .unwrap();
+    db.check(&(spent_today("", NOON), purchase_request::waiting("", NOON), purchase::sales(""))).unwrap();
+    db.check(&(catalogue::titles(&[]), receipt::read(&lock), chain_state::read_time(), state::read())).unwrap();
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut unchecked = db.unchecked(&sources);
+    // Private queries of these files run in the tests of actions and restores.
+    unchecked.retain(|site| !["account.rs", "actions.rs", "restore.rs"].iter().any(|file| site.contains(file)));
+    assert_eq!(unchecked, Vec::<String>::new());
 }

@@ -237,3 +237,19 @@ fn no_document_is_fetched_for_a_client_without_a_code_or_token() {
     assert_eq!(keyed.world.token(&form).unwrap_err().code, ErrorCode::InvalidGrant);
     assert!(keyed.world.web.asked.borrow().is_empty());
 }
+
+#[test]
+fn every_query_of_the_authorization_server_fits_the_schema() {
+    let keyed = Keyed::new(ClientKey::es256());
+    let world = &keyed.world;
+    keyed.redeem(&world.code(DOCUMENT), &keyed.assertion(&keyed.header(), &keyed.claims())).unwrap();
+    let (client, tokens) = world.sign_in();
+    let refreshed = world.refresh(&client, &tokens.refresh_token).unwrap();
+    assert!(world.caller(&refreshed.access_token).is_some());
+    block_on(world.server().revoke_token(&query(&[("token", &refreshed.refresh_token)]))).unwrap();
+    let session = market::account::Token::new([9; 32]);
+    assert_eq!(block_on(grant::list(&world.db, &session, world.now())), Ok(None));
+    assert_eq!(block_on(grant::revoke(&world.db, &session, "a grant", world.now())), Ok(Revocation::SignedOut));
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(world.db.unchecked(&sources), Vec::<String>::new());
+}
