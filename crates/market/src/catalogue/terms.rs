@@ -45,7 +45,9 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
         }
         terms.extend(stem(word));
     }
-    terms.extend([title, category].into_iter().flat_map(split).flat_map(similar));
+    // Of the stems, too: a typo and another ending are more than one letter.
+    let words = [title, category].into_iter().flat_map(split);
+    terms.extend(words.flat_map(|word| similar(word).chain(stem(word).into_iter().flat_map(|stem| similar(&stem)))));
     terms.into_iter().collect::<Vec<_>>().join(" ")
 }
 
@@ -133,7 +135,7 @@ fn stem(word: &str) -> Option<String> {
 }
 
 /// Returns the terms of which two similar words have one in common: the word, and the word without each of its letters.
-fn similar(word: &str) -> impl Iterator<Item = String> {
+fn similar(word: &str) -> impl Iterator<Item = String> + use<> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     let compared = SIMILAR_LETTERS.contains(&letters.len())
         && letters.iter().all(|letter| letter.is_alphabetic() && script(*letter) == Script::Spaced);
