@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     /// Maximum size of all scripts in bytes, for slow phones.
-    const MAX_SCRIPTS: usize = 28_000;
+    const MAX_SCRIPTS: usize = 30_000;
 
     #[test]
     fn an_asset_is_found_by_its_name_and_hash_alone() {
