@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored clean-state
+.PHONY: help setup outsiders build release demo dev test lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -130,6 +130,12 @@ restore: setup ## from these files into empty databases: make restore FROM=folde
 
 mark-restored: setup ## after Time Travel: mark the database as restored, as make restore does by itself
 	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/backup.ts mark-restored
+
+pause: setup ## stop the watcher's cron and new protected sales, before work on the database; ENV=preview
+	@ENV='$(ENV)' node scripts/pause.ts pause
+
+resume: setup ## start both again
+	@ENV='$(ENV)' node scripts/pause.ts resume
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

@@ -68,11 +68,17 @@ CREATE TRIGGER accounts_after_restore AFTER INSERT ON accounts BEGIN
   ON CONFLICT DO NOTHING;
 END;
 
--- Result of the watcher's last tick, for the operator's status.
+-- The watcher's last tick, for the operator's status and for notifications.
 CREATE TABLE last_tick (
   id INTEGER PRIMARY KEY CHECK (id = 1),
-  at_ms INTEGER NOT NULL,                        -- time of its start
-  day INTEGER NOT NULL,                          -- days since 1970-01-01, UTC
-  calls INTEGER NOT NULL,                        -- provider calls of all ticks of that day
-  outcome TEXT NOT NULL CHECK (json_valid(outcome)) -- {failed?, alarms, notes}
+  -- Number of ticks begun. KV has it as well: a database that is behind KV was restored.
+  number INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,                        -- when the last one began
+  day INTEGER NOT NULL DEFAULT 0,                -- days since 1970-01-01, UTC
+  calls INTEGER NOT NULL DEFAULT 0,              -- outside calls of all ticks of that day
+  outcome TEXT NOT NULL DEFAULT '{"alarms":[],"notes":[]}' CHECK (json_valid(outcome)), -- {failed?, alarms, notes}
+  failures INTEGER NOT NULL DEFAULT 0,           -- ticks in a row that ended early
+  wallets TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(wallets)), -- balances of the wallets that pay fees
+  -- Alarms that the operator was notified of, and when: {names, at}.
+  notified TEXT NOT NULL DEFAULT '{"names":[],"at":0}' CHECK (json_valid(notified))
 ) STRICT;

@@ -4,8 +4,10 @@
 //   make restore FROM=folder [ENV=...] [LOCAL=...]
 //   make mark-restored [ENV=...] [LOCAL=...]     after Time Travel
 //
-// A restored service database is marked (`backup/restored.sql`), so that nothing is paid before the watcher has read
-// the transactions since the backup from the chain. Each backup is tested by restoring it in memory.
+// A restored database of the service is marked (`crates/market/src/watch/restored.sql`): nothing is paid from it before the watcher has read
+// from the chain what happened since the backup.
+//
+// A backup is put into a database in memory before it is said to be one.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -15,6 +17,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type Query, readContents, readRows } from "./backup/reading.ts";
 import { CONTENTS, migrated, migrationsIn, tablesOf } from "./backup/schema.ts";
 import { contentInserts, heading, headingOf, inserts, NEW_CATALOGUE } from "./backup/sql.ts";
+import { requireAccess } from "./deploy/access.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
 
@@ -91,8 +94,8 @@ function tried(db: DatabaseSync, text: string): void {
   db.close();
 }
 
-/** SQL that marks a restored database. */
-const RESTORED = join(root, "scripts/backup/restored.sql");
+/** What says that a database was restored, and what of it that changes. */
+const RESTORED = join(root, "crates/market/src/watch/restored.sql");
 const MARKED: ReadonlySet<string> = new Set(["restored", "unread_wallets", "sessions"]);
 
 /**
@@ -146,6 +149,7 @@ async function run(): Promise<void> {
   const { ENV, LOCAL, TO, FROM, DEPLOY_ROOT } = process.env;
   const [what] = process.argv.slice(2);
   const target = new Target(environmentOf(ENV || undefined), DEPLOY_ROOT ?? root);
+  if (!LOCAL) await requireAccess(target);
   const databases = KEPT.map((worker): KeptDatabase => ({ target, worker, ...(LOCAL && { local: LOCAL }) }));
   if (what === "mark-restored") {
     for (const kept of databases.filter(({ worker }) => worker.role === "api")) await mark(kept);

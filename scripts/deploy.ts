@@ -14,7 +14,8 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { preflight, unbuilt } from "./deploy/preflight.ts";
+import { type Access, call } from "./deploy/access.ts";
+import { preflight, unbuilt, unreplicated } from "./deploy/preflight.ts";
 import { smoke, untilReached } from "./deploy/smoke.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf, withSecretFile } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
@@ -33,16 +34,72 @@ async function databases(target: Target): Promise<void> {
   }
 }
 
+/** Lets Cloudflare keep copies of the API's database near its readers. */
+async function replicate(target: Target, access: Access): Promise<void> {
+  const off = await unreplicated(target, access);
+  if (!off) return;
+  await call(access, "PUT", `d1/database/${off.uuid}`, { read_replication: { mode: "auto" } });
+  say(`database  ${off.name}: read replication is on`);
+}
+
+/** KV namespaces that wrangler makes with a worker's first upload, by the end of their names. */
+const NAMESPACES: readonly (readonly [role: WorkerOf["role"], name: string])[] = [
+  ["watcher", "ticks"],
+  ["api", "challenges"],
+];
+
 /**
- * Deletes the namespace of challenges if the API's first upload failed after creating it; wrangler would not find it by
- * name. Its entries last five minutes only.
+ * Deletes namespaces of workers that are not deployed: where a first upload failed, the namespace that it left would stop
+ * the next one. Nothing is lost with them: a challenge lasts five minutes, and a watcher that never ran has no number.
  */
-async function clearNamespace(target: Target): Promise<void> {
-  const api = WORKERS[2] as WorkerOf;
-  if (Object.keys(await target.deployedVars(api)).length > 0) return;
-  const listed = JSON.parse(await target.wrangler(api, "kv", "namespace", "list")) as { id: string; title: string }[];
-  const left = listed.find(({ title }) => title === `${target.configured(api).name}-challenges`);
-  if (left) await target.wrangler(api, "kv", "namespace", "delete", "--namespace-id", left.id, "--skip-confirmation");
+async function clearNamespaces(target: Target): Promise<void> {
+  for (const [role, name] of NAMESPACES) {
+    const worker = WORKERS.find((one) => one.role === role) as WorkerOf;
+    if (Object.keys(await target.deployedVars(worker)).length > 0) continue;
+    const listed = JSON.parse(await target.wrangler(worker, "kv", "namespace", "list")) as {
+      id: string;
+      title: string;
+    }[];
+    const left = listed.find(({ title }) => title === `${target.configured(worker).name}-${name}`);
+    if (!left) continue;
+    await target.wrangler(worker, "kv", "namespace", "delete", "--namespace-id", left.id, "--skip-confirmation");
+  }
+}
+
+/** Addresses that the operator may be notified at, each with its purpose. */
+const NOTIFICATIONS: Readonly<Record<string, string>> = {
+  ALARM_URL: "a webhook of Slack, Discord, Mattermost or your own, to be told of alarms",
+  HEARTBEAT_URL: "an address of a monitoring service that is called each minute, and notices when the watcher stops",
+};
+const NOTIFIED = Object.keys(NOTIFICATIONS);
+
+/** Names the notifications that are not set up. They are optional: nothing waits for them. */
+function askForNotifications(target: Target): void {
+  const file = target.own("env").slice(target.root.length + 1);
+  for (const [name, purpose] of Object.entries(NOTIFICATIONS)) {
+    if (!target.secret(name)) say(`optional  ${name}: ${purpose}\n          echo "${name}=https://..." >> ${file}`);
+  }
+}
+
+/** Sends a test message to the webhook. A failure is told and ends no deployment. */
+async function testNotification(target: Target): Promise<void> {
+  const url = target.secret("ALARM_URL");
+  if (!url) return;
+  const text = `Surety: a test message of make deploy (${target.environment}). Alarms will look like this.`;
+  try {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text, content: text, event: "test", alarms: [] }),
+      signal: AbortSignal.timeout(10_000),
+    });
+    say(
+      answer.ok ? "notified  ALARM_URL has a test message" : `notified  ALARM_URL answers ${answer.status}: correct it`,
+    );
+  } catch (error) {
+    const { cause, message } = error as Error;
+    say(`notified  ALARM_URL does not answer: ${cause instanceof Error ? cause.message : message}`);
+  }
 }
 
 /** Publishes the contract, and returns its record. */
@@ -64,7 +121,9 @@ async function migrate(target: Target): Promise<void> {
 
 /** Returns a worker's secrets that are known here. */
 function secretsHere(target: Target, worker: WorkerOf): Record<string, string> {
-  const optional = { arbiter: [], watcher: ["DEMO_SECRET"], api: ["DEMO_SECRET", "OPERATOR_TOKEN"] }[worker.role];
+  const optional = { arbiter: [], watcher: ["DEMO_SECRET", ...NOTIFIED], api: ["DEMO_SECRET", "OPERATOR_TOKEN"] }[
+    worker.role
+  ];
   const versions = Array.from({ length: 31 }, (_, i) => `WALLET_MASTER_SECRET_${i + 2}`);
   const names = [...worker.secrets, ...optional, ...(worker.role === "arbiter" ? [] : versions)];
   const known = names.map((name) => [name, target.secret(name, worker)] as const);
@@ -120,17 +179,25 @@ export async function deploy(target: Target, only?: string): Promise<number> {
   const found = await preflight(target);
   const missing = [...found.missing, ...(only === "preflight" ? [] : unbuilt(target))];
   for (const { what, mend } of missing) say(`missing   ${what}\n          ${mend}`);
+  if (found.unreplicated) {
+    say(`notice    read replication of ${found.unreplicated} is off: readers far away wait for its primary`);
+    say("          make deploy turns it on");
+  }
   if (missing.length > 0) return 1;
   say("preflight nothing is missing");
+  askForNotifications(target);
   if (only === "preflight") return 0;
   await databases(target);
+  if (found.access) await replicate(target, found.access);
   const escrow = found.escrow ?? (await publish(target));
   await migrate(target);
-  await clearNamespace(target);
+  await clearNamespaces(target);
   const origin = await workers(target, escrow, found.address);
   say(`smoke     ${origin}`);
   await untilReached(origin);
-  return (await smoke(origin)) ? 0 : 1;
+  const serves = await smoke(origin);
+  await testNotification(target);
+  return serves ? 0 : 1;
 }
 
 if (import.meta.main) {

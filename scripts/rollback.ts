@@ -1,6 +1,7 @@
 // `make rollback`: restores an earlier deployment of the three workers, but not of the databases. TO=tag selects it;
 // the default is the one before the current. ENV=preview as for `make deploy`.
 
+import { requireAccess, requireDeployed } from "./deploy/access.ts";
 import { smoke } from "./deploy/smoke.ts";
 import { environmentOf, Target, WORKERS, type WorkerOf } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
@@ -10,7 +11,7 @@ interface Version {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Returns a worker's versions by their deployment's tag. If a tag occurs twice, the later version counts. */
+/** Versions of a worker by the tag of their deployment; the later of two with one tag. */
 async function versionsOf(target: Target, worker: WorkerOf): Promise<Map<string, string>> {
   const listed = JSON.parse(await target.wrangler(worker, "versions", "list", "--json")) as (Version & {
     number: number;
@@ -28,6 +29,8 @@ async function current(target: Target, worker: WorkerOf): Promise<string | undef
 }
 
 export async function rollback(target: Target, to?: string): Promise<number> {
+  await requireAccess(target);
+  await Promise.all(WORKERS.map((worker) => requireDeployed(target, worker)));
   const all = new Map(
     await Promise.all(WORKERS.map(async (worker) => [worker, await versionsOf(target, worker)] as const)),
   );

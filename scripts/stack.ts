@@ -73,7 +73,7 @@ export interface Tick {
   confirmed: number;
   rolledBack: boolean;
   acted: string[];
-  alarms: string[];
+  alarms: { name: string; message: string; advice: string }[];
   notes: string[];
   batches: number;
   statements: number;

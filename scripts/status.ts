@@ -1,11 +1,11 @@
-// `make status URL=...`: prints the operator's status, with advice for each alarm. Exits with 1 if there are alarms.
+// `make status URL=...`: what an operator asks first, and what to do about each alarm. This program exits with 1 where there
+// is an alarm and with 2 where there is no answer; make itself turns both into 2.
 //
 // The token is OPERATOR_TOKEN from the environment, .deploy/ENV.env, or a local stack's secrets (LOCAL=.state/dev).
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { environmentOf, Target } from "./deploy/target.ts";
-import { root } from "./stack/process.ts";
 import { secretIn } from "./stack/secrets.ts";
 
 /** The members of `GET /operator/status` that are printed. */
@@ -19,28 +19,14 @@ export interface Status {
   readonly wallets: readonly { readonly name: string; readonly address: string; readonly balanceLovelace?: string }[];
   readonly providerCalls: { readonly project?: number; readonly watcher: number };
   readonly restore?: { readonly walletsLeft: number };
-  readonly alarms: readonly string[];
+  readonly alarms: readonly Alarm[];
 }
 
-/** Parses the alarms and notes with their advice from docs/operations.md; `...` matches anything. */
-export function advice(
-  said: string,
-  document = readFileSync(join(root, "docs/operations.md"), "utf8"),
-): string | undefined {
-  const section = document.slice(document.indexOf("## When something is wrong"));
-  const rows = [
-    ...section.matchAll(/^\| (`.*`.*?) \| (.*) \|$/gm),
-    ...section.matchAll(/^- (.*?`.*?`.*?): ([\s\S]*?)(?=\n- |\n\n)/gm),
-  ];
-  const matches = (pattern: string) =>
-    new RegExp(
-      pattern
-        .split("...")
-        .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-        .join(".*"),
-    ).test(said);
-  const found = rows.find(([, names = ""]) => [...names.matchAll(/`([^`]+)`/g)].some(([, name = ""]) => matches(name)));
-  return found?.[2]?.replaceAll(/\s+/g, " ");
+/** A condition that an operator must act on. */
+export interface Alarm {
+  readonly name: string;
+  readonly message: string;
+  readonly advice: string;
 }
 
 const ago = (then: string, now: string): string => span(Number(now) - Number(then));
@@ -92,26 +78,42 @@ export function linesOf(status: Status, origin: string): string[] {
     calls.project === undefined ? "the provider does not say" : `${count(calls.project)} by the API's project`;
   lines.push(line("provider calls", `today: ${project}, ${count(calls.watcher)} by the watcher`));
   if (restore) lines.push(line("restore", `${count(restore.walletsLeft)} wallets are still read from the chain`));
-  const told = (what: string, all: readonly string[]) => {
-    lines.push(line(what, all.length === 0 ? "none" : count(all.length)));
-    for (const one of all) {
-      lines.push(`    ${one}`);
-      const todo = advice(one);
-      if (todo) lines.push(`      -> ${todo}`);
-    }
-  };
-  if (lastTick && lastTick.notes.length > 0) told("notes", lastTick.notes);
-  told("alarms", status.alarms);
+  const notes = lastTick?.notes ?? [];
+  if (notes.length > 0) lines.push(line("notes", count(notes.length)), ...notes.map((note) => `    ${note}`));
+  lines.push(line("alarms", status.alarms.length === 0 ? "none" : count(status.alarms.length)));
+  for (const { message, advice } of status.alarms) lines.push(`    ${message}`, `      -> ${advice}`);
   return lines;
 }
 
-/** Requests the status. Rejects with advice if that fails. */
+/** The reason in words for which `fetch` failed: its own message is always "fetch failed". */
+function whyNot(error: Error): string {
+  const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
+  const words: Readonly<Record<string, string>> = {
+    ECONNREFUSED: "nothing listens there",
+    ENOTFOUND: "there is no such host",
+    ECONNRESET: "the connection was closed",
+    UND_ERR_HEADERS_TIMEOUT: "no answer in time",
+  };
+  return error.name === "TimeoutError" ? "no answer in 30 seconds" : (words[code ?? ""] ?? message);
+}
+
+/** Asks a service with this token. Rejects with what to do where there is no answer. */
 export async function statusOf(origin: string, token: string): Promise<Status> {
-  const answer = await fetch(`${origin}/operator/status`, { headers: { authorization: `Bearer ${token}` } });
+  const answer = await fetch(`${origin}/operator/status`, {
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(30_000),
+  }).catch((error: Error) => {
+    throw new Error(`the service does not answer at ${origin}: ${whyNot(error)}`);
+  });
   if (answer.status === 404) throw new Error("the service has no OPERATOR_TOKEN: set one there (docs/operations.md)");
   if (answer.status === 401) throw new Error("the service has another OPERATOR_TOKEN");
-  if (!answer.ok) throw new Error(`${answer.status}: ${(await answer.text()).slice(0, 300)}`);
-  return (await answer.json()) as Status;
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`the service at ${origin} answered ${answer.status}: ${text.slice(0, 300)}`);
+  try {
+    return JSON.parse(text) as Status;
+  } catch {
+    throw new Error(`${origin} is not this service: it answered ${text.slice(0, 100)}`);
+  }
 }
 
 function tokenFor(origin: string): string {
@@ -127,7 +129,10 @@ function tokenFor(origin: string): string {
 
 if (import.meta.main) {
   try {
-    const { origin } = new URL(process.argv[2] ?? "");
+    const address = process.argv[2] ?? "";
+    if (!URL.canParse(address))
+      throw new Error(`${address || "no URL"} is not an address: make status URL=https://...`);
+    const { origin } = new URL(address);
     const status = await statusOf(origin, tokenFor(origin));
     console.log(linesOf(status, origin).join("\n"));
     process.exitCode = status.alarms.length > 0 ? 1 : 0;

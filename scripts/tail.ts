@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { requireAccess, requireDeployed } from "./deploy/access.ts";
 import { environmentOf, Target, WORKERS } from "./deploy/target.ts";
 import { root } from "./stack/process.ts";
 
@@ -69,12 +70,19 @@ function follow(target: Target, role: string, name: string): ChildProcess {
 }
 
 if (import.meta.main) {
-  const target = new Target(environmentOf(process.env.ENV || undefined));
-  const all = WORKERS.map((worker) => follow(target, worker.role, target.configured(worker).name));
-  for (const child of all) {
-    child.once("exit", (code) => {
-      for (const other of all) other.kill();
-      process.exitCode = code ?? 1;
-    });
+  try {
+    const target = new Target(environmentOf(process.env.ENV || undefined), process.env.DEPLOY_ROOT ?? root);
+    await requireAccess(target);
+    await Promise.all(WORKERS.map((worker) => requireDeployed(target, worker)));
+    const all = WORKERS.map((worker) => follow(target, worker.role, target.configured(worker).name));
+    for (const child of all) {
+      child.once("exit", (code) => {
+        for (const other of all) other.kill();
+        process.exitCode = code ?? 1;
+      });
+    }
+  } catch (error) {
+    console.error(`tail: ${(error as Error).message}`);
+    process.exitCode = 1;
   }
 }

@@ -9,8 +9,17 @@ use agents::oauth::{Authority, Secrets};
 use cardano::keys::SigningKey;
 use edge::serve::Request;
 use edge::{
-    Usage, answer::Fault, chain::Blockfrost, challenges::KvChallenges, contents::ContentStore, d1::D1, keys::KeyStore,
-    log::Line, semaphore::Permit, settings::SettingError, timer::Timer,
+    Usage,
+    answer::Fault,
+    chain::Blockfrost,
+    challenges::KvChallenges,
+    contents::ContentStore,
+    d1::{D1, Nearest},
+    keys::KeyStore,
+    log::Line,
+    semaphore::Permit,
+    settings::SettingError,
+    timer::Timer,
 };
 use market::{
     account::{Account, DEMO_KEY_VERSION, DEMO_OWNER},
@@ -111,8 +120,14 @@ impl App {
         self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
     }
 
+    /// Returns the database's primary, for whatever decides about money, limits, sessions or claims.
     pub fn database(&self) -> D1 {
         D1::new(&self.env, "DB", self.usage.clone())
+    }
+
+    /// Returns the database's nearest copy, for the catalogue and other answers that may be some seconds old.
+    pub fn nearest(&self) -> Nearest {
+        Nearest::new(&self.env, "DB", self.usage.clone())
     }
 
     /// Returns the free space of the database, as of this isolate's last write, or asks the database if nothing was

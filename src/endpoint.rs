@@ -108,6 +108,7 @@ endpoints! {
     OpenApi GET "/openapi.json";
     Docs GET "/docs";
     Health GET "/health";
+    Ready GET "/health/ready";
     OperatorStatus GET "/operator/status";
 }
 

@@ -92,6 +92,7 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
         // Handled as pages before.
         Endpoint::Home | Endpoint::Sell => Err(no_such_path().into()),
         Endpoint::Health => routes::health::show(),
+        Endpoint::Ready => routes::health::ready(app).await,
         Endpoint::OperatorStatus => routes::status::show(app).await,
         Endpoint::CreateListing => routes::listings::create(app).await,
         Endpoint::Listings => routes::listings::list(app).await,

@@ -54,11 +54,25 @@ impl Priced {
     }
 }
 
-/// Returns a listing's terms, at most a second old. If not cached, they are read in one batch with the shop's state.
-pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
+/// What a request does with a listing's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Shows them: the nearest copy of the database is good enough.
+    Show,
+    /// Sells under them, so that they come from the primary.
+    Sell,
+}
+
+/// Returns a listing's terms with the escrow clock. Terms to show are cached for up to a second, as the nearest copy of the
+/// database has them.
+pub async fn priced(app: &App, id: &ListingId, purpose: Purpose) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
-    let Some((terms, state)) = read_cache::terms(app, lead, id).await? else { return Ok(None) };
+    let found = match purpose {
+        Purpose::Show => read_cache::terms(app, lead, id).await?,
+        Purpose::Sell => read_cache::current_terms(app, id).await?,
+    };
+    let Some((terms, state)) = found else { return Ok(None) };
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 

@@ -17,7 +17,7 @@ use std::{
 use cardano::slots::Millis;
 use edge::{
     answer::Fault,
-    d1::{self, D1},
+    d1::{self, Nearest},
     serve::KeptText,
 };
 use market::{
@@ -26,7 +26,7 @@ use market::{
     chain_state::Lead,
     state::{self, ShopState},
 };
-use sql::{Batch, Database, DatabaseError, One, Statement};
+use sql::{Batch, Database, DatabaseError, One, ReadDatabase, Statement};
 
 use crate::{
     app::App,
@@ -116,7 +116,7 @@ fn fresh_state(now: Millis) -> Option<ShopState> {
 
 /// A database that reads the shop's state in the same transaction as the first batch.
 pub struct VersionedDatabase {
-    database: D1,
+    database: Nearest,
     now: Millis,
     last: Cell<Option<ShopState>>,
 }
@@ -124,7 +124,7 @@ pub struct VersionedDatabase {
 impl VersionedDatabase {
     /// Creates one for a request.
     pub fn new(app: &App) -> Self {
-        Self { database: app.database(), now: app.now_ms, last: Cell::new(None) }
+        Self { database: app.nearest(), now: app.now_ms, last: Cell::new(None) }
     }
 
     /// Returns the state that the last batch read.
@@ -133,14 +133,14 @@ impl VersionedDatabase {
     }
 }
 
-impl Database for VersionedDatabase {
-    async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+impl ReadDatabase for VersionedDatabase {
+    async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         // Before the batch, so that concurrent writes invalidate it.
         let writes = d1::writes();
         let query = state::read();
         let mut with_state = statements.to_vec();
         query.statements(&mut with_state);
-        let mut answers = self.database.run_statements(&with_state).await?;
+        let mut answers = self.database.read_statements(&with_state).await?;
         let One(state) = query.answer(&mut answers.split_off(statements.len()).into_iter())?;
         STATE.set(Some(CachedState { state, at: self.now, writes }));
         self.last.set(Some(state));
@@ -154,7 +154,7 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
         return Ok(state);
     }
     let database = VersionedDatabase::new(app);
-    database.run_statements(&[]).await?;
+    database.read_statements(&[]).await?;
     database.state()
 }
 
@@ -272,10 +272,19 @@ pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<L
     }
     app.limit_client(Counted::READ).await?;
     let database = VersionedDatabase::new(app);
-    let Some(terms) = database.run(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
+    let Some(terms) = database.read(catalogue::terms(id)).await?.first_json::<ListingTerms>()? else { return Ok(None) };
     let (terms, state) = (Rc::new(terms), database.state()?);
     TERMS.with_borrow_mut(|kept| kept.keep(id.as_str(), terms.title.len(), &(state.version, terms.clone())));
     Ok(Some((terms, state)))
+}
+
+/// Returns a listing's terms and the shop's state as the primary has them, for a request that pays: a copy may still show a
+/// listing that was taken off sale.
+pub async fn current_terms(app: &App, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
+    app.limit_client(Counted::READ).await?;
+    let (terms, One(state)) = app.database().batch((catalogue::terms(id), state::read())).await?;
+    let Some(terms) = terms.first_json::<ListingTerms>()? else { return Ok(None) };
+    Ok(Some((Rc::new(terms), state)))
 }
 
 #[cfg(test)]

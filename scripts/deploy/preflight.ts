@@ -2,21 +2,20 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type Access, accessTo, call, type Missing } from "./access.ts";
 import { type Configured, NOT_DEPLOYED, type Target, WORKERS, type WorkerOf } from "./target.ts";
 
-/** Something missing, and the command or setting that provides it. */
-export interface Missing {
-  readonly what: string;
-  readonly mend: string;
-}
-
-/** Facts that the next steps need. */
+/** What was found out on the way, and is done next. */
 export interface Found {
   readonly missing: readonly Missing[];
   /** The escrow's record; none if the contract is not published yet. */
   readonly escrow: string | undefined;
   /** The API's address on workers.dev. */
   readonly address: string;
+  /** The account, if there is access to one. */
+  readonly access?: Access;
+  /** Name of the database that is read at its primary alone, because read replication is off. */
+  readonly unreplicated?: string;
 }
 
 /** Secrets that workers have on the account. */
@@ -53,7 +52,15 @@ export async function preflight(target: Target): Promise<Found> {
   if (toDeploy) missing.push(...keysFor(target, onAccount));
   missing.push(...(await onChain(target, api, toDeploy)));
   const record = typeof escrow === "string" ? escrow : undefined;
-  return { missing, escrow: record, address: `https://${api.name}.${account.subdomain}.workers.dev` };
+  const { access } = account;
+  const off = access && (await unreplicated(target, access));
+  return {
+    missing,
+    escrow: record,
+    address: `https://${api.name}.${account.subdomain}.workers.dev`,
+    ...(access && { access }),
+    ...(off && { unreplicated: off.name }),
+  };
 }
 
 /** Settings for local stacks, which must not be used at a public address. */
@@ -75,31 +82,29 @@ export function unbuilt(target: Target): Missing[] {
   return missing.map((program) => ({ what: `a built worker: ${program}`, mend: "make release" }));
 }
 
-/** Returns whether wrangler has access, and the account's workers.dev subdomain. */
-async function accountOf(target: Target): Promise<{ missing?: Missing; subdomain?: string }> {
-  let id = process.env.CLOUDFLARE_ACCOUNT_ID;
-  try {
-    const { accounts = [] } = JSON.parse(await target.wranglerAlone("whoami", "--json")) as {
-      accounts?: { id: string }[];
-    };
-    if (accounts.length > 1 && !id) {
-      const mend = "export CLOUDFLARE_ACCOUNT_ID=... (npx wrangler whoami)";
-      return { missing: { what: "which account of several", mend } };
-    }
-    id ??= accounts[0]?.id ?? "";
-    const { token } = JSON.parse(await target.wranglerAlone("auth", "token", "--json")) as { token: string };
-    const api = process.env.CLOUDFLARE_API_BASE_URL ?? "https://api.cloudflare.com/client/v4";
-    const asked = await fetch(`${api}/accounts/${id}/workers/subdomain`, {
-      headers: { authorization: `Bearer ${token}` },
-    });
-    const { result } = (await asked.json()) as { result?: { subdomain?: string } };
-    if (result?.subdomain) return { subdomain: result.subdomain };
-    const mend = `choose one: https://dash.cloudflare.com/${id}/workers/onboarding`;
-    return { missing: { what: "the account's workers.dev subdomain", mend } };
-  } catch {
-    const mend = "npx wrangler login, or export CLOUDFLARE_API_TOKEN=... (template «Edit Cloudflare Workers», and D1)";
-    return { missing: { what: "access to a Cloudflare account", mend } };
-  }
+/** The account, and the subdomain of workers.dev under which its workers answer. */
+async function accountOf(target: Target): Promise<{ missing?: Missing; access?: Access; subdomain?: string }> {
+  const access = await accessTo(target);
+  if ("what" in access) return { missing: access };
+  const found = await call<{ subdomain?: string }>(access, "GET", "workers/subdomain", undefined, [404]);
+  if (found?.subdomain) return { access, subdomain: found.subdomain };
+  const mend = `choose one: https://dash.cloudflare.com/${access.account}/workers/onboarding`;
+  return { access, missing: { what: "the account's workers.dev subdomain", mend } };
+}
+
+interface Database {
+  readonly name: string;
+  readonly uuid: string;
+  readonly read_replication?: { readonly mode: string };
+}
+
+/** Returns the API's database where it exists and Cloudflare keeps no copies of it for reading. */
+export async function unreplicated(target: Target, access: Access): Promise<Database | undefined> {
+  const { database: name } = target.configured(WORKERS[2] as WorkerOf);
+  const listed = await call<Database[]>(access, "GET", `d1/database?name=${encodeURIComponent(name)}`);
+  const uuid = listed?.find((one) => one.name === name)?.uuid;
+  const database = uuid && (await call<Database>(access, "GET", `d1/database/${uuid}`));
+  return database && database.read_replication?.mode !== "auto" ? database : undefined;
 }
 
 /** Returns a worker's secrets on the account; none if it is not deployed yet. */
@@ -199,7 +204,15 @@ async function onChain(target: Target, { vars }: Configured, toDeploy: boolean):
   };
   try {
     const { status, body } = await ask("/genesis");
-    if (status !== 200) return [{ what: `an answer of ${url}: it says ${status}`, mend: "BLOCKFROST_PROJECT_ID" }];
+    if (status === 402) {
+      const mend = "wait until midnight UTC, or take a larger plan at the provider";
+      return [{ what: `calls of ${url}: the project's daily quota is used up (402)`, mend }];
+    }
+    if (status === 403 || status === 401) {
+      const mend = project ? makeIt(target, "BLOCKFROST_PROJECT_ID") : "BLOCKFROST_PROJECT_ID";
+      return [{ what: `a valid BLOCKFROST_PROJECT_ID: ${url} refuses it (${status})`, mend }];
+    }
+    if (status !== 200) return [{ what: `an answer of ${url}: it says ${status}`, mend: "BLOCKFROST_URL" }];
     if ((body as { network_magic?: number }).network_magic !== NETWORK_MAGIC) {
       return [{ what: `preprod: ${url} shows another network`, mend: "BLOCKFROST_URL in the three wrangler.toml" }];
     }

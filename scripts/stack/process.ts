@@ -12,7 +12,11 @@ export const root = resolve(import.meta.dirname, "../..");
 export const built = (name: string): string =>
   join(process.env.CARGO_TARGET_DIR ?? join(root, "target"), "debug", name);
 
-/** Runs a program to its end with its output in a log. */
+/** The last lines of a log, and where the rest is. */
+const endOf = (logFile: string): string =>
+  `${readFileSync(logFile, "utf8").trim().split("\n").slice(-5).join("\n")}\nsee ${logFile}`;
+
+/** Runs a program to its end, its output in a log. */
 export function finished(program: string, args: string[], logFile: string, env: Record<string, string>): Promise<void> {
   const log = openSync(logFile, "a");
   return new Promise((resolve, reject) => {
@@ -22,8 +26,10 @@ export function finished(program: string, args: string[], logFile: string, env: 
       env: { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", ...env },
     });
     child.once("error", reject);
-    child.once("exit", (code) =>
-      code === 0 ? resolve() : reject(new Error(`${program} ${args.join(" ")} failed; see ${logFile}`)),
+    child.once("exit", (code, signal) =>
+      code === 0
+        ? resolve()
+        : reject(new Error(`${program} ${args.join(" ")} ended (${signal ?? code})\n${endOf(logFile)}`)),
     );
   });
 }
@@ -75,7 +81,7 @@ export function tell<Order, Outcome>(child: ChildProcess, what: Told<Order>, log
     };
     const gone = () => {
       child.off("message", heard);
-      reject(new Error(`${readFileSync(logFile, "utf8").trim().split("\n").slice(-5).join("\n")}\nsee ${logFile}`));
+      reject(new Error(endOf(logFile)));
     };
     child.on("message", heard);
     child.once("exit", gone);
@@ -135,7 +141,10 @@ export function end(child: ChildProcess): Promise<void> {
 /** The child processes of a stack. */
 export class Parts {
   readonly ended: Promise<string>;
-  readonly #running = new Map<ChildProcess, { readonly log: string; readonly gone: (code: number | null) => void }>();
+  readonly #running = new Map<
+    ChildProcess,
+    { readonly log: string; readonly gone: (code: number | null, signal: NodeJS.Signals | null) => void }
+  >();
   #report: (what: string) => void = () => {};
 
   constructor() {
@@ -145,8 +154,9 @@ export class Parts {
   }
 
   add(name: string, child: ChildProcess, log: string): void {
-    const gone = (code: number | null) => {
-      if (this.#running.delete(child)) this.#report(`${name} ended (${code}); see ${log}`);
+    // A program that a signal ended has no exit code.
+    const gone = (code: number | null, signal: NodeJS.Signals | null) => {
+      if (this.#running.delete(child)) this.#report(`${name} ended (${signal ?? `exit code ${code}`})\n${endOf(log)}`);
     };
     this.#running.set(child, { log, gone });
     child.once("exit", gone);

@@ -48,7 +48,7 @@ impl Shelf for App {
     }
 
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError> {
-        catalogue::one(&self.database(), id).await.map_err(told)?.ok_or(ShopError::NoListing)
+        catalogue::one(&self.nearest(), id).await.map_err(told)?.ok_or(ShopError::NoListing)
     }
 }
 

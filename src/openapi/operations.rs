@@ -3,8 +3,8 @@
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
     DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
-    OAuthError, PaymentDraft, Purchase, PurchaseRequest, Registered, Registration, RequestAnswer, Revocation,
-    ServiceStatus, Session, SignIn, Sort, TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+    OAuthError, PaymentDraft, Purchase, PurchaseRequest, Readiness, Registered, Registration, RequestAnswer,
+    Revocation, ServiceStatus, Session, SignIn, Sort, TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
 };
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -611,6 +611,10 @@ fn directories(g: &mut SchemaGenerator) -> Operations {
 
 fn documents(g: &mut SchemaGenerator) -> Operations {
     let health = operation("health", "System", "Whether the service runs").answers::<Health>(g, 200, "It does.");
+    let ready = operation("ready", "System", "Whether the service can sell now")
+        .more("For monitoring services. Names what is wrong and nothing more; the operator's status has the details.")
+        .answers::<Readiness>(g, 200, "It can.")
+        .answers::<Readiness>(g, 503, "It cannot, or an alarm is raised.");
     let status = operation("operatorStatus", "System", "How the service stands, for its operator")
         .more("There is no such path where the service has no OPERATOR_TOKEN.")
         .answers::<ServiceStatus>(g, 200, "How it stands.")
@@ -646,6 +650,7 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/", vec![("get", page("home", "The catalogue for people"))]),
         ("/sell", vec![("get", page("sell", "Offer something for sale, for people"))]),
         ("/health", vec![("get", health)]),
+        ("/health/ready", vec![("get", ready)]),
         ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
         ("/docs", vec![("get", docs)]),

@@ -25,7 +25,7 @@ use x402_cardano::{
     wire::{PaymentRequired, PaymentRequirements, SettlementResponse, request_binding},
 };
 
-use super::{Priced, priced, resource_info};
+use super::{Priced, Purpose, priced, resource_info};
 use crate::{
     app::App,
     checkout,
@@ -60,9 +60,11 @@ pub struct Paywall<'a> {
 }
 
 impl<'a> Paywall<'a> {
-    /// Returns the paywall of a listing; `None` if it does not exist.
-    pub async fn of(app: &'a App, id: &ListingId) -> Result<Option<Self>, ApiError> {
-        let Some(priced) = priced(app, id).await? else { return Ok(None) };
+    /// Returns the paywall of a listing for a request that shows this; `None` if there is no such listing.
+    pub async fn of(app: &'a App, id: &ListingId, shown: &Presentation) -> Result<Option<Self>, ApiError> {
+        let pays = shown.payment.is_some() || shown.proof.is_some();
+        let purpose = if pays { Purpose::Sell } else { Purpose::Show };
+        let Some(priced) = priced(app, id, purpose).await? else { return Ok(None) };
         Ok(Some(Self { app, priced, methods: app.methods()? }))
     }
 
@@ -94,7 +96,11 @@ impl<'a> Paywall<'a> {
             (Some(payment), proven) => self.pay(&payment, proven, digest()).await,
             (None, Some(buyer)) => self.redeliver(buyer).await,
             (None, None) if self.is_paused() => Ok(self.payment_required(Unavailable::ChainBehind, None)),
-            (None, None) => Ok(self.payment_required(PayError::Unpaid, None)),
+            (None, None) => match self.app.chain()?.refused() {
+                // A payment could be neither verified nor submitted.
+                Some(refused) => Err(Fault::from(refused).into()),
+                None => Ok(self.payment_required(PayError::Unpaid, None)),
+            },
         }
     }
 

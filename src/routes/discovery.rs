@@ -115,7 +115,7 @@ pub async fn resources(app: &App) -> Result<Response, ApiError> {
         Some(paid) => {
             let _permit = app.limit_search(Weight::of_listings(limit)).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
-            discovery::for_sale(&app.database(), paid, with_escrow, (limit, offset)).await?
+            discovery::for_sale(&app.nearest(), paid, with_escrow, (limit, offset)).await?
         }
     };
     let items = described(app, listings)?;
@@ -137,7 +137,7 @@ pub async fn search(app: &App) -> Result<Response, ApiError> {
         Some(paid) => {
             let _permit = app.limit_search(Weight::of_listings(limit)).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
-            discovery::search(&app.database(), question, paid, with_escrow, (limit, before)).await?
+            discovery::search(&app.nearest(), question, paid, with_escrow, (limit, before)).await?
         }
     };
     let resources = described(app, listings)?;

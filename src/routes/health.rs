@@ -1,14 +1,58 @@
-//! `GET /health`
+//! `GET /health`: the service runs. `GET /health/ready`: it can sell, as far as it knows.
 
+use std::cell::RefCell;
+
+use api_types::Readiness;
+use cardano::slots::Millis;
 use edge::serve::{KeptText, Response};
+use market::status::{self, Vitals};
+use sql::Database;
 
-use crate::error::ApiError;
+use crate::{app::App, error::ApiError, respond};
+
+/// Time for which an answer is kept, ms: anyone may ask, and the database is asked at most once a second.
+const KEPT_MS: Millis = 1_000;
 
 thread_local! {
     static HEALTH: KeptText = KeptText::new("{\"ok\":true,\"network\":\"preprod\"}");
+    static READINESS: RefCell<Option<(Readiness, Millis)>> = const { RefCell::new(None) };
 }
 
-/// Reports that the service runs, and its network.
+/// Answers that the service runs, and for which network.
 pub fn show() -> Result<Response, ApiError> {
     Ok(HEALTH.with(Response::kept_json))
+}
+
+/// Answers 200 if a tick was complete within the last five minutes, the database answers, the newest block is young enough
+/// and no alarm is raised; otherwise 503 with the names of the problems.
+pub async fn ready(app: &App) -> Result<Response, ApiError> {
+    let kept = READINESS.with_borrow(|kept| kept.clone()).filter(|(_, at)| app.now_ms.saturating_sub(*at) < KEPT_MS);
+    let readiness = match kept {
+        Some((readiness, _)) => readiness,
+        None => {
+            let readiness = read(app).await?;
+            READINESS.set(Some((readiness.clone(), app.now_ms)));
+            readiness
+        }
+    };
+    let status = if readiness.ok { 200 } else { 503 };
+    Ok(respond::private(&readiness)?.with_status(status))
+}
+
+async fn read(app: &App) -> Result<Readiness, ApiError> {
+    let stored = app.database().run(status::read_vitals(app.now_ms)).await;
+    let problems = match stored.and_then(|rows| Vitals::of(&rows)) {
+        Ok(vitals) => {
+            let alarms = vitals.alarms(vitals.wallets(), app.settings()?.lead, app.now_ms);
+            let mut names: Vec<String> = alarms.iter().map(|alarm| alarm.name.to_string()).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        }
+        Err(error) => {
+            app.line.cause(&error);
+            vec!["database".to_owned()]
+        }
+    };
+    Ok(Readiness { ok: problems.is_empty(), problems })
 }

@@ -137,7 +137,7 @@ async fn home(app: &App) -> Result<Response, ApiError> {
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
     let _permit = app.limit_search(Weight::of_listings(filter.page_size())).await?;
-    let database = app.database();
+    let database = app.nearest();
     let catalogue::Page { json, next, some_words } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
     let total = catalogue::count(&database, &filter).await?;
@@ -147,7 +147,7 @@ async fn home(app: &App) -> Result<Response, ApiError> {
 
 async fn listing(app: &App, id: &str) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
-    let seller = catalogue::seller(&app.database(), &listing.seller_address).await?;
+    let seller = catalogue::seller(&app.nearest(), &listing.seller_address).await?;
     kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
@@ -171,7 +171,7 @@ async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(creators::invalid_address)?;
     let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
     let _permit = app.limit_search(Weight::SHORT).await?;
-    let database = app.database();
+    let database = app.nearest();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next, .. } = catalogue::page(&database, &filter).await?;
     let seller = catalogue::seller(&database, &address).await?;
@@ -249,7 +249,7 @@ async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
 async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
     let id = listings::id(id)?;
     app.limit_client(Counted::READ).await?;
-    read(&catalogue::one(&app.database(), &id).await?.ok_or_else(listings::unknown)?)
+    read(&catalogue::one(&app.nearest(), &id).await?.ok_or_else(listings::unknown)?)
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {

@@ -22,6 +22,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     }
     let (now, chain) = (app.now_ms, app.chain()?);
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
+    let vitals = &stored.vitals;
     let mut wallets = vec![];
     for (name, address) in wallets_of(app)? {
         // The watcher's tick raises an alarm if the provider fails.
@@ -31,16 +32,16 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     let status = ServiceStatus {
         version: app.version(),
         at: now,
-        last_tick: stored.last_tick(),
-        newest_block: stored.newest_block,
+        last_tick: vitals.last_tick(),
+        newest_block: vitals.newest_block,
         open_escrows: stored.open_escrows,
         oldest_deadline: stored.oldest_deadline,
         provider_calls: ProviderCalls {
             project: chain.calls_on_day_of(now).await.ok().flatten(),
-            watcher: stored.watcher_calls(),
+            watcher: vitals.watcher_calls(),
         },
         restore: stored.restore,
-        alarms: stored.alarms(&wallets, settings.lead, now),
+        alarms: vitals.alarms(&wallets, settings.lead, now),
         wallets,
     };
     respond::private(&status)

@@ -69,7 +69,7 @@ describe("a database with little room", { timeout: 120_000 }, () => {
     const payment = await makeOut(world, buyer, listing);
     await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer: buyer });
     const [alarm] = (await world.tick()).alarms;
-    assert.match(alarm ?? "", new RegExp(`of ${MOST} bytes .MAX_DATABASE_BYTES.: new listings`));
+    assert.match(alarm?.message ?? "", new RegExp(`of ${MOST} bytes .MAX_DATABASE_BYTES.: new listings`));
 
     const runbook = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
     const [, section = ""] = runbook.split("### A full database");
@@ -102,7 +102,10 @@ describe("a database with little room", { timeout: 120_000 }, () => {
       json(await send(`${large.api}/me`, { headers: { authorization: `Bearer ${token}` } }));
       const payment = await makeOut(large, buyer, listing);
       await assertSettled(large, await settle(large, listing, payment), { listing, payment, payer: buyer });
-      assert.match((await large.tick()).alarms.join(), /takes up 65\d{8} of 10000000000 bytes/);
+      assert.match(
+        (await large.tick()).alarms.map(({ message }) => message).join(),
+        /takes up 65\d{8} of 10000000000 bytes/,
+      );
     } finally {
       await large.stop();
     }

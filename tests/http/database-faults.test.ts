@@ -23,6 +23,8 @@ let fault = { kind: "", times: 0 };
 class D1Database {
   constructor(real) { this.real = real; }
   prepare(sql) { return this.real.prepare(sql); }
+  withSession(at) { return new D1Database(this.real.withSession(at)); }
+  getBookmark() { return this.real.getBookmark(); }
   async batch(statements) {
     if (fault.times <= 0) return this.real.batch(statements);
     fault.times -= 1;

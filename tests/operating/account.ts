@@ -65,12 +65,14 @@ export class Account {
   readonly api: string;
   /** Where the deployed API worker answers. */
   readonly origin: string;
+  /** The token that the API accepts. */
+  readonly token = "a-token-of-the-simulated-account-0000000";
   /** Which request is refused next, in words of the path, as a fault in the middle. */
   fault: string | undefined;
   /** Changes to the account, in order. */
   readonly changes: string[] = [];
   readonly scripts = new Map<string, Script>();
-  readonly databases: { name: string; uuid: string }[] = [];
+  readonly databases: { name: string; uuid: string; read_replication: { mode: string } }[] = [];
   readonly namespaces: { title: string; id: string }[] = [];
   /** Under which its workers answer, if it chose one. */
   subdomain: string | undefined;
@@ -157,6 +159,8 @@ export class Account {
     const { method = "GET" } = request;
     response.setHeader("content-type", "application/json");
     try {
+      if (request.headers.authorization !== `Bearer ${this.token}`)
+        throw new Refused(401, 10_000, "Authentication error");
       if (this.fault && `${method} ${pathname}`.includes(this.fault)) {
         this.fault = undefined;
         throw new Refused(400, 10_000, "the simulated account was told to refuse this");
@@ -222,7 +226,7 @@ export class Account {
     if (!uuid) {
       const { name } = JSON.parse(body.toString()) as { name: string };
       if (this.databases.some((one) => one.name === name)) throw new Refused(400, 7502, `${name} exists already`);
-      const database = { name, uuid: randomUUID() };
+      const database = { name, uuid: randomUUID(), read_replication: { mode: "disabled" } };
       this.databases.push(database);
       this.changes.push(`database ${name}`);
       await this.#runtime.setOptions(this.#options());
@@ -230,6 +234,11 @@ export class Account {
     }
     const database = this.databases.find((one) => one.uuid === uuid || one.name === uuid);
     if (!database) throw new Refused(404, 7404, `no database ${uuid}`);
+    if (what !== "query" && method === "PUT") {
+      const { read_replication: wanted } = JSON.parse(body.toString()) as { read_replication: { mode: string } };
+      database.read_replication = wanted;
+      this.changes.push(`replication of ${database.name} ${wanted.mode}`);
+    }
     if (what !== "query") return { ...database, version: "production" };
     const { sql } = JSON.parse(body.toString()) as { sql: string };
     for (const [, migration] of sql.matchAll(/values \('(\d+_\w+\.sql)'\)/g))
@@ -272,6 +281,19 @@ export class Account {
       };
     }
     const script = this.#known(name);
+    if (what === "secrets" && method !== "GET") {
+      const changed = id ? { name: id, text: undefined } : (JSON.parse(body.toString()) as Binding);
+      const now = this.deployed(name) as Version;
+      const others = now.bindings.filter((one) => one.name !== changed.name);
+      if (method === "DELETE" && others.length === now.bindings.length)
+        throw new Refused(404, 10_056, "no such secret");
+      const bindings = changed.text === undefined ? others : [...others, { ...changed, type: "secret_text" }];
+      // A secret's change is a version of its own.
+      const version = { ...now, id: randomUUID(), number: script.versions.length + 1, tag: "", bindings };
+      script.versions.push(version);
+      await this.#deploy(name, version.id);
+      return {};
+    }
     if (what === "secrets") {
       const secrets = this.deployed(name)?.bindings.filter((binding) => binding.type === "secret_text") ?? [];
       return secrets.map((secret) => ({ name: secret.name, type: secret.type }));

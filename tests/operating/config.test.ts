@@ -139,7 +139,13 @@ describe("what is deployed", { timeout: 300_000 }, () => {
   it("gets exactly the secrets that docs/operations.md names", () => {
     const table = readFileSync(join(root, "docs/operations.md"), "utf8");
     const rows = table.split("\n").map((line) => line.split("|").map((cell) => cell.trim()));
-    const optional = ["`DEMO_SECRET`", "`OPERATOR_TOKEN`", "`WALLET_MASTER_SECRET_2`, ... `_32`"];
+    const optional = [
+      "`ALARM_URL`",
+      "`HEARTBEAT_URL`",
+      "`DEMO_SECRET`",
+      "`OPERATOR_TOKEN`",
+      "`WALLET_MASTER_SECRET_2`, ... `_32`",
+    ];
     const documented = (column: number) =>
       rows
         .filter(([, name = "", kind]) => kind === "secret" && !optional.includes(name))

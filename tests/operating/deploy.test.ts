@@ -58,15 +58,13 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     if (folder) rmSync(folder, { recursive: true, force: true });
   });
 
-  const script = (file: string, env: Record<string, string> = {}) =>
-    run(process.execPath, [join(root, file)], {
-      env: {
-        CLOUDFLARE_API_BASE_URL: account.api,
-        CLOUDFLARE_API_TOKEN: "a token",
-        DEPLOY_ROOT: folder,
-        ...env,
-      },
-    });
+  const env = () => ({
+    CLOUDFLARE_API_BASE_URL: account.api,
+    CLOUDFLARE_API_TOKEN: account.token,
+    DEPLOY_ROOT: folder,
+  });
+  const script = (file: string, more: Record<string, string> = {}) =>
+    run(process.execPath, [join(root, file)], { env: { ...env(), ...more } });
 
   const made = (...names: string[]) =>
     appendFileSync(
@@ -77,6 +75,36 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     [...text.matchAll(/^missing {3}(.*)\n {10}(.*)$/gm)].map(([, what, mend]) => [what, mend]);
   const deployedTags = () =>
     WORKERS.map((worker) => account.deployed(new Target("production", folder).configured(worker).name)?.tag);
+
+  for (const [command, file] of Object.entries({
+    deploy: "scripts/deploy.ts",
+    rollback: "scripts/rollback.ts",
+    tail: "scripts/tail.ts",
+    backup: "scripts/backup.ts",
+  })) {
+    it(`tells a refused token from a missing one in make ${command}`, async () => {
+      // An empty folder: nobody is logged in there.
+      const nobody = { HOME: folder, XDG_CONFIG_HOME: folder };
+      const without = await script(file, { ...nobody, CLOUDFLARE_API_TOKEN: "" });
+      assert.equal(without.status, 1);
+      assert.match(without.text, /missing:? +access to a Cloudflare account\n +npx wrangler login, or export/);
+      const refused = await script(file, {
+        ...nobody,
+        CLOUDFLARE_API_TOKEN: "0123456789012345678901234567890123456789",
+      });
+      assert.equal(refused.status, 1);
+      assert.match(
+        refused.text,
+        /missing:? +a valid CLOUDFLARE_API_TOKEN: Cloudflare refuses it \(.*Authentication error/,
+      );
+      const empty = await script(file, nobody);
+      if (command === "rollback" || command === "tail") {
+        assert.equal(empty.status, 1);
+        assert.match(empty.text, /surety-\w+ is not on this account: make deploy comes first/);
+      }
+      for (const { text } of [without, refused]) assert.doesNotMatch(text, /^\s+at |✘|Logs were written/m);
+    });
+  }
 
   it("names every secret that is missing, and the command that makes it", async () => {
     const { status, text } = await script("scripts/deploy.ts");
@@ -128,9 +156,11 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     assert.deepEqual(account.changes, [
       "database surety-arbiter",
       "database surety",
+      "replication of surety auto",
       ...migrations("arbiter/d1-migrations"),
       ...migrations("d1-migrations"),
       "worker surety-arbiter",
+      "namespace surety-watcher-ticks",
       "worker surety-watcher",
       "schedule of surety-watcher",
       "namespace surety-api-challenges",
@@ -159,6 +189,11 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
     const [before] = tokens();
     made("ARBITER_TOKEN");
     account.changes.length = 0;
+    // As a database is that was made before replication was turned on.
+    for (const database of account.databases) database.read_replication = { mode: "disabled" };
+    const looked = await script("scripts/deploy.ts", { ONLY: "preflight" });
+    assert.match(looked.text, /^notice {4}read replication of surety is off: .*\n {10}make deploy turns it on$/m);
+    assert.deepEqual(account.changes, []);
     const { status, text } = await script("scripts/deploy.ts");
     assert.equal(status, 0, text);
     const [arbiters, watchers] = tokens();
@@ -177,6 +212,8 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
       ...uploads.slice(0, 3),
       "namespace surety-api-challenges",
     ];
+    const replicated = account.changes.shift();
+    assert.equal(replicated, "replication of surety auto");
     assert.deepEqual(account.changes, [...namespace, "worker surety-api"], "what the failed upload left is made anew");
     assert.doesNotMatch(text, /failed|publishing|creating/);
     for (const worker of WORKERS) {
@@ -197,6 +234,28 @@ describe("make deploy on an empty account", { timeout: 1_500_000 }, () => {
       told.some((line) => line.endsWith("402): 2 of 2 ways to pay 6000000 lovelace")),
       told.join("\n"),
     );
+  });
+
+  it("is paused and resumed: the cron, and what is sold protected", async () => {
+    const schedules = () => account.scripts.get("surety-watcher")?.schedules.map(({ cron }) => cron);
+    const ways = async () => {
+      const told: string[] = [];
+      assert.ok(await smoke(account.origin, (line) => told.push(line)), told.join("\n"));
+      return /402\): (\d of \d ways)/.exec(told.join("\n"))?.[1];
+    };
+    assert.deepEqual(schedules(), ["* * * * *"]);
+    for (let times = 0; times < 2; times += 1) {
+      const { status, text } = await run(process.execPath, [join(root, "scripts/pause.ts"), "pause"], { env: env() });
+      assert.equal(status, 0, text);
+      assert.deepEqual(schedules(), []);
+      assert.equal(await ways(), "1 of 2 ways");
+    }
+    for (let times = 0; times < 2; times += 1) {
+      const { status, text } = await run(process.execPath, [join(root, "scripts/pause.ts"), "resume"], { env: env() });
+      assert.equal(status, 0, text);
+      assert.deepEqual(schedules(), ["* * * * *"]);
+      assert.equal(await ways(), "2 of 2 ways");
+    }
   });
 
   it("rolls back to the previous deployment, without the databases", async () => {

@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 
 mod account;
+mod alarm;
 pub mod arbiter;
 #[cfg(feature = "schema")]
 pub mod check;
@@ -28,6 +29,7 @@ mod purchase;
 mod text;
 
 pub use account::*;
+pub use alarm::*;
 pub use draft::*;
 pub use error::{Error, ErrorCode};
 pub use listing::*;

@@ -5,7 +5,7 @@ use cardano::{Address, Lovelace, TxHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PurchaseStatus, text::Millis};
+use crate::{Alarm, PurchaseStatus, text::Millis};
 
 /// Status of the service, without any secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,17 @@ pub struct ServiceStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restoring>,
     /// Alarms, which an operator must act on.
-    pub alarms: Vec<String>,
+    pub alarms: Vec<Alarm>,
+}
+
+/// Whether the service can sell now, as far as it knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Readiness {
+    /// `true` if there is no problem.
+    pub ok: bool,
+    /// Names of what is wrong: `database`, or names of alarms, such as `no_tick` or `old_block`.
+    pub problems: Vec<String>,
 }
 
 /// A tick of the watcher.

@@ -133,6 +133,12 @@ pub enum ChainError {
     /// The provider throttles us.
     #[error("the chain provider limits our requests")]
     RateLimited,
+    /// The provider does not accept our credentials: nothing is served until they are replaced.
+    #[error("the chain provider refuses our project id (status {0})")]
+    Forbidden(u16),
+    /// The project has used up its calls of the day.
+    #[error("the daily quota of our project at the chain provider is used up (status 402)")]
+    QuotaUsedUp,
     /// The answer is too large or does not have the documented shape.
     #[error("the chain provider answered nonsense: {0}")]
     Malformed(String),
@@ -155,6 +161,23 @@ pub enum ChainError {
     /// This request's deadline has passed, so the provider was not called.
     #[error("this request's time is over")]
     TimeOver,
+}
+
+impl ChainError {
+    /// Whether a submission that ended so certainly never reached a node.
+    #[must_use]
+    pub const fn was_not_sent(&self) -> bool {
+        matches!(
+            self,
+            Self::RateLimited | Self::Forbidden(_) | Self::QuotaUsedUp | Self::BudgetExhausted | Self::TimeOver
+        )
+    }
+
+    /// Whether the provider serves nothing to us for now, whatever it is asked.
+    #[must_use]
+    pub const fn serves_nothing(&self) -> bool {
+        matches!(self, Self::RateLimited | Self::Forbidden(_) | Self::QuotaUsedUp)
+    }
 }
 
 /// The chain as seen by a provider. Every call has a timeout and is retried where that is safe.

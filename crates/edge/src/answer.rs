@@ -214,6 +214,8 @@ impl Fault {
                 ChainError::Unavailable(_)
                 | ChainError::TimeOver
                 | ChainError::RateLimited
+                | ChainError::Forbidden(_)
+                | ChainError::QuotaUsedUp
                 | ChainError::Malformed(_)
                 | ChainError::TooLong
                 | ChainError::FutureBlock { .. },

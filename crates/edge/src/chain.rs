@@ -17,7 +17,7 @@ use cardano::{
     params::ProtocolParameters,
 };
 use futures_util::future::LocalBoxFuture;
-use known::Known;
+use known::{Known, refusal};
 pub use market::chain_state::Lead;
 use market::{chain_state::MAX_LEAD_MS, limits::DAY_MS};
 use worker::{Headers, Method, Request, RequestInit};
@@ -134,6 +134,13 @@ impl Blockfrost {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
+    /// Returns the error with which this provider recently refused to serve our project to this isolate: nothing can be
+    /// verified or submitted then, so nothing should be offered.
+    #[must_use]
+    pub fn refused(&self) -> Option<ChainError> {
+        self.known(|known| known.refused(crate::now_ms()))
+    }
+
     /// Sets a deadline, in POSIX milliseconds. After it no call is made, and no answer but a submission's is waited
     /// for, so that a hung provider cannot hold a request for minutes. Answers that strangers made long may take half
     /// of the time until then.
@@ -173,7 +180,9 @@ impl Blockfrost {
         }
         let request = self.budgeted(method, path, body)?;
         let time = if is_read { self.within(time) } else { time };
-        call(request, time, MAX_ANSWER).await.map_err(unanswered)
+        let answer = call(request, time, MAX_ANSWER).await.map_err(unanswered)?;
+        self.known(|known| known.answered(answer.status, crate::now_ms()));
+        Ok(answer)
     }
 
     /// Creates a request if the deadline and the budget permit.
@@ -267,6 +276,9 @@ impl Blockfrost {
             self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
         }
         admitted?;
+        if let Ok(head) = &head {
+            self.known(|known| known.answered(head.status, crate::now_ms()));
+        }
         head.map_err(|error| match error {
             CallError::TimedOut if length == Length::AsMade && self.length_ms.get() == 0 => ChainError::TooLong,
             error => unanswered(error),
@@ -388,8 +400,8 @@ impl Chain for Blockfrost {
             200 | 202 => Ok(Submission::Accepted),
             400 => Ok(Submission::Refused(reason(&answer.body))),
             // 425: the node's mempool is full.
-            429 | 425 | 418 | 402 => Err(ChainError::RateLimited),
-            status => Err(ChainError::Unavailable(format!("status {status}"))),
+            429 | 425 | 418 => Err(ChainError::RateLimited),
+            status => Err(refusal(status).unwrap_or_else(|| ChainError::Unavailable(format!("status {status}")))),
         }
     }
 }
@@ -440,11 +452,14 @@ async fn repeat<T>(ask: impl AsyncFn() -> Result<(Head, T), ChainError>) -> Resu
         let (error, asked) = match ask().await {
             Ok((Head { status: 200, .. }, answer)) => return Ok(Some(answer)),
             Ok((Head { status: 404, .. }, _)) => return Ok(None),
-            Ok((Head { status: 429 | 418 | 402, retry_after }, _)) => (ChainError::RateLimited, retry_after),
+            Ok((Head { status: 429 | 418, retry_after }, _)) => (ChainError::RateLimited, retry_after),
             Ok((Head { status, .. }, _)) if status >= 500 => {
                 (ChainError::Unavailable(format!("status {status}")), None)
             }
-            Ok((Head { status, .. }, _)) => return Err(ChainError::Malformed(format!("status {status}"))),
+            // A retry would be refused as well.
+            Ok((Head { status, .. }, _)) => {
+                return Err(refusal(status).unwrap_or_else(|| ChainError::Malformed(format!("status {status}"))));
+            }
             Err(error @ ChainError::Unavailable(_)) => (error, None),
             Err(error) => return Err(error),
         };

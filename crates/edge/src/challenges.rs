@@ -4,18 +4,14 @@
 //! (<https://developers.cloudflare.com/kv/concepts/how-kv-works/>). A client that answers through another location must
 //! request a new challenge.
 
-use std::time::Duration;
-
 use cardano::slots::Millis;
 use market::challenge::{Challenges, ChallengesError};
 use worker::{Env, KvError, KvStore};
 
-use crate::settings::SettingError;
+use crate::{kv, settings::SettingError};
 
 /// Name of the namespace's binding.
 const BINDING: &str = "CHALLENGES";
-/// Timeout of a KV operation.
-const TIME: Duration = Duration::from_secs(5);
 
 /// The namespace of challenges.
 pub struct KvChallenges(KvStore);
@@ -32,9 +28,7 @@ impl KvChallenges {
 }
 
 async fn in_time<T>(asked: impl Future<Output = Result<T, KvError>>) -> Result<T, ChallengesError> {
-    let answer = crate::within(TIME, asked).await;
-    let late = || ChallengesError(format!("no answer within {} seconds", TIME.as_secs()));
-    answer.ok_or_else(late)?.map_err(|error| ChallengesError(error.to_string()))
+    kv::in_time(asked).await.map_err(ChallengesError)
 }
 
 impl Challenges for KvChallenges {

@@ -1,11 +1,15 @@
 //! The database port on D1, with a timeout for every batch and one retry of reads whose connection was lost.
 
-use std::{cell::Cell, pin::pin, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    pin::pin,
+    time::Duration,
+};
 
 use futures_util::future::{Either, select};
 
 use js_sys::{Array, JSON, Promise};
-use sql::{Database, DatabaseError, Param, Statement};
+use sql::{Database, DatabaseError, Param, ReadDatabase, Statement};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 use worker::{D1Database, D1PreparedStatement, Env};
@@ -15,7 +19,14 @@ use crate::usage::Usage;
 thread_local! {
     static WRITES: Cell<u64> = const { Cell::new(0) };
     static SIZE: Cell<u64> = const { Cell::new(0) };
+    /// The bookmark of this isolate's newest write: a copy that has it shows everything that this isolate wrote.
+    static BOOKMARK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
+
+/// Constraint of a session whose first batch runs at the primary.
+const AT_PRIMARY: &str = "first-primary";
+/// Constraint of a session whose first batch may run at any copy.
+const ANYWHERE: &str = "first-unconstrained";
 
 /// Returns a number that changes whenever this isolate writes to a database. Anything read at another number may be
 /// stale.
@@ -72,8 +83,13 @@ impl Writing {
         WRITES.set(WRITES.get().wrapping_add(1));
     }
 
+    /// Returns whether one of these statements may write.
+    fn is_among(statements: &[&Statement]) -> bool {
+        statements.iter().any(|statement| statement.writes)
+    }
+
     fn of(statements: &[&Statement]) -> Option<Self> {
-        statements.iter().any(|statement| statement.writes).then(|| {
+        Self::is_among(statements).then(|| {
             Self::count();
             Self
         })
@@ -90,10 +106,14 @@ impl Drop for Writing {
 // `usize`, which has 32 bits on wasm, so it fails for databases of 4 GiB and more.
 #[wasm_bindgen]
 extern "C" {
-    /// `D1Database`.
+    /// `D1Database`, or a `D1DatabaseSession` of it.
     type Binding;
     #[wasm_bindgen(method, catch)]
     fn batch(this: &Binding, statements: Vec<JsValue>) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = withSession)]
+    fn with_session(this: &Binding, constraint_or_bookmark: &str) -> Result<Binding, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = getBookmark)]
+    fn bookmark(this: &Binding) -> Result<Option<String>, JsValue>;
 
     /// `D1Result`.
     type Answer;
@@ -114,8 +134,8 @@ extern "C" {
     fn size_after(this: &Meta) -> Option<f64>;
 }
 
-/// A D1 database, with the request's counters. The binding is looked up at the first statement, because many requests
-/// need none.
+/// The primary of a D1 database, with the request's counters. The binding is looked up at the first statement, because many
+/// requests need none.
 pub struct D1 {
     env: Env,
     binding: &'static str,
@@ -129,8 +149,9 @@ impl D1 {
         Self { env: env.clone(), binding, usage }
     }
 
-    /// The rows of each statement cross into this program as one text.
-    async fn run_batch(&self, statements: &[&Statement]) -> worker::Result<Vec<String>> {
+    /// Runs a batch at the primary if `session` is `None`, else in a session with this constraint or bookmark. The rows of each
+    /// statement cross into this program as one text.
+    async fn run_batch(&self, statements: &[&Statement], session: Option<&str>) -> worker::Result<Vec<String>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
             false => vec![],
@@ -138,7 +159,9 @@ impl D1 {
         let database = self.env.d1(self.binding)?;
         let prepared = statements.iter().map(|statement| Ok(prepare(&database, statement)?.inner().into()));
         let prepared: Vec<JsValue> = prepared.collect::<worker::Result<_>>()?;
-        let answers = JsFuture::from(database.unchecked_ref::<Binding>().batch(prepared)?).await?;
+        let binding = database.unchecked_ref::<Binding>();
+        let session = session.map(|session| binding.with_session(session)).transpose()?;
+        let answers = JsFuture::from(session.as_ref().unwrap_or(binding).batch(prepared)?).await?;
         let mut rows = vec![];
         for (index, answer) in answers.dyn_into::<Array>()?.iter().enumerate() {
             let answer = answer.unchecked_into::<Answer>();
@@ -149,6 +172,11 @@ impl D1 {
                 self.count(&meta, texts.get(index).map(AsRef::as_ref));
             }
             rows.push(JSON::stringify(&answer.results())?.into());
+        }
+        let written = session.filter(|_| Writing::is_among(statements));
+        if let Some(bookmark) = written.and_then(|session| session.bookmark().ok().flatten()) {
+            // Bookmarks sort by time, and two batches may end in the other order.
+            BOOKMARK.with_borrow_mut(|newest| *newest = newest.take().max(Some(bookmark)));
         }
         Ok(rows)
     }
@@ -189,8 +217,32 @@ impl Database for D1 {
     async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
         self.usage.batch(statements.len());
         let writing = Writing::of(statements);
-        let ask = async || self.run_batch(statements).await.map_err(|error| error.to_string());
+        // Only a session tells the bookmark of what it wrote. Without one, D1 asks the primary.
+        let session = writing.is_some().then_some(AT_PRIMARY);
+        let ask = async || self.run_batch(statements, session).await.map_err(|error| error.to_string());
         in_time(writing.is_none(), ask, crate::sleep).await.map_err(DatabaseError)
+    }
+}
+
+/// The copy of a D1 database that is nearest to this isolate, or its primary where there is no copy. It may be some seconds
+/// behind, but shows everything that this isolate wrote.
+pub struct Nearest(D1);
+
+impl Nearest {
+    /// Creates the nearest copy of this binding's database.
+    #[must_use]
+    pub fn new(env: &Env, binding: &'static str, usage: Usage) -> Self {
+        Self(D1::new(env, binding, usage))
+    }
+}
+
+impl ReadDatabase for Nearest {
+    async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+        self.0.usage.batch(statements.len());
+        let bookmark = BOOKMARK.with_borrow(Clone::clone);
+        let session = Some(bookmark.as_deref().unwrap_or(ANYWHERE));
+        let ask = async || self.0.run_batch(statements, session).await.map_err(|error| error.to_string());
+        in_time(true, ask, crate::sleep).await.map_err(DatabaseError)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod ed25519;
 pub mod http;
 pub mod jws;
 pub mod keys;
+pub mod kv;
 pub mod log;
 pub mod queue;
 pub mod semaphore;

@@ -4,7 +4,7 @@
 //! SQLite concatenates up to [`CHUNK`] listings into one row, because each string that crosses into the worker costs
 //! time.
 
-use sql::{Database, DatabaseError, Read, Statement, exactly, statement};
+use sql::{DatabaseError, Read, ReadDatabase, Statement, exactly, statement};
 use std::{borrow::Cow, fmt, str::FromStr};
 
 pub use api_types::Sort;
@@ -57,9 +57,9 @@ const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' |
 ///
 /// # Errors
 /// The database query failed.
-pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, DatabaseError> {
+pub async fn one(db: &impl ReadDatabase, id: &ListingId) -> Result<Option<String>, DatabaseError> {
     let sql = format!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL");
-    let outcome = db.run(statement!(sql, id.as_str())).await?;
+    let outcome = db.read(statement!(sql, id.as_str())).await?;
     Ok(outcome.rows.into_iter().next())
 }
 
@@ -68,11 +68,11 @@ pub async fn one(db: &impl Database, id: &ListingId) -> Result<Option<String>, D
 ///
 /// # Errors
 /// The database query failed.
-pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
+pub async fn creator(db: &impl ReadDatabase, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let address = address.to_string();
     let listings = newest::matching("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
     let [listings, seller] = exactly(
-        db.batch(vec![
+        db.read(vec![
             statement!(listings, address.as_str(), after.map(|cursor| cursor.seq)),
             statement!(seller_figures("?1"), address.as_str()),
         ])
@@ -87,8 +87,8 @@ pub async fn creator(db: &impl Database, address: &Address, after: Option<Cursor
 ///
 /// # Errors
 /// The database query failed.
-pub async fn seller(db: &impl Database, address: &Address) -> Result<SellerFigures, DatabaseError> {
-    let figures = db.run(statement!(seller_figures("?1"), address)).await?;
+pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerFigures, DatabaseError> {
+    let figures = db.read(statement!(seller_figures("?1"), address)).await?;
     figures_of(figures.first().unwrap_or(NO_FIGURES))
 }
 

@@ -1,5 +1,6 @@
 //! Decodes transactions that spend our escrows, and records them as steps with the state that follows.
 
+use api_types::{Alarm, AlarmName};
 use std::collections::BTreeMap;
 
 use cardano::{
@@ -48,7 +49,7 @@ pub(crate) struct Recorded {
     pub steps: u32,
     /// Number of transactions that could not be decoded.
     pub unreadable: u32,
-    pub alarms: Vec<String>,
+    pub alarms: Vec<Alarm>,
     pub notes: Vec<String>,
 }
 
@@ -243,10 +244,11 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
                 let unanswered = matches!(datum.state, State::FundsLocked | State::RefundRequested);
                 let ours = self.seller.is_some() && datum.seller.key_address() == self.seller;
                 if ending == Ending::Refunded && unanswered && ours {
-                    recorded.alarms.push(format!(
+                    let message = format!(
                         "{} was refunded because no result was posted in time: its seller's reputation fell",
                         watched.purchase
-                    ));
+                    );
+                    recorded.alarms.push(Alarm::new(AlarmName::ResultMissed, message));
                 }
                 let creator_paid = ending == Ending::Withdrawn
                     && watched.share > Lovelace::ZERO
@@ -322,8 +324,8 @@ pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Statem
     refused
 }
 
-fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> String {
-    format!("{by} spent an escrow and cannot be read: {why}")
+fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> Alarm {
+    Alarm::new(AlarmName::UnreadableSpend, format!("{by} spent an escrow and cannot be read: {why}"))
 }
 
 /// Statement that reads the escrows at these outputs.

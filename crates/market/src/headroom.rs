@@ -3,6 +3,8 @@
 //! A full database would lose purchases too. So listings, accounts and agents of strangers, which are free, are
 //! rejected before it is full; purchases and the watcher's rows are not.
 
+use api_types::{Alarm, AlarmName};
+
 /// Percentage of the database up to which free rows are accepted.
 const FOR_ALL: u64 = 80;
 /// Percentage of the database from which an alarm is raised.
@@ -31,13 +33,13 @@ const fn reaches(bytes: u64, most: u64, parts: u64) -> bool {
 
 /// Returns an alarm's text if the database is nearly full.
 #[must_use]
-pub fn alarm(bytes: u64, most: u64) -> Option<String> {
+pub fn alarm(bytes: u64, most: u64) -> Option<Alarm> {
     let then = match StorageHeadroom::of(bytes, most) {
         StorageHeadroom::Short => "new listings, accounts and agents are refused",
         StorageHeadroom::Ample => "from 80 % on new listings, accounts and agents are refused",
     };
-    reaches(bytes, most, WORTH_AN_ALARM)
-        .then(|| format!("the database takes up {bytes} of {most} bytes (MAX_DATABASE_BYTES): {then}"))
+    let message = || format!("the database takes up {bytes} of {most} bytes (MAX_DATABASE_BYTES): {then}");
+    reaches(bytes, most, WORTH_AN_ALARM).then(|| Alarm::new(AlarmName::DatabaseFilling, message()))
 }
 
 #[cfg(test)]
@@ -49,10 +51,10 @@ mod tests {
         const MOST: u64 = 10_000_000_000;
         assert_eq!((StorageHeadroom::of(0, MOST), alarm(0, MOST)), (StorageHeadroom::Ample, None));
         assert_eq!(alarm(5_999_999_999, MOST), None);
-        let told = alarm(6_000_000_000, MOST).unwrap();
+        let told = alarm(6_000_000_000, MOST).unwrap().message;
         assert!(told.contains("6000000000 of 10000000000") && told.contains("from 80 % on"), "{told}");
         assert_eq!(StorageHeadroom::of(7_999_999_999, MOST), StorageHeadroom::Ample);
         assert_eq!(StorageHeadroom::of(8_000_000_000, MOST), StorageHeadroom::Short);
-        assert!(alarm(8_000_000_000, MOST).is_some_and(|told| told.ends_with("agents are refused")));
+        assert!(alarm(8_000_000_000, MOST).is_some_and(|told| told.message.ends_with("agents are refused")));
     }
 }

@@ -22,6 +22,7 @@ pub mod headroom;
 pub mod limits;
 pub mod listing;
 pub mod network;
+pub mod notice;
 pub mod payment;
 mod platform;
 mod port_error;

@@ -1,11 +1,11 @@
 //! Operator's status: the watcher's last tick, the chain, open escrows, and alarms.
 
-use api_types::{KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
+use api_types::{Alarm, AlarmName, KnownBlock, LastTick, OpenDeadline, Restoring, WalletBalance};
 use cardano::{Lovelace, slots::Millis};
 use serde::{Deserialize, Serialize};
 use sql::{DatabaseError, Rows, Statement, statement};
 
-use crate::{chain_state::Lead, limits::day};
+use crate::{chain_state::Lead, limits::day, notice::Notified};
 
 /// Maximum number of stored notes, and of stored alarms, per tick.
 const MOST_KEPT: usize = 10;
@@ -19,34 +19,63 @@ const MINUTE_MS: Millis = 60_000;
 /// Result of a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickOutcome {
-    /// Error that ended the tick early.
+    /// Error that ended the tick early; `None` if it was complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
-    pub alarms: Vec<String>,
+    pub failed: Option<Alarm>,
+    pub alarms: Vec<Alarm>,
     pub notes: Vec<String>,
 }
 
-/// Statement that stores the result of a tick, its start (POSIX ms), and its number of provider calls.
-pub fn note_tick(mut outcome: TickOutcome, calls: u32, at: Millis) -> Statement {
+/// The database's record of earlier ticks, as [`note_tick`] answers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct TickRecord {
+    /// Number of ticks in a row that ended early, this one included.
+    pub failures: u32,
+    pub notified: Notified,
+    pub wallets: Vec<WalletBalance>,
+}
+
+/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. It answers
+/// with a [`TickRecord`]. `wallets` are the balances that the tick read; `None` if it read none.
+pub fn note_tick(mut outcome: TickOutcome, wallets: Option<&[WalletBalance]>, calls: u32, at: Millis) -> Statement {
     outcome.alarms.truncate(MOST_KEPT);
     outcome.notes.truncate(MOST_KEPT);
     statement!(
-        "INSERT INTO last_tick (id, at_ms, day, calls, outcome) VALUES (1, ?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE SET \
+        "INSERT INTO last_tick (id, number, at_ms, day, calls, outcome, failures, wallets) \
+         VALUES (1, 1, ?1, ?2, ?3, ?4, ?5, coalesce(?6, '[]')) ON CONFLICT (id) DO UPDATE SET \
            calls = iif(day = excluded.day, calls, 0) + excluded.calls, at_ms = excluded.at_ms, day = excluded.day, \
-           outcome = excluded.outcome",
+           outcome = excluded.outcome, failures = iif(excluded.failures = 0, 0, failures + 1), \
+           wallets = coalesce(?6, wallets) \
+         RETURNING json_object('failures', failures, 'notified', json(notified), 'wallets', json(wallets))",
         at,
         day(at),
         calls,
-        serde_json::json!(outcome).to_string()
+        serde_json::json!(outcome).to_string(),
+        outcome.failed.is_some(),
+        wallets.map(|wallets| serde_json::json!(wallets).to_string())
     )
 }
 
-/// Status that is stored in the database.
+/// SQL expression for [`Vitals`] as JSON; ?1 is the day.
+const VITALS: &str = "json_object(\
+  'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'outcome', json(outcome), \
+    'wallets', json(wallets)) FROM last_tick WHERE id = 1)), \
+  'newestBlock', json((SELECT json_object('height', tip_height, 'at', CAST(tip_time_ms AS TEXT)) \
+    FROM chain_state WHERE id = 1)))";
+
+/// The part of the stored status that alarms follow from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Vitals {
+    tick: Option<Tick>,
+    pub newest_block: Option<KnownBlock>,
+}
+
+/// The stored part of the status.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredStatus {
-    tick: Option<Tick>,
-    pub newest_block: Option<KnownBlock>,
+    pub vitals: Vitals,
     pub open_escrows: u64,
     /// The earliest deadline of an open escrow.
     pub oldest_deadline: Option<OpenDeadline>,
@@ -59,11 +88,17 @@ struct Tick {
     at: Millis,
     calls: u64,
     outcome: TickOutcome,
+    wallets: Vec<WalletBalance>,
 }
 
-/// Statement that reads the [`StoredStatus`].
+/// Builds the statement that reads the stored status at this time, POSIX ms.
 pub fn read(now: Millis) -> Statement {
-    statement!(include_str!("status.sql"), day(now))
+    statement!(include_str!("status.sql").replace("{vitals}", VITALS), day(now))
+}
+
+/// Builds the statement that reads the vitals alone, which costs the same however many escrows are open.
+pub fn read_vitals(now: Millis) -> Statement {
+    statement!("SELECT {VITALS}", day(now))
 }
 
 impl StoredStatus {
@@ -71,6 +106,16 @@ impl StoredStatus {
     ///
     /// # Errors
     /// The row is malformed.
+    pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
+        rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
+    }
+}
+
+impl Vitals {
+    /// Parses the answer to [`read_vitals`].
+    ///
+    /// # Errors
+    /// Returns [`DatabaseError`] if the stored status is malformed.
     pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
         rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
     }
@@ -87,33 +132,60 @@ impl StoredStatus {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
     }
 
-    /// Returns the alarms of the last tick, and those that a tick cannot raise.
+    /// Balances of the wallets that pay fees, as the watcher last read them.
     #[must_use]
-    pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<String> {
-        let minutes = |since: Millis| now.saturating_sub(since).div_euclid(MINUTE_MS);
+    pub fn wallets(&self) -> &[WalletBalance] {
+        self.tick.as_ref().map_or(&[], |tick| &tick.wallets)
+    }
+
+    /// Returns the alarms of the last tick, and those that no tick can raise.
+    #[must_use]
+    pub fn alarms(&self, wallets: &[WalletBalance], lead: Lead, now: Millis) -> Vec<Alarm> {
         let mut alarms = vec![];
         match &self.tick {
-            None => alarms.push("no tick of the watcher yet".to_owned()),
+            None => alarms.push(Alarm::new(AlarmName::NoTick, "no tick of the watcher yet")),
             Some(tick) if tick.at.saturating_add(SILENT_MS) < now => {
-                alarms.push(format!("no tick of the watcher for {} minutes", minutes(tick.at)));
+                let message = format!("no tick of the watcher for {} minutes", minutes(tick.at, now));
+                alarms.push(Alarm::new(AlarmName::NoTick, message));
             }
-            Some(Tick { outcome: TickOutcome { failed: Some(why), .. }, .. }) => {
-                alarms.push(format!("the last tick failed: {why}"));
-            }
-            Some(_) => {}
+            Some(tick) => alarms.extend(tick.outcome.failed.clone()),
         }
-        if let Some(block) = self.newest_block.filter(|block| lead.is_behind(block.at, now)) {
-            alarms.push(format!("the newest known block is {} minutes old", minutes(block.at)));
-        }
-        for WalletBalance { name, address, balance_lovelace } in wallets {
-            let least = if name == "arbiter" { ARBITER } else { PLATFORM };
-            if let Some(balance) = balance_lovelace.filter(|balance| *balance < least) {
-                alarms.push(format!("the {name}'s wallet holds {}: {address}", balance.display_tada()));
-            }
-        }
-        alarms.extend(self.tick.iter().flat_map(|tick| tick.outcome.alarms.clone()));
+        let old_block = self.newest_block.and_then(|block| old_block(block.at, lead, now));
+        let raised: Vec<Alarm> = self.tick.iter().flat_map(|tick| tick.outcome.alarms.clone()).collect();
+        // A tick raises this one as well.
+        alarms.extend(old_block.filter(|_| raised.iter().all(|alarm| alarm.name != AlarmName::OldBlock)));
+        alarms.extend(low_wallets(wallets));
+        alarms.extend(raised);
         alarms
     }
+}
+
+const fn minutes(since: Millis, now: Millis) -> Millis {
+    now.saturating_sub(since).div_euclid(MINUTE_MS)
+}
+
+/// Returns an alarm if the newest known block is too old.
+#[must_use]
+pub fn old_block(block: Millis, lead: Lead, now: Millis) -> Option<Alarm> {
+    let message = || format!("the newest known block is {} minutes old", minutes(block, now));
+    lead.is_behind(block, now).then(|| Alarm::new(AlarmName::OldBlock, message()))
+}
+
+/// Returns an alarm for each wallet that cannot pay fees for long.
+#[must_use]
+pub fn low_wallets(wallets: &[WalletBalance]) -> Vec<Alarm> {
+    let mut alarms = vec![];
+    for WalletBalance { name, address, balance_lovelace } in wallets {
+        let (kind, least) = match name.as_str() {
+            "arbiter" => (AlarmName::ArbiterWalletLow, ARBITER),
+            _ => (AlarmName::PlatformWalletLow, PLATFORM),
+        };
+        if let Some(balance) = balance_lovelace.filter(|balance| *balance < least) {
+            let message = format!("the {name}'s wallet holds {}: {address}", balance.display_tada());
+            alarms.push(Alarm::new(kind, message));
+        }
+    }
+    alarms
 }
 
 #[cfg(test)]
@@ -122,33 +194,37 @@ mod tests {
 
     const NOW: Millis = 1_750_000_000_000;
 
-    fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> StoredStatus {
-        StoredStatus {
-            tick: tick.map(|(at, outcome)| Tick { at, calls: 7, outcome }),
+    fn at(tick: Option<(Millis, TickOutcome)>, block: Option<Millis>) -> Vitals {
+        Vitals {
+            tick: tick.map(|(at, outcome)| Tick { at, calls: 7, outcome, wallets: vec![] }),
             newest_block: block.map(|at| KnownBlock { height: 5, at }),
-            open_escrows: 0,
-            oldest_deadline: None,
-            restore: None,
         }
+    }
+
+    fn messages(alarms: &[Alarm]) -> Vec<String> {
+        alarms.iter().map(|alarm| alarm.message.clone()).collect()
     }
 
     #[test]
     fn a_watcher_that_ticks_without_alarms_raises_none() {
         let well = at(Some((NOW - MINUTE_MS, TickOutcome::default())), Some(NOW - MINUTE_MS));
-        assert_eq!(well.alarms(&[], Lead::Bounded, NOW), Vec::<String>::new());
+        assert_eq!(well.alarms(&[], Lead::Bounded, NOW), []);
         assert_eq!(well.watcher_calls(), 7);
     }
 
     #[test]
     fn a_watcher_that_stopped_ticking_raises_an_alarm() {
-        let of = |status: StoredStatus| status.alarms(&[], Lead::Bounded, NOW);
+        let of = |status: Vitals| messages(&status.alarms(&[], Lead::Bounded, NOW));
         assert_eq!(of(at(None, None)), ["no tick of the watcher yet"]);
         let silent = at(Some((NOW - 7 * MINUTE_MS, TickOutcome::default())), Some(NOW - 7 * MINUTE_MS));
         let expected = ["no tick of the watcher for 7 minutes", "the newest known block is 7 minutes old"];
         assert_eq!(of(silent), expected);
-        let failed =
-            TickOutcome { failed: Some("503".into()), alarms: vec!["an alarm".into()], ..TickOutcome::default() };
-        assert_eq!(of(at(Some((NOW, failed)), Some(NOW))), ["the last tick failed: 503", "an alarm"]);
+        let failed = TickOutcome {
+            failed: Some(Alarm::new(AlarmName::TickFailed, "the last tick failed: 503")),
+            alarms: vec![Alarm::new(AlarmName::DisputeLate, "a dispute")],
+            ..TickOutcome::default()
+        };
+        assert_eq!(of(at(Some((NOW, failed)), Some(NOW))), ["the last tick failed: 503", "a dispute"]);
     }
 
     #[test]
@@ -157,7 +233,7 @@ mod tests {
         let holds = |name: &str, ada: u32| {
             let balance_lovelace = Some(Lovelace::from_ada(ada));
             let wallet = WalletBalance { name: name.into(), address, balance_lovelace };
-            at(Some((NOW, TickOutcome::default())), None).alarms(&[wallet], Lead::Bounded, NOW)
+            messages(&at(Some((NOW, TickOutcome::default())), None).alarms(&[wallet], Lead::Bounded, NOW))
         };
         assert_eq!(holds("platform", 9), [format!("the platform's wallet holds 9 tADA: {address}")]);
         assert_eq!(holds("arbiter", 4).len(), 1);

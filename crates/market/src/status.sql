@@ -1,8 +1,4 @@
-SELECT json_object(
-'tick', json((SELECT json_object('at', at_ms, 'calls', iif(day = ?1, calls, 0), 'outcome', json(outcome))
-  FROM last_tick WHERE id = 1)),
-'newestBlock', json((SELECT json_object('height', tip_height, 'at', CAST(tip_time_ms AS TEXT))
-  FROM chain_state WHERE id = 1)),
+SELECT json_object('vitals', {vitals},
 'openEscrows', (SELECT count(*) FROM escrows WHERE utxo IS NOT NULL),
 'oldestDeadline', json((SELECT json_object('purchase', purchase_id, 'status', status, 'at', CAST(at AS TEXT)) FROM (
   SELECT e.purchase_id, p.status, CASE WHEN p.status IN ('FundsLocked', 'RefundRequested') THEN e.submit_result_ms

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use api_types::{Alarm, AlarmName};
 use cardano::{ScriptHash, keys::SigningKey};
 use escrow::{Action, Deployment};
 use market::{
@@ -15,15 +16,18 @@ use sql::Database;
 
 use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales};
 
-/// A watcher with a key of its own, or none.
-struct Holding(Option<SigningKey>);
+/// Keys of a watcher: the seller's, and that of every service wallet.
+struct Holding {
+    seller: Option<SigningKey>,
+    buyer: Option<SigningKey>,
+}
 
 impl Keys for Holding {
     fn seller(&self) -> Option<&SigningKey> {
-        self.0.as_ref()
+        self.seller.as_ref()
     }
     fn buyer(&self, _: &ServiceWallet) -> Option<SigningKey> {
-        None
+        self.buyer.clone()
     }
 }
 
@@ -35,21 +39,24 @@ impl ArbiterClient for Holding {
 
 /// Returns the alarms of a watcher with this key and contract.
 fn cried(sales: &Sales, key: Option<SigningKey>, deployment: Option<&Deployment>, sells: bool) -> Vec<String> {
+    cried_with(sales, &Holding { seller: key, buyer: Some(person(9)) }, deployment, sells)
+}
+
+fn cried_with(sales: &Sales, holding: &Holding, deployment: Option<&Deployment>, sells: bool) -> Vec<String> {
     sales.ledger.calls.set(0);
-    let holding = Holding(key);
     let watch = Watch {
         database: &sales.db,
         chain: &sales.ledger,
         contents: &InDatabase(&sales.db),
-        keys: &holding,
-        arbiter: &holding,
+        keys: holding,
+        arbiter: holding,
         deployment,
         sells,
         lead: Lead::Bounded,
         now: sales.now(),
         calls_left: &|| CALLS.saturating_sub(sales.ledger.calls.get()),
     };
-    block(watch.tick()).unwrap().alarms
+    block(watch.tick()).unwrap().alarms.into_iter().map(|alarm| alarm.message).collect()
 }
 
 #[test]
@@ -71,7 +78,11 @@ fn a_watcher_without_the_right_key_or_contract_alarms_at_every_tick() {
         says(own(), None, "ESCROW_DEPLOYMENT is not set here");
         says(Some(person(4)), here, "is sold by another key than SELLER_SECRET here");
         says(own(), Some(&elsewhere), "is in another contract than ESCROW_DEPLOYMENT here");
-        assert_eq!(cried(&sales, None, None, false), Vec::<String>::new(), "one that only protects buyers needs none");
+        let off = cried(&sales, None, None, false);
+        assert!(
+            off.iter().any(|alarm| alarm.contains("SELLER_AGENT is off, and 1 escrows or more are open")),
+            "{off:?}"
+        );
     }
     assert_eq!(cried(&sales, own(), here, true), Vec::<String>::new());
 }
@@ -109,18 +120,19 @@ fn the_status_tells_how_many_escrows_are_open_and_which_deadline_comes_first() {
         StoredStatus::of(&told).unwrap()
     };
     assert_eq!((read().open_escrows, read().oldest_deadline), (0, None));
-    assert_eq!(read().last_tick(), None);
+    assert_eq!(read().vitals.last_tick(), None);
     let lock = sales.sell(&person(11));
     sales.ticks(3);
     let deadlines = sales.escrow(&lock).datum.deadlines;
     let StoredStatus { open_escrows: open, oldest_deadline: deadline, .. } = read();
     let deadline = deadline.unwrap();
     assert_eq!((open, deadline.purchase, deadline.at), (1, lock, deadlines.unlock));
-    let told = TickOutcome { alarms: vec!["an alarm".into()], ..TickOutcome::default() };
+    let alarm = Alarm::new(AlarmName::DisputeLate, "a dispute");
+    let told = TickOutcome { alarms: vec![alarm.clone()], ..TickOutcome::default() };
     for calls in [3, 4] {
-        block(sales.db.run(status::note_tick(told.clone(), calls, sales.now()))).unwrap();
+        block(sales.db.run(status::note_tick(told.clone(), None, calls, sales.now()))).unwrap();
     }
     let status = read();
-    assert_eq!((status.watcher_calls(), status.last_tick().unwrap().at), (7, sales.now()));
-    assert_eq!(status.alarms(&[], Lead::Bounded, sales.now()), ["an alarm"]);
+    assert_eq!((status.vitals.watcher_calls(), status.vitals.last_tick().unwrap().at), (7, sales.now()));
+    assert_eq!(status.vitals.alarms(&[], Lead::Bounded, sales.now()), [alarm]);
 }

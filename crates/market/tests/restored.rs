@@ -9,6 +9,8 @@
     reason = "tests fail by panicking"
 )]
 
+use std::cell::Cell;
+
 use api_types::Bought;
 use cardano::{Lovelace, TxHash, keys::SigningKey};
 use escrow::Action;
@@ -19,6 +21,7 @@ use market::{
     checkout::{BuyError, Order, Unavailable},
     contents::InDatabase,
     listing::NewListing,
+    watch::number::{Begun, NumberStore, begin},
 };
 use serde_json::json;
 use sql::{Database, sqlite::Sqlite};
@@ -35,8 +38,8 @@ use crate::support::{
     sign_up,
 };
 
-/// The SQL that `make restore` runs after restoring a backup.
-const MARK: &str = include_str!("../../../scripts/backup/restored.sql");
+/// What `make restore` runs after a backup is back.
+const MARK: &str = include_str!("../src/watch/restored.sql");
 /// Minutes after which a restored service reads the chain.
 const SETTLED: u64 = 8;
 
@@ -266,9 +269,46 @@ fn a_lock_that_no_wallet_of_the_service_signed_makes_no_purchase_and_raises_an_a
     for statement in MARK.split_inclusive(";\n") {
         run(&sales, statement);
     }
-    let alarms: Vec<String> = pass(&sales, SETTLED).into_iter().flat_map(|report| report.alarms).collect();
+    let alarms: Vec<String> =
+        pass(&sales, SETTLED).into_iter().flat_map(|report| report.alarms).map(|alarm| alarm.message).collect();
     let cried: Vec<&String> = alarms.iter().filter(|alarm| alarm.contains(&lock.to_string())).collect();
     assert_eq!(cried.len(), 1, "{alarms:?}");
     assert!(cried[0].contains("names this seller and is no purchase"), "{cried:?}");
     assert_eq!(one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM purchases"), "0");
+}
+
+/// A number store in memory.
+#[derive(Default)]
+struct Store(Cell<Option<u64>>);
+
+impl NumberStore for Store {
+    async fn read(&self) -> Result<Option<u64>, String> {
+        Ok(self.0.get())
+    }
+
+    async fn write(&self, number: u64) -> Result<(), String> {
+        self.0.set(Some(number));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_database_behind_the_stored_tick_number_freezes_its_wallets_by_itself() {
+    let sales = Sales::new();
+    let store = Store::default();
+    let next = || block(begin(&sales.db, &store, sales.now())).unwrap();
+    let unread = || one(&sales.db, "SELECT CAST(count(*) AS TEXT) FROM unread_wallets");
+    let buyer = Buyer::of(&sales);
+    for number in 1..=5 {
+        assert_eq!(next(), Begun { number, notes: vec![] });
+    }
+    assert_eq!(store.0.get(), Some(4), "every second number is stored");
+    run(&sales, "UPDATE last_tick SET number = 4");
+    assert_eq!(next().number, 5, "one tick was forgotten, and the store has not more");
+    assert_eq!(unread(), "0");
+    run(&sales, "UPDATE last_tick SET number = 2");
+    let begun = next();
+    assert_eq!((begun.number, begun.notes.len()), (5, 1), "{begun:?}");
+    assert_eq!(unread(), "1", "{}", buyer.account.wallet_address);
+    assert_eq!(next(), Begun { number: 6, notes: vec![] }, "noticed once");
 }

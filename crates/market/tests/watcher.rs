@@ -296,7 +296,7 @@ fn raises_an_alarm(field: Vec<u8>, why: &str) {
     sales.until(60);
     reports.extend(sales.ticks(3));
     let mut alarms = reports.iter().flat_map(|report| &report.alarms);
-    assert!(alarms.any(|alarm| alarm.contains(&id.to_string()) && alarm.contains(why)), "{reports:#?}");
+    assert!(alarms.any(|alarm| alarm.message.contains(&id.to_string()) && alarm.message.contains(why)), "{reports:#?}");
 }
 
 #[test]
@@ -426,7 +426,7 @@ fn a_block_from_the_future_does_not_move_the_chain_clock() {
     assert_eq!((clock(), sales.status(&lock)), (before, "ResultSubmitted".to_owned()));
     sales.ledger.blocks.borrow_mut().last_mut().unwrap().tip = real;
     let reports = sales.ticks(1);
-    assert_eq!(reports[0].alarms, Vec::<String>::new());
+    assert_eq!(reports[0].alarms, []);
     assert!(!reports[0].rolled_back);
 }
 
@@ -567,7 +567,8 @@ fn a_refund_for_a_missing_result_alarms_before_and_after() {
     let wallet = sales.platform.seller.enterprise_address().to_string();
     sales.lose(|utxo| utxo.address == wallet && all.contains(&utxo.reference));
     sales.until(12);
-    let cried = |reports: &[Report], what: &str| reports.iter().flat_map(|it| &it.alarms).any(|it| it.contains(what));
+    let cried =
+        |reports: &[Report], what: &str| reports.iter().flat_map(|it| &it.alarms).any(|it| it.message.contains(what));
     let reports = sales.ticks(15);
     assert!(cried(&reports, "its time is nearly over"));
     assert!(cried(&reports, "in time: its refund"), "{reports:#?}");

@@ -149,7 +149,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
         }
         Ok(match answer {
-            Err(ChainError::RateLimited | ChainError::BudgetExhausted | ChainError::TimeOver) => {
+            Err(error) if error.was_not_sent() => {
                 self.database.run(attempt_not_sent(entry)).await?;
                 entry.attempts = entry.attempts.saturating_sub(1);
                 ChainObservation::Unavailable

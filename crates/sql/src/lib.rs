@@ -293,6 +293,70 @@ pub trait Database {
     }
 }
 
+/// A database that only reads, and may answer from a copy that is some seconds behind.
+///
+/// Every [`Database`] can be read in this way, but not the reverse: a function that takes a `Database` cannot be given a copy.
+/// So whatever decides about money, limits, sessions or claims takes a `Database`.
+///
+/// ```
+/// # use sql::{Database, DatabaseError, ReadDatabase, Statement};
+/// # struct Copy;
+/// # impl ReadDatabase for Copy {
+/// #     async fn read_statements(&self, _: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+/// #         Ok(vec![])
+/// #     }
+/// # }
+/// async fn show(database: &impl ReadDatabase) -> Result<Vec<String>, DatabaseError> {
+///     database.read(sql::read!("SELECT title FROM listings")).await
+/// }
+///
+/// let shown = show(&Copy);
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use sql::{Database, DatabaseError, ReadDatabase, Statement};
+/// # struct Copy;
+/// # impl ReadDatabase for Copy {
+/// #     async fn read_statements(&self, _: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+/// #         Ok(vec![])
+/// #     }
+/// # }
+/// async fn claim(database: &impl Database) -> Result<(), DatabaseError> {
+///     database.execute(sql::write!("DELETE FROM sessions")).await
+/// }
+///
+/// let claimed = claim(&Copy);
+/// ```
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait ReadDatabase {
+    /// Runs statements that only read, in order and on the same state. Returns the rows of each as a JSON array of objects.
+    /// Adapters implement it; callers use the typed methods below.
+    ///
+    /// # Errors
+    /// The database cannot be asked, or a statement failed.
+    async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError>;
+
+    /// Runs a query, or several on the same state. A statement that may write is refused.
+    ///
+    /// # Errors
+    /// The database cannot be asked, a statement may write, or rows do not have the type of their query.
+    async fn read<B: Batch>(&self, batch: B) -> Result<B::Answer, DatabaseError> {
+        let mut statements = vec![];
+        batch.statements(&mut statements);
+        if statements.iter().any(|statement| statement.writes) {
+            return Err(DatabaseError("a statement that may write where only reading is allowed".into()));
+        }
+        let rows = self.read_statements(&statements).await?;
+        batch.answer(&mut rows.into_iter())
+    }
+}
+
+impl<D: Database> ReadDatabase for D {
+    async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError> {
+        self.run_statements(statements).await
+    }
+}
+
 /// Converts the answers of a batch to an array.
 ///
 /// # Errors

@@ -2,9 +2,16 @@
 
 mod arbiter;
 mod keys;
+mod notify;
+mod number;
 mod settings;
 
-use api_types::{Error, ErrorCode};
+use self::number::KvNumber;
+use api_types::{Alarm, AlarmName, WalletBalance};
+use cardano::{
+    Address,
+    chain::{Chain, ChainError},
+};
 use edge::{
     Usage,
     answer::{ErrorAnswer, Fault},
@@ -15,9 +22,11 @@ use edge::{
     serve::{Request, Response},
 };
 use keys::PlatformKeys;
-use market::network::UNKNOWN;
-use market::status::{TickOutcome, note_tick};
-use market::watch::{Report, Watch};
+use market::{network::UNKNOWN, watch::Keys as _};
+use market::{
+    status::{self, TickOutcome, TickRecord, note_tick},
+    watch::{Report, Watch, number::begin},
+};
 use settings::WatcherSettings;
 use sql::Database;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -82,9 +91,9 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
         Ok(settings) => run(env, &settings, &usage, &line, now).await,
         Err(error) => Err(error.into()),
     };
-    note(env, &usage, &ticked, now).await;
+    conclude(env, &usage, &ticked, now).await;
     match ticked {
-        Ok(report) => {
+        Ok(Ticked { report, .. }) => {
             line.note_object(&serde_json::json!(report).to_string());
             if !report.alarms.is_empty() {
                 line.alarm();
@@ -98,19 +107,58 @@ async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     }
 }
 
-/// Stores the tick's result for the operator's status.
-async fn note(env: &Env, usage: &Usage, ticked: &Result<Report, Fault>, now: u64) {
-    let told = match ticked {
-        Ok(report) => TickOutcome { failed: None, alarms: report.alarms.clone(), notes: report.notes.clone() },
-        Err(fault) => TickOutcome { failed: Some(fault.to_string()), ..TickOutcome::default() },
+/// Stores the outcome of a tick for the operator's status, and notifies the operator.
+async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now: u64) {
+    let (outcome, wallets) = match ticked {
+        Ok(Ticked { report, wallets }) => {
+            let Report { alarms, notes, .. } = report.clone();
+            (TickOutcome { failed: None, alarms, notes }, wallets.as_deref())
+        }
+        Err(fault) => (TickOutcome { failed: Some(failure(fault)), ..TickOutcome::default() }, None),
     };
-    let noted = D1::new(env, "DB", usage.clone()).run(note_tick(told, usage.calls(), now)).await;
-    if let Err(error) = noted {
-        edge::log::fault(&error);
-    }
+    let database = D1::new(env, "DB", usage.clone());
+    let noted = database.run(note_tick(outcome.clone(), wallets, usage.calls(), now)).await;
+    let record = noted.and_then(|rows| rows.first_json::<TickRecord>());
+    let record = record.inspect_err(|error| edge::log::fault(error)).ok().flatten();
+    notify::notify(&edge::settings::of(env), &database, &outcome, record, now).await;
 }
 
-async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Report, Fault> {
+/// A complete tick.
+struct Ticked {
+    report: Report,
+    /// Balances of the wallets that pay fees; `None` if this tick did not read them.
+    wallets: Option<Vec<WalletBalance>>,
+}
+
+/// Ticks between two readings of the balances of the wallets that pay fees.
+const READ_WALLETS_EVERY: u64 = 30;
+
+/// Reads the balances of the platform's wallet and of the first arbiter's.
+async fn balances(settings: &WatcherSettings, keys: &PlatformKeys, chain: &Blockfrost) -> Vec<WalletBalance> {
+    let seller = keys.seller().map(|seller| ("platform", seller.enterprise_address()));
+    let arbiter = settings.deployment.iter().flat_map(|deployment| deployment.parameters.admin_vkeys.first());
+    let arbiter = arbiter.map(|key| ("arbiter", Address::enterprise(*key)));
+    let mut wallets = vec![];
+    for (name, address) in seller.into_iter().chain(arbiter) {
+        let balance_lovelace = chain.balance_of(&address.to_string()).await.ok();
+        wallets.push(WalletBalance { name: name.to_owned(), address, balance_lovelace });
+    }
+    wallets
+}
+
+/// Returns the alarm for a tick that ended early.
+fn failure(fault: &Fault) -> Alarm {
+    let name = match fault {
+        Fault::Chain(ChainError::Forbidden(_)) => AlarmName::ProviderRefusesProject,
+        Fault::Chain(ChainError::QuotaUsedUp) => AlarmName::ProviderQuotaUsedUp,
+        Fault::Setting(_) => AlarmName::InvalidSetting,
+        _ => AlarmName::TickFailed,
+    };
+    let setting = if name == AlarmName::ProviderRefusesProject { ": BLOCKFROST_PROJECT_ID" } else { "" };
+    Alarm::new(name, format!("the last tick failed: {fault}{setting}"))
+}
+
+async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, now: u64) -> Result<Ticked, Fault> {
     let until = now.saturating_add(TICK_MS);
     let chain = Blockfrost::new(&settings.blockfrost_url, settings.blockfrost_project.clone(), usage.clone())
         .until(until)
@@ -119,6 +167,7 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
     let database = D1::new(env, "DB", usage.clone());
     let contents = ContentStore::bound(env, D1::new(env, "DB", usage.clone()), usage.clone(), UNKNOWN.to_owned());
     let keys = PlatformKeys::new(settings::keys(env)?)?;
+    let begun = begin(&database, &KvNumber::bound(env), now).await?;
     let arbiter =
         arbiter::Bound { env, token: settings.arbiter_token.as_deref(), usage, until: now.saturating_add(ASKING_MS) };
     let watch = Watch {
@@ -139,12 +188,16 @@ async fn run(env: &Env, settings: &WatcherSettings, usage: &Usage, line: &Line, 
     match ticked {
         Ok(mut report) => {
             report.alarms.extend(alarm);
-            Ok(report)
+            report.alarms.extend(chain.newest().and_then(|tip| status::old_block(tip.time_ms, settings.lead, now)));
+            report.notes.extend(begun.notes);
+            let reads_wallets = begun.number.is_multiple_of(READ_WALLETS_EVERY);
+            let wallets = if reads_wallets { Some(balances(settings, &keys, &chain).await) } else { None };
+            Ok(Ticked { report, wallets })
         }
         Err(error) => {
             // If the database is full, the alarm can only be logged.
             if let Some(alarm) = alarm {
-                line.note("alarms", &alarm);
+                line.note("alarms", &alarm.message);
             }
             Err(error.into())
         }

@@ -1,12 +1,19 @@
 //! Recent answers of a provider, cached for an isolate's life.
 
-use cardano::{chain::Tip, params::ProtocolParameters, slots::Millis};
+use cardano::{
+    chain::{ChainError, Tip},
+    params::ProtocolParameters,
+    slots::Millis,
+};
 
 /// Maximum age in ms at which a cached block still counts as the newest. Blocks appear every 20 seconds on average.
 const RECENT_MS: Millis = 2_000;
 /// Maximum time for which protocol parameters are cached, in ms. They change only with an epoch; the limit bounds how
 /// long a wrong value is used.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
+
+/// Time in ms for which a refusal to serve us is assumed to last.
+const REFUSED_MS: Millis = 30_000;
 
 /// Recent answers of a provider.
 #[derive(Debug, Default)]
@@ -15,9 +22,22 @@ pub(super) struct Known {
     /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
+    /// The refusal to serve this project at all, and when it came.
+    refused: Option<(ChainError, Millis)>,
 }
 
 impl Known {
+    /// Records whether the provider serves this project, by the status of an answer.
+    pub(super) fn answered(&mut self, status: u16, now: Millis) {
+        self.refused = refusal(status).map(|error| (error, now));
+    }
+
+    /// Returns the error with which the provider recently refused to serve this project.
+    pub(super) fn refused(&self, now: Millis) -> Option<ChainError> {
+        let (error, at) = self.refused.as_ref()?;
+        (now.saturating_sub(*at) < REFUSED_MS).then(|| error.clone())
+    }
+
     /// Caches the newest block and its epoch.
     pub(super) fn saw(&mut self, tip: Tip, epoch: u64, now: Millis) {
         self.tip = Some((tip, now));
@@ -41,6 +61,15 @@ impl Known {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;
         current.then(|| parameters.clone())
+    }
+}
+
+/// Returns the error of a status by which the provider refuses to serve this project, whatever it is asked.
+pub(super) const fn refusal(status: u16) -> Option<ChainError> {
+    match status {
+        401 | 403 => Some(ChainError::Forbidden(status)),
+        402 => Some(ChainError::QuotaUsedUp),
+        _ => None,
     }
 }
 
@@ -73,6 +102,18 @@ mod tests {
         assert_eq!(known.parameters(NOW + 1), None, "of an epoch that is over");
         known.read(parameters(), 240, NOW + 2);
         assert_eq!(known.parameters(NOW + 2), None, "a provider that lags is asked until it does not");
+    }
+
+    #[test]
+    fn a_refusal_is_believed_for_half_a_minute_or_until_an_answer() {
+        let mut known = Known::default();
+        for (status, error) in [(403, ChainError::Forbidden(403)), (402, ChainError::QuotaUsedUp)] {
+            known.answered(status, NOW);
+            assert_eq!(known.refused(NOW + REFUSED_MS - 1), Some(error));
+            assert_eq!(known.refused(NOW + REFUSED_MS), None);
+            known.answered(404, NOW);
+            assert_eq!(known.refused(NOW), None);
+        }
     }
 
     #[test]

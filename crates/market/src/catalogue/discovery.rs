@@ -2,7 +2,7 @@
 
 use cardano::Address;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, exactly, statement};
+use sql::{DatabaseError, ReadDatabase, Statement, exactly, statement};
 
 use super::{ListingTerms, MAX_QUERY, page::Parameters, terms, words};
 
@@ -89,7 +89,7 @@ impl Chosen<'_> {
 /// # Errors
 /// The database query failed.
 pub async fn for_sale(
-    db: &impl Database,
+    db: &impl ReadDatabase,
     paid: Paid,
     with_escrow: bool,
     (limit, offset): (u32, u32),
@@ -100,7 +100,7 @@ pub async fn for_sale(
         "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
     );
     let answers = db
-        .batch(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)])
+        .read(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)])
         .await?;
     let [page, total] = exactly(answers)?;
     Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
@@ -185,7 +185,7 @@ pub(super) struct Ranked<'a> {
 /// # Errors
 /// The database query failed.
 pub async fn search(
-    db: &impl Database,
+    db: &impl ReadDatabase,
     question: &Question,
     paid: Paid,
     with_escrow: bool,
@@ -200,7 +200,7 @@ pub async fn search(
     let following = limit.saturating_add(1);
     let ranked = Ranked { condition, with_sellers: false, listing: FOR_SALE_JSON, limit: following, offset };
     let sql = question.ranked(&mut bound, &ranked);
-    let found = db.run(Statement::new(sql, bound.0)).await?;
+    let found = db.read(Statement::new(sql, bound.0)).await?;
     let mut listings: Vec<ForSale> = found.all_json()?;
     let more = listings.len() > limit as usize;
     listings.truncate(limit as usize);
@@ -211,11 +211,11 @@ pub async fn search(
 ///
 /// # Errors
 /// The database query failed.
-pub async fn addresses(db: &impl Database) -> Result<String, DatabaseError> {
+pub async fn addresses(db: &impl ReadDatabase) -> Result<String, DatabaseError> {
     let sql = format!(
         "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \
          (SELECT id, strftime('%Y-%m-%d', created_at_ms / 1000, 'unixepoch') AS day FROM listings \
           WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})"
     );
-    Ok(db.run(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())
+    Ok(db.read(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())
 }

@@ -9,7 +9,7 @@
 use std::{collections::VecDeque, rc::Rc};
 
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Rows, Statement, exactly, statement};
+use sql::{DatabaseError, ReadDatabase, Rows, Statement, exactly, statement};
 
 use super::{CHUNK, FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
 
@@ -49,8 +49,8 @@ impl Newest {
     ///
     /// # Errors
     /// The database query failed.
-    pub async fn read(db: &impl Database) -> Result<Self, DatabaseError> {
-        let [state, chunks] = exactly(db.batch(vec![state(), statement!(matching("TRUE"))]).await?)?;
+    pub async fn read(db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
+        let [state, chunks] = exactly(db.read(vec![state(), statement!(matching("TRUE"))]).await?)?;
         let (listings, more) = kept(&chunks)?;
         Ok(Self { state: state_of(&state)?, bytes: listings.iter().map(|kept| kept.bytes).sum(), listings, more })
     }
@@ -59,12 +59,12 @@ impl Newest {
     ///
     /// # Errors
     /// The database query failed.
-    pub async fn update(&self, db: &impl Database) -> Result<Self, DatabaseError> {
+    pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
         let (Some(newest), Some(oldest)) = (self.listings.front(), self.listings.back()) else {
             return Self::read(db).await;
         };
         let statement = changed(self.state.version, newest.seq, oldest.seq);
-        let [state, changed] = exactly(db.batch(vec![state(), statement]).await?)?;
+        let [state, changed] = exactly(db.read(vec![state(), statement]).await?)?;
         let state = state_of(&state)?;
         if state.hidings != self.state.hidings || changed.rows.len() > MAX_CHANGED as usize {
             return Self::read(db).await;

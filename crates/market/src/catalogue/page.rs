@@ -8,7 +8,7 @@
 //! Indexes contain the filtered columns, so that only listings on the page are read in full. If the limit is reached
 //! first, the page is short, and its cursor continues after the limit.
 
-use sql::{Database, DatabaseError, Param, Statement};
+use sql::{DatabaseError, Param, ReadDatabase, Statement};
 
 use super::{
     DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort,
@@ -23,7 +23,7 @@ const EDGE: &str = "edge ";
 ///
 /// # Errors
 /// The database query failed.
-pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
+pub async fn page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, DatabaseError> {
     let Some(question) = filter.words.as_deref().map(Question::of) else { return exact_page(db, filter).await };
     if question.is_empty() {
         return Ok(Page { json: "[]".into(), ..Page::default() });
@@ -44,14 +44,14 @@ pub async fn page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseE
             offset: 0,
         },
     );
-    let found = db.run(Statement::new(ranked, bound.0)).await?.rows;
+    let found = db.read(Statement::new(ranked, bound.0)).await?.rows;
     Ok(Page { json: format!("[{}]", found.join(",")), next: None, some_words: !found.is_empty() })
 }
 
 /// Reads the listings that have all words of a filter, in one batch.
-async fn exact_page(db: &impl Database, filter: &Filter) -> Result<Page, DatabaseError> {
+async fn exact_page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, DatabaseError> {
     let limit = filter.page_size();
-    let rows = db.run(filter.statement(limit)).await?.rows;
+    let rows = db.read(filter.statement(limit)).await?.rows;
     let edge = rows.iter().find_map(|row| row.strip_prefix(EDGE));
     let found = rows.iter().filter(|row| !row.starts_with(EDGE)).filter_map(|row| row.split_once(' '));
     let found: Vec<(&str, &str)> = found.collect();
@@ -66,12 +66,12 @@ async fn exact_page(db: &impl Database, filter: &Filter) -> Result<Page, Databas
 ///
 /// # Errors
 /// The database query failed.
-pub async fn count(db: &impl Database, filter: &Filter) -> Result<u64, DatabaseError> {
+pub async fn count(db: &impl ReadDatabase, filter: &Filter) -> Result<u64, DatabaseError> {
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(0);
     }
     let counted = Filter { cursor: None, sort: Sort::Newest, ..filter.clone() }.count_statement();
-    Ok(db.run(counted).await?.first_json()?.unwrap_or_default())
+    Ok(db.read(counted).await?.first_json()?.unwrap_or_default())
 }
 
 /// Less than any key or number.

@@ -6,6 +6,7 @@
 mod ask;
 mod job;
 
+use api_types::{Alarm, AlarmName};
 use std::collections::VecDeque;
 
 use cardano::{
@@ -78,8 +79,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     for purchase in purchases {
                         self.unposted.entry(purchase).and_modify(|why| *why = error.to_string());
                     }
-                    // Rate limiting is not the task's fault and would affect the next one too.
-                    if matches!(error, PortError::Chain(ChainError::RateLimited)) {
+                    // Not the fault of this task, and it would affect the next one too.
+                    if matches!(&error, PortError::Chain(error) if error.serves_nothing()) {
                         return Ok(());
                     }
                     self.write(late).await?;
@@ -193,7 +194,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 let new = NewEntry { acts_on, guard, ..new };
                 self.send(&new, &built.facts.change, platform).await?;
             }
-            Err(error) => self.report.alarms.push(format!("the seller of {} cannot be paid: {error}", owed.purchase)),
+            Err(error) => {
+                let message = format!("the seller of {} cannot be paid: {error}", owed.purchase);
+                self.report.alarms.push(Alarm::new(AlarmName::SellerUnpaid, message));
+            }
         }
         Ok(())
     }

@@ -1,83 +1,104 @@
-//! Alarms that every tick raises while their cause lasts: escrows that this watcher cannot act on, and undecided
-//! disputes.
+//! Alarms that a tick repeats for as long as their cause lasts: escrows that this watcher cannot finish, and disputes that are
+//! not decided in time.
 //!
-//! The API sells with its own key and contract, which each escrow contains. So a watcher with other ones, or none, is
-//! detected by the open escrows.
+//! The API sells with its own key and contract, and both are written in each escrow. A watcher that was given others, or
+//! none, is therefore recognised by the escrows that are open.
 
+use api_types::{Alarm, AlarmName};
 use cardano::{keys::SigningKey, slots::Millis};
 use escrow::Datum;
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
-use super::{Keys, Watch};
+use super::{Keys, ServiceWallet, Watch};
 
-/// Maximum duration of an open dispute in ms: the arbiter's time for evidence.
+/// Time after its window opened within which a dispute should be settled, ms: as long as the arbiter waits for evidence.
 const RESOLVED_WITHIN_MS: Millis = 10 * 60_000;
-/// Time in ms by which a failing dispute may be postponed and still count as undecided.
+/// Longest time by which a failed dispute is put off, ms: it still counts as undecided.
 const PUT_OFF_MS: Millis = 5 * 60_000;
-/// Maximum number of escrows to check per tick, due ones first.
+/// Maximum number of escrows that one tick examines, those that are due first.
 const MAX_ESCROWS: u32 = 20;
 
 /// An open escrow.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Open {
     purchase: String,
     address: String,
     datum: String,
+    /// The service wallet that bought, if one did.
+    service_wallet: Option<ServiceWallet>,
 }
 
 impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
-    /// Returns the alarms about stored escrows.
+    /// Returns the alarms of the escrows as they are stored.
     ///
     /// # Errors
-    /// The database query failed.
-    pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<String>, DatabaseError> {
+    /// Returns [`DatabaseError`] if they cannot be read.
+    pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<Alarm>, DatabaseError> {
         let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
-        let mut alarms: Vec<String> = late
-            .all_json::<String>()?
-            .into_iter()
-            .map(|purchase| {
-                format!("the dispute of {purchase} is not settled in time: see ARBITER_TOKEN, and the arbiter's log")
-            })
-            .collect();
-        if self.sells {
-            alarms.extend(self.cannot_act(&open.all_json()?));
-        }
-        Ok(alarms)
+        let late = late.all_json::<String>()?.into_iter().map(|purchase| {
+            let message =
+                format!("the dispute of {purchase} is not settled in time: see ARBITER_TOKEN, and the arbiter's log");
+            Alarm::new(AlarmName::DisputeLate, message)
+        });
+        let open: Vec<Open> = open.all_json()?;
+        Ok(late.chain(self.cannot_sell(&open)).chain(self.cannot_protect(&open)).collect())
     }
 
-    /// Returns why this watcher cannot act on an escrow, by its key and contract.
-    fn cannot_act(&self, open: &[Open]) -> Option<String> {
+    /// Returns why this watcher, with its key and its contract, can act as the seller of none of these, or not of one.
+    fn cannot_sell(&self, open: &[Open]) -> Option<Alarm> {
         let count = open.len();
         if count == 0 {
             return None;
         }
+        let with = |name, what: &str| Some(Alarm::new(name, format!("{what}, and {count} escrows or more are open")));
+        if !self.sells {
+            return with(AlarmName::SellerAgentOff, "SELLER_AGENT is off");
+        }
         let Some(seller) = self.keys.seller().map(SigningKey::enterprise_address) else {
-            return Some(format!("SELLER_SECRET is not set here, and {count} escrows or more are open"));
+            return with(AlarmName::SellerSecretMissing, "SELLER_SECRET is not set here");
         };
         let Some(contract) = self.deployment.map(|deployment| deployment.address().to_string()) else {
-            return Some(format!("ESCROW_DEPLOYMENT is not set here, and {count} escrows or more are open"));
+            return with(AlarmName::DeploymentMissing, "ESCROW_DEPLOYMENT is not set here");
         };
-        open.iter().find_map(|Open { purchase, address, datum }| {
+        open.iter().find_map(|Open { purchase, address, datum, .. }| {
             if *address != contract {
-                return Some(format!("the escrow of {purchase} is in another contract than ESCROW_DEPLOYMENT here"));
+                let message = format!("the escrow of {purchase} is in another contract than ESCROW_DEPLOYMENT here");
+                return Some(Alarm::new(AlarmName::OtherContract, message));
             }
-            // An undecodable datum raises an alarm when the escrow is due.
+            // A datum that cannot be read raises an alarm where the escrow is due.
             let datum = hex::decode(datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok())?;
-            let is_other = datum.seller.key_address() != Some(seller);
-            is_other.then(|| format!("the escrow of {purchase} is sold by another key than SELLER_SECRET here"))
+            let message = || format!("the escrow of {purchase} is sold by another key than SELLER_SECRET here");
+            (datum.seller.key_address() != Some(seller)).then(|| Alarm::new(AlarmName::OtherSeller, message()))
+        })
+    }
+
+    /// Returns an alarm for the first service wallet whose key this watcher cannot derive.
+    fn cannot_protect(&self, open: &[Open]) -> Option<Alarm> {
+        open.iter().find_map(|Open { purchase, service_wallet, .. }| {
+            let wallet = service_wallet.as_ref().filter(|wallet| self.keys.buyer(wallet).is_none())?;
+            let (address, version) = (wallet.address, wallet.key_version);
+            let message = format!(
+                "the service wallet {address} cannot be protected in purchase {purchase}: the master secret of its key \
+                 version {version} is not set here, or another one"
+            );
+            Some(Alarm::new(AlarmName::MasterSecretMissing, message))
         })
     }
 }
 
 fn open() -> Statement {
     statement!(
-        "SELECT json_object('purchase', purchase_id, 'address', address, 'datum', datum) FROM escrows \
-         WHERE utxo IS NOT NULL AND next_at_ms >= 0 ORDER BY next_at_ms LIMIT {MAX_ESCROWS}"
+        "SELECT json_object('purchase', e.purchase_id, 'address', e.address, 'datum', e.datum, 'serviceWallet', \
+           json((SELECT json_object('owner', a.owner, 'address', a.wallet_address, 'keyVersion', a.key_version) \
+             FROM accounts a WHERE a.wallet_address = p.buyer_address))) \
+         FROM escrows e JOIN purchases p ON p.id = e.purchase_id \
+         WHERE e.utxo IS NOT NULL AND e.next_at_ms >= 0 ORDER BY e.next_at_ms LIMIT {MAX_ESCROWS}"
     )
 }
 
-/// Statement that reads disputes that are not settled in time.
+/// Builds the statement that reads disputes that are not settled in time.
 fn late(clock: Millis) -> Statement {
     statement!(
         "SELECT json_quote(e.purchase_id) FROM escrows e JOIN purchases p ON p.id = e.purchase_id \

@@ -181,7 +181,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             Ok(None) => Ok(Read::NotNow),
             Err(error) => Err(error.into()),
         };
-        let served = !matches!(read, Err(PortError::Chain(ChainError::Unavailable(_) | ChainError::RateLimited)));
+        let served = !matches!(
+            &read,
+            Err(PortError::Chain(error)) if error.serves_nothing() || matches!(error, ChainError::Unavailable(_))
+        );
         allowance.unserved = if served { 0 } else { allowance.unserved.saturating_add(1) };
         let read = read.unwrap_or_else(|error| {
             self.report.note(&listed.tx, &error);

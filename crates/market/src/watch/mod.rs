@@ -20,6 +20,7 @@ mod due;
 mod follow;
 mod foreign_steps;
 mod housekeeping;
+pub mod number;
 mod plan;
 mod reconcile;
 mod restore;
@@ -27,7 +28,7 @@ mod stored;
 mod sync;
 mod tick;
 
-use api_types::arbiter::ResolveRequest;
+use api_types::{Alarm, arbiter::ResolveRequest};
 use cardano::{chain::Chain, evaluation::Evaluate, history::History, keys::SigningKey, slots::Millis};
 use escrow::Deployment;
 use serde::Serialize;
@@ -53,21 +54,20 @@ pub struct Report {
     pub confirmed: u32,
     /// Submitted actions, with their purchases.
     pub acted: Vec<String>,
-    /// Conditions that an operator must act on: money or a seller's score was lost or is at risk.
-    pub alarms: Vec<String>,
+    /// Conditions that the operator must act on: money or a seller's score is at risk, or was lost.
+    pub alarms: Vec<Alarm>,
     /// Other remarks for the log.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Truncates the lists to what fits into a log line, and adds the number of dropped ones.
+    /// Truncates the lists to what fits into a log line, and adds the number of dropped notes.
     fn shorten(&mut self) {
-        for texts in [&mut self.alarms, &mut self.notes] {
-            let more = texts.len().saturating_sub(MAX_LINES);
-            if more > 0 {
-                texts.truncate(MAX_LINES);
-                texts.push(format!("and {more} more"));
-            }
+        self.alarms.truncate(MAX_LINES);
+        let more = self.notes.len().saturating_sub(MAX_LINES);
+        if more > 0 {
+            self.notes.truncate(MAX_LINES);
+            self.notes.push(format!("and {more} more"));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Third part of a tick: selects due escrows and plans their actions. Contents are read only if the decision depends on
 //! them, and once per lock.
 
+use api_types::{Alarm, AlarmName};
 use std::collections::VecDeque;
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
@@ -111,8 +112,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let (judged, waiting) = self.judge_all(due).await?;
         let needs = owed.iter().map(|owed| owed.share).chain([FEES]).sum();
         if self.ports.keys.seller().is_none() && !(judged.is_empty() && owed.is_empty()) {
-            let alarm = "SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid";
-            self.report.alarms.push(alarm.into());
+            let message = "SELLER_SECRET is not set: nothing can be posted, collected, refunded or paid";
+            self.report.alarms.push(Alarm::new(AlarmName::SellerSecretMissing, message));
         }
         Ok(Plan { tasks: tasks(owed, judged, self.view.clock), needs, waiting })
     }
@@ -179,9 +180,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         if facts.sells && !datum.has_result() && is_over(datum, &self.view) {
             let purchase = due.purchase;
-            self.report
-                .alarms
-                .push(format!("no result of {purchase} in time: its refund will lower its seller's score"));
+            let message = format!("no result of {purchase} in time: its refund will lower its seller's score");
+            self.report.alarms.push(Alarm::new(AlarmName::ResultMissed, message));
         }
         let steps = [true, false].map(|result_matches| decide(&EscrowFacts { result_matches, ..facts }));
         if let [step, other] = steps

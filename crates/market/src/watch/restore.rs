@@ -10,6 +10,7 @@
 //! everything that was submitted before the restore is in a block or has expired, and ends at that time; later
 //! transactions are in the outbox.
 
+use api_types::{Alarm, AlarmName};
 use cardano::{
     Address, ContentHash, TxHash,
     chain::{ChainError, Inclusion},
@@ -60,12 +61,13 @@ pub(super) fn unknown_escrows(
     utxos: &TransactionUtxos,
     deployment: &Deployment,
     seller: &Address,
-) -> impl Iterator<Item = String> {
+) -> impl Iterator<Item = Alarm> {
     let escrows = utxos.made.iter().filter_map(|made| Escrow::read(made.clone(), deployment).ok());
     let named = escrows.filter(|escrow| escrow.datum.seller.key_address().as_ref() == Some(seller));
     named.map(|escrow| {
         let (utxo, locked) = (escrow.utxo.reference, escrow.utxo.value.lovelace);
-        format!("the escrow {utxo} of {locked} lovelace names this seller and is no purchase here")
+        let message = format!("the escrow {utxo} of {locked} lovelace names this seller and is no purchase here");
+        Alarm::new(AlarmName::UnknownEscrow, message)
     })
 }
 

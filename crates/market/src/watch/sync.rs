@@ -4,6 +4,7 @@
 //! that is still on the chain. Escrow steps above it are deleted and found again, and own entries in removed blocks are
 //! looked up again ([`super::reconcile`]), as are entries in blocks that no tick has seen.
 
+use api_types::{Alarm, AlarmName};
 use cardano::chain::{ChainError, Tip};
 use outbox::recheck;
 use sql::{Database, Statement, statement};
@@ -42,8 +43,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.ports.now) / 1_000;
-            let alarm = format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed");
-            self.report.alarms.push(alarm);
+            let message = format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed");
+            self.report.alarms.push(Alarm::new(AlarmName::FutureBlock, message));
             return Ok(None);
         }
         if !self.is_known_chain(&mut stored, &tip).await? {
@@ -102,8 +103,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(true);
         }
         let Some(fork) = self.fork_height(&newest, tip).await? else {
-            let alarm = "the provider has none of the known blocks: it shows another chain, and nothing is done";
-            self.report.alarms.push(alarm.into());
+            let message = "the provider has none of the known blocks: it shows another chain, and nothing is done";
+            self.report.alarms.push(Alarm::new(AlarmName::OtherChain, message));
             return Ok(false);
         };
         self.report.notes.push(format!("rollback to block {fork}"));

@@ -1,5 +1,6 @@
 //! A tick, with its parts in order.
 
+use api_types::{Alarm, AlarmName};
 use std::collections::BTreeMap;
 
 use cardano::keys::SigningKey;
@@ -31,6 +32,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
             seller: self.keys.seller().filter(|_| self.sells).map(SigningKey::enterprise_address),
             checks_wallet: stored.checks_wallet(tip.height),
         };
+        let is_restored = stored.has_unread_wallets;
         let mut tick = Tick { ports: self, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
         if let Some(synced) = tick.sync(stored).await? {
             tick.run_parts(synced).await?;
@@ -38,9 +40,15 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
         let alarms = self.alarms(clock).await?;
         let Tick { mut report, unposted, .. } = tick;
         for (purchase, why) in unposted {
-            report.alarms.push(format!("no result of {purchase} yet, and its time is nearly over: {why}"));
+            let message = format!("no result of {purchase} yet, and its time is nearly over: {why}");
+            report.alarms.push(Alarm::new(AlarmName::ResultLate, message));
         }
         report.alarms.extend(alarms);
+        if is_restored {
+            let message = "the database was restored to an earlier state: wallets are still read from the chain, and none \
+                of these pays until then";
+            report.alarms.push(Alarm::new(AlarmName::DatabaseRestored, message));
+        }
         report.shorten();
         Ok(report)
     }

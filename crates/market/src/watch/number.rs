@@ -1,0 +1,93 @@
+//! Notices that the database was restored to an earlier state.
+//!
+//! Each tick has a number, one higher than that of the tick before. The database keeps the highest one, and so does a store
+//! outside the database (KV). A tick writes its number to the database first and to the store afterwards, so the store's
+//! number never exceeds the database's, and a store that shows an older value only makes it lower. If the store's number is
+//! higher, the database has forgotten ticks: it was restored, by whatever means.
+//!
+//! ```text
+//! database 41 ─> 42        store 40 ─> 42        the usual case
+//! database 17 ─> 18        store 42              restored: freeze every service wallet, go on with number 43
+//! ```
+
+use cardano::slots::Millis;
+use serde::Deserialize;
+use sql::{Database, DatabaseError, Statement, statement};
+
+/// A store of the highest tick number, outside the database.
+#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
+pub trait NumberStore {
+    /// Returns the number, or `None` if none was ever written.
+    ///
+    /// # Errors
+    /// Returns the reason in words for the log.
+    async fn read(&self) -> Result<Option<u64>, String>;
+
+    /// Writes a number.
+    ///
+    /// # Errors
+    /// Returns the reason in words for the log.
+    async fn write(&self, number: u64) -> Result<(), String>;
+}
+
+/// A tick that has begun.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Begun {
+    pub number: u64,
+    /// Notes for the report: a restored database, or a store that did not answer.
+    pub notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    number: u64,
+}
+
+/// Ticks between two writes to the store: KV's free plan has 1,000 writes a day, and a day has 1,440 ticks.
+const WRITE_EVERY: u64 = 2;
+
+/// Numbers a tick that begins now (POSIX ms), and marks the database as restored if the store's number is higher.
+///
+/// A store that cannot be read is noted and does not stop the tick: the tick also protects buyers.
+///
+/// # Errors
+/// Returns [`DatabaseError`] if the database cannot be asked; the tick must not go on then.
+pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Millis) -> Result<Begun, DatabaseError> {
+    // Read first: a tick that begins meanwhile may write a higher number.
+    let stored = store.read().await;
+    let numbered = database.run(next_number(now)).await?.first_json::<Numbered>()?;
+    let number = numbered.ok_or_else(|| DatabaseError("no tick number".into()))?.number;
+    let mut begun = Begun { number, notes: vec![] };
+    match stored {
+        Err(error) => begun.notes.push(format!("whether the database was restored is not known: {error}")),
+        Ok(Some(highest)) if highest >= number => {
+            begun.number = highest.saturating_add(1);
+            let mut statements: Vec<Statement> = mark_restored().collect();
+            statements.push(statement!("UPDATE last_tick SET number = max(number, ?1) WHERE id = 1", begun.number));
+            database.batch(statements).await?;
+            let lost = begun.number.saturating_sub(number);
+            begun.notes.push(format!("the database was restored: it had forgotten {lost} ticks"));
+        }
+        Ok(_) => {}
+    }
+    if begun.number.is_multiple_of(WRITE_EVERY)
+        && let Err(error) = store.write(begun.number).await
+    {
+        begun.notes.push(format!("the number of the tick is not stored: {error}"));
+    }
+    Ok(begun)
+}
+
+fn next_number(now: Millis) -> Statement {
+    statement!(
+        "INSERT INTO last_tick (id, number, at_ms) VALUES (1, 1, ?1) \
+         ON CONFLICT (id) DO UPDATE SET number = number + 1 RETURNING json_object('number', number)",
+        now
+    )
+}
+
+/// Builds the statements that mark the database as restored: no service wallet pays until its transactions were read.
+fn mark_restored() -> impl Iterator<Item = Statement> {
+    let statements = include_str!("restored.sql").split(";\n").filter(|sql| !sql.trim().is_empty());
+    statements.map(|sql| statement!(sql))
+}

@@ -1,0 +1,36 @@
+//! The number of the last tick in Workers KV.
+
+use edge::kv::{self, KvStore};
+use market::watch::number::NumberStore;
+use worker::Env;
+
+/// The binding of the namespace, and the key in it.
+const BINDING: &str = "TICKS";
+const KEY: &str = "number";
+
+/// The namespace, if it is bound.
+pub struct KvNumber(Result<KvStore, String>);
+
+impl KvNumber {
+    /// Looks the binding up.
+    #[must_use]
+    pub fn bound(env: &Env) -> Self {
+        Self(env.kv(BINDING).map_err(|_| format!("{BINDING} is not bound (wrangler.toml)")))
+    }
+
+    fn store(&self) -> Result<&KvStore, String> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl NumberStore for KvNumber {
+    async fn read(&self) -> Result<Option<u64>, String> {
+        let text = kv::in_time(self.store()?.get(KEY).text()).await?;
+        text.map(|text| text.parse().map_err(|_| format!("{BINDING} holds no number"))).transpose()
+    }
+
+    async fn write(&self, number: u64) -> Result<(), String> {
+        let put = self.store()?.put(KEY, number.to_string()).map_err(|error| error.to_string())?;
+        kv::in_time(put.execute()).await
+    }
+}
