@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
+.PHONY: help setup outsiders build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'

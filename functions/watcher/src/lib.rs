@@ -7,7 +7,7 @@ mod number;
 mod settings;
 
 use self::number::KvNumber;
-use api_types::{Alarm, AlarmName, WalletBalance};
+use api_types::{Alarm, AlarmName, Error, ErrorCode, WalletBalance};
 use cardano::{
     Address,
     chain::{Chain, ChainError},
