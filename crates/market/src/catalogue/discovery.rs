@@ -99,9 +99,8 @@ pub async fn for_sale(
     let page = format!(
         "WITH picked AS MATERIALIZED ({picked}) SELECT {FOR_SALE_JSON} FROM picked CROSS JOIN listings ON seq = which ORDER BY seq DESC"
     );
-    let answers = db
-        .read(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)])
-        .await?;
+    let answers =
+        db.read(vec![statement!(page, seller, i64::from(limit), i64::from(offset)), statement!(total, seller)]).await?;
     let [page, total] = exactly(answers)?;
     Ok(SalesPage { listings: page.all_json()?, total: total.first_json()?.unwrap_or_default() })
 }
