@@ -18,6 +18,8 @@ CREATE TABLE oauth_grants (
   rotated_at_ms INTEGER NOT NULL,                -- time of the last refresh
   created_at_ms INTEGER NOT NULL,
   used_at_ms INTEGER NOT NULL,                   -- last use, to the minute
+  old_token_at_ms INTEGER,                       -- when a refresh token that had been replaced was last refused
+  old_token_from TEXT,                           -- the network that it came from
   revoked_at_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX oauth_grants_by_owner ON oauth_grants (owner, created_at_ms) WHERE generation > 0 AND revoked_at_ms IS NULL;

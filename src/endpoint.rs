@@ -83,6 +83,7 @@ endpoints! {
     BoughtContent(id) GET "/me/purchases/{id}/content";
     Agents GET "/me/agents";
     Agent(id) DELETE "/me/agents/{id}";
+    PurchaseRequests GET "/me/requests";
     PurchaseRequest(id) GET "/me/requests/{id}";
     AnswerRequest(id) POST "/me/requests/{id}";
     Mcp POST "/mcp";

@@ -455,6 +455,9 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The agent.")
         .empty(204, "It is revoked.")
         .fails(&[404]);
+    let requests = operation("listPurchaseRequests", "Account", "What agents ask you to approve")
+        .session()
+        .answers::<Vec<PurchaseRequest>>(g, 200, "The requests that wait for an answer, the oldest first.");
     let request = operation("getPurchaseRequest", "Account", "A purchase that an agent asks to be approved")
         .session()
         .path("id", "The request.")
@@ -475,6 +478,7 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         ("/me/purchases/{id}/content", vec![("get", content)]),
         ("/me/agents", vec![("get", list)]),
         ("/me/agents/{id}", vec![("delete", revoke)]),
+        ("/me/requests", vec![("get", requests)]),
         ("/me/requests/{id}", vec![("get", request), ("post", answer)]),
     ]
 }

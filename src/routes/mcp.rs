@@ -67,8 +67,14 @@ pub async fn open(app: &App) -> Result<Response, ApiError> {
 /// Answers a message. `None` stands for an agent with its own wallet, or none.
 async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError> {
     let body = http::read_request(&app.request, MAX_MESSAGE_BYTES).await?;
-    let message = match message::parse(&body) {
-        Ok(message) => message,
+    let header = |name| app.request.headers().get(name);
+    let headers = Headers {
+        protocol_version: header("mcp-protocol-version")?,
+        method: header("mcp-method")?,
+        name: header("mcp-name")?,
+    };
+    let message = match message::parse(&body, headers.protocol_version.as_deref()) {
+        Ok(parsed) => parsed,
         Err(error) => return Ok(write(error.into())),
     };
     if let Some(caller) = &caller
@@ -82,19 +88,14 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
             answer.with_header("www-authenticate", app.authority()?.www_authenticate(Some("insufficient_scope")))
         );
     }
-    let header = |name| app.request.headers().get(name);
-    let headers = Headers {
-        protocol_version: header("mcp-protocol-version")?,
-        method: header("mcp-method")?,
-        name: header("mcp-name")?,
-    };
-    let progress = ProgressToken::of(&message, &headers, header("accept")?.as_deref());
+    let accept = header("accept")?;
+    let progress = message.alone().and_then(|message| ProgressToken::of(message, &headers, accept.as_deref()));
     // While the call runs, the message is kept, but not its body, and a stream's response.
     let overhead = if progress.is_some() { http::REQUEST_OVERHEAD } else { 0 };
     let bytes = json::weight(&body).saturating_add(overhead);
     let held = http::hold(&app.request, bytes)?;
     drop(body);
-    if message.asks_shop() {
+    for _ in message.messages.iter().filter(|message| message.asks_shop()) {
         match &caller {
             Some(caller) => app.limit(Counted::TOOL, &caller.grant).await?,
             None => app.limit_client(Counted::TOOL).await?,

@@ -192,7 +192,7 @@ pub async fn token(app: &App) -> Result<Response, ApiError> {
     let (authority, database) = (app.authority()?, app.database());
     let authorization = app.request.headers().get("authorization")?;
     let asked = TokenRequest::parse(&form(app).await?, authorization.as_deref(), &authority)?;
-    let tokens = server(app, &authority, &database).exchange(&asked).await?;
+    let tokens = server(app, &authority, &database).exchange(&asked, &edge::client::client(&app.request)?).await?;
     Ok(respond::private(&tokens)?.with_header("pragma", "no-cache"))
 }
 

@@ -1,8 +1,9 @@
-//! `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines an agent's purchase.
+//! `GET /me/requests`, `GET /me/requests/{id}`, `POST /me/requests/{id}`: an owner approves or declines agents' purchases.
 
 use api_types::{Error, ErrorCode, PurchaseRequest, RequestAnswer};
 use edge::{answer::ErrorAnswer, serve::Response};
 use market::purchase_request::{self, RequestId};
+use sql::Database;
 
 use crate::{
     app::App,
@@ -24,6 +25,12 @@ pub async fn read(app: &App, id: &str) -> Result<Option<PurchaseRequest>, ApiErr
     let Session { token, .. } = owner(app).await?;
     let Some(id) = RequestId::parse(id) else { return Ok(None) };
     Ok(purchase_request::read(&app.database(), &token, id, app.now_ms).await?)
+}
+
+/// Returns the requests that wait for an answer of the session's account, the oldest first.
+pub async fn list(app: &App) -> Result<Response, ApiError> {
+    let Session { account, .. } = owner(app).await?;
+    respond::private(&app.database().fetch(purchase_request::waiting(&account.owner, app.now_ms)).await?)
 }
 
 /// Shows a request.

@@ -20,11 +20,15 @@ export interface Running {
   /** Resolves when its progress has such words, to them. */
   says(words: RegExp): Promise<RegExpExecArray>;
   kill(): void;
+  /** Ctrl-C. */
+  interrupt(): void;
 }
 
 /** A person's folder of wallets, with the service and the ledger that they use. */
 export interface Client {
   readonly folder: string;
+  /** The path of `surety`. */
+  readonly program: string;
   readonly env: Record<string, string>;
   /** `surety ...` to its end. */
   surety(...args: string[]): Promise<Ran>;
@@ -48,6 +52,7 @@ export function clientOf(api: string, blockfrost: string): Client {
   };
   return {
     folder,
+    program: built("surety"),
     env,
     surety,
     start: (...args) => start(built("surety"), args, env),
@@ -89,7 +94,7 @@ export function start(command: string, args: readonly string[], env: Record<stri
     });
     return Promise.race([said(words), over]);
   };
-  return { ended, says, kill: () => void child.kill("SIGKILL") };
+  return { ended, says, kill: () => void child.kill("SIGKILL"), interrupt: () => void child.kill("SIGINT") };
 }
 
 /** A program to its end. */

@@ -79,6 +79,30 @@ describe("a payment is made once", () => {
     assert.equal(await balanceOf(world, seller.address), 2_000_000n);
   });
 
+  test("when the command is interrupted it says what happens with the payment and how to go on", async () => {
+    const listing = await list(world.api, seller);
+    await world.ledger.faucet(address, 20_000_000n);
+    const taken = new Promise<void>((resolve) => {
+      proxy.meddle = (asked) => {
+        if (!isPayment(asked)) return undefined;
+        resolve();
+        return "lost";
+      };
+    });
+    const buying = client.start("buy", listing.id);
+    await taken;
+    buying.interrupt();
+    const { status, err } = await buying.ended;
+    assert.equal(status, 130, err);
+    assert.match(
+      err,
+      new RegExp(`interrupted: the payment of 2 tADA is signed, .*\`surety buy ${listing.id}\` goes on`),
+    );
+    proxy.meddle = () => undefined;
+    assert.equal(await client.done("buy", listing.id), listing.content.trim());
+    assert.equal((await purchasesOf(world, seller)).length, 1);
+  });
+
   test("when two commands buy at once one pays and both get the content", async () => {
     const listing = await list(world.api, seller);
     for (const lovelace of [20_200_000n, 20_200_000n]) await world.ledger.faucet(address, lovelace);

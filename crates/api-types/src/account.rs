@@ -5,7 +5,7 @@ use cardano::{Address, ContentHash, Lovelace, TxHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{DeliveryMode, Listing, Purchase, Scope, SellerReputation, text::Millis};
+use crate::{DeliveryMode, Listing, Purchase, Scope, SellerReputation, text::Millis, text::OptionalMillis};
 
 /// Maximum amount that an account may allow per purchase, in ADA.
 pub const MAX_PER_PAYMENT_ADA: u32 = 100;
@@ -232,6 +232,13 @@ pub struct Agent {
     pub last_used_at: u64,
     /// Amount spent since midnight UTC.
     pub spent_today_lovelace: Lovelace,
+    /// Time at which a key of this agent that had been replaced was last refused, POSIX ms; absent if none was. It may be
+    /// another session of the agent, or someone who copied the key.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
+    pub old_token_at: Option<u64>,
+    /// The network that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_token_from: Option<String>,
 }
 
 /// Status of a purchase request.

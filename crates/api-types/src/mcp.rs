@@ -160,6 +160,8 @@ pub enum Delivery {
 pub struct ApprovalAsked {
     /// URL of the approval page, for the owner's browser.
     pub page: String,
+    /// Command that approves the purchase, for the owner's shell.
+    pub command: String,
     /// Title of the listing.
     pub title: String,
     /// Price in lovelace, without the network fee.

@@ -195,7 +195,8 @@ impl PaymentAddress {
             return Err(AddressError::Malformed);
         }
         let checked = CheckedHrpstring::new::<Bech32>(text).map_err(|_| AddressError::Malformed)?;
-        match checked.hrp().as_str() {
+        // Capitals throughout, as QR codes have them, are the same address (BIP-173); mixed case is none.
+        match checked.hrp().to_lowercase().as_str() {
             prefix if prefix == network.address_prefix() => {}
             "addr" => return Err(AddressError::WrongNetwork),
             "addr_test" => return Err(AddressError::TestNetwork),

@@ -1,12 +1,18 @@
-//! `surety sign-in`, `sign-out`, `account` and `purchases`.
+//! `surety sign-in`, `sign-out`, `account`, `purchases`, `limits`, `agents`, `approvals`, `approve`, `decline`, `withdraw`
 
-use api_types::{Challenge, ChallengeRequest, Me, Purchase, Session, SignIn};
+use api_types::{
+    Agent, Answer as RequestDecision, Challenge, ChallengeRequest, Limits, LimitsSet, Me, NewLimits, Purchase,
+    PurchaseRequest, RequestAnswer, RequestStatus, Session, SignIn, Withdrawal,
+};
+use cardano::Lovelace;
+use clap::{Args, Subcommand};
 use market::proof::digest;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     Shop,
+    acting::time_of,
     failure::Failure,
     now_ms, proof,
     service::{Answer, Ask},
@@ -14,6 +20,32 @@ use crate::{
 };
 
 const SESSION: &str = "session.json";
+/// Addresses beside the first that a sign-in may name.
+const MAX_OTHERS: usize = 20;
+
+/// Limits for purchases from the Surety balance. Those that are not named stay.
+#[derive(Args)]
+pub struct LimitsArguments {
+    /// The most that one purchase may cost, in whole ADA: 1 to 100.
+    #[arg(long, value_name = "ADA")]
+    per_purchase: Option<u32>,
+    /// The most that may be spent in a day (UTC), in whole ADA: at most 500.
+    #[arg(long, value_name = "ADA")]
+    per_day: Option<u32>,
+    /// Agents ask for approval above this price, in whole ADA: 0 for every purchase, 100 for none.
+    #[arg(long, value_name = "ADA")]
+    ask_above: Option<u32>,
+}
+
+/// What to do with the agents.
+#[derive(Subcommand)]
+pub enum AgentsCommand {
+    /// Take away an agent's access.
+    Remove {
+        /// Its id, as `agents` shows it.
+        id: String,
+    },
+}
 
 /// Stored session.
 #[derive(Deserialize, Serialize)]
@@ -23,29 +55,32 @@ struct SignedIn {
     session: Session,
 }
 
-/// Signs in by signing the service's challenge.
+/// Signs the service's challenge: as the account that it knows by one of the wallet's addresses.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
-    let key = shop.home.key()?;
-    let address = key.address();
-    let asked = json!(ChallengeRequest { address: address.to_string(), others: vec![] });
+    let keys = shop.home.keys()?;
+    let address = keys.address();
+    let others = keys.addresses().iter().skip(1).take(MAX_OTHERS).map(ToString::to_string).collect();
+    let asked = json!(ChallengeRequest { address: address.to_string(), others });
     let challenge: Challenge = shop.service.post("/auth/challenge", Ask::json(&asked))?;
-    if challenge.digest != digest(&["service:signin:v1", &address.to_string(), &challenge.nonce]) {
-        return Err(Failure::Refused(
-            "the service asks to sign something else than a sign-in: nothing was signed".into(),
-        ));
+    let owner = keys.addresses().into_iter().find(|address| *address == challenge.owner);
+    let other =
+        || Failure::Refused("the service asks to sign something else than a sign-in: nothing was signed".into());
+    let owner = owner.ok_or_else(other)?;
+    if challenge.digest != digest(&["service:signin:v1", &owner.to_string(), &challenge.nonce]) {
+        return Err(other());
     }
-    let (key, signature) = proof::sign(&key, &address, &challenge.digest)?;
-    let answer = json!(SignIn { owner: address.to_string(), key, signature });
+    let (key, signature) = proof::sign(keys.owner(&owner)?, &owner, &challenge.digest)?;
+    let answer = json!(SignIn { owner: owner.to_string(), key, signature });
     let session: Session = shop.service.post("/auth/verify", Ask::json(&answer))?;
-    let words = format!("signed in as {address}\nSurety balance at {}", session.account.wallet_address);
-    let told = json!({ "owner": address, "account": session.account, "expiresAt": session.expires_at });
+    let words = format!("signed in as {owner}\nSurety balance at {}", session.account.wallet_address);
+    let told = json!({ "owner": owner, "account": session.account, "expiresAt": session.expires_at });
     shop.home.write(SESSION, &SignedIn { api: shop.service.base().to_owned(), session })?;
     shop.tell.result(&told, &words)
 }
 
 /// Ends the session, on the service and on this machine.
 pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
-    let answer = ask(shop, "POST", "/auth/logout")?;
+    let answer = ask(shop, "POST", "/auth/logout", None)?;
     // 401 means that it had ended already.
     if !matches!(answer.status, 204 | 401) {
         return Err(answer.failure());
@@ -56,7 +91,7 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
 
 /// Prints the account.
 pub fn show(shop: &Shop) -> Result<(), Failure> {
-    let me: Me = ask(shop, "GET", "/me")?.json()?;
+    let me: Me = ask(shop, "GET", "/me", None)?.json()?;
     let words = format!(
         "owner           {}\nSurety balance  {2} at {1}\nlimits          {3} per purchase, {4} per day, {5} spent today\nbought {6}, sells {7}",
         plain(&me.owner),
@@ -73,7 +108,7 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
 
 /// Prints the account's purchases.
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
-    let me: Me = ask(shop, "GET", "/me")?.json()?;
+    let me: Me = ask(shop, "GET", "/me", None)?.json()?;
     let line = |it: &Purchase| {
         format!("{}  {:<9}  {:<17}  {}", it.id, it.mode.as_str(), it.status.words(), plain(&it.listing_id))
     };
@@ -82,12 +117,130 @@ pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me.purchases), &words)
 }
 
+/// Sets the limits that are named, and prints all of them.
+pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
+    let LimitsArguments { per_purchase, per_day, ask_above } = *arguments;
+    let now: Me = ask(shop, "GET", "/me", None)?.json()?;
+    if per_purchase.is_none() && per_day.is_none() && ask_above.is_none() {
+        let words = limit_words(&now.limits);
+        return shop.tell.result(&json!(now.limits), &words);
+    }
+    let whole = |lovelace: Lovelace| u32::try_from(lovelace.get() / 1_000_000).unwrap_or(u32::MAX);
+    let new = NewLimits {
+        max_per_payment_ada: per_purchase.unwrap_or_else(|| whole(now.limits.max_per_payment_lovelace)),
+        daily_budget_ada: per_day.unwrap_or_else(|| whole(now.limits.daily_budget_lovelace)),
+        ask_above_ada: ask_above,
+    };
+    let set: LimitsSet = ask(shop, "PUT", "/me/agent-limits", Some(&json!(new)))?.json()?;
+    let limits = Limits {
+        max_per_payment_lovelace: set.max_per_payment_lovelace,
+        daily_budget_lovelace: set.daily_budget_lovelace,
+        ask_above_lovelace: set.ask_above_lovelace,
+        ..now.limits
+    };
+    shop.tell.result(&json!(limits), &limit_words(&limits))
+}
+
+fn limit_words(limits: &Limits) -> String {
+    let asks = limits
+        .ask_above_lovelace
+        .map_or("for no purchase".to_owned(), |above| format!("above {}", above.display_tada()));
+    format!(
+        "{} per purchase, {} per day, {} spent today\nagents ask for approval: {asks}",
+        limits.max_per_payment_lovelace.display_tada(),
+        limits.daily_budget_lovelace.display_tada(),
+        limits.spent_today_lovelace.display_tada(),
+    )
+}
+
+/// Prints the agents of the account, or removes one.
+pub fn agents(shop: &Shop, command: Option<&AgentsCommand>) -> Result<(), Failure> {
+    if let Some(AgentsCommand::Remove { id }) = command {
+        let answer = ask(shop, "DELETE", &format!("/me/agents/{}", segment(id)), None)?;
+        if answer.status != 204 {
+            return Err(answer.failure());
+        }
+        return shop.tell.result(&json!({ "id": id, "removed": true }), &format!("{} can do nothing more", plain(id)));
+    }
+    let agents: Vec<Agent> = ask(shop, "GET", "/me/agents", None)?.json()?;
+    let line = |agent: &Agent| {
+        let old = agent.old_token_at.map(|at| {
+            let from = agent.old_token_from.as_deref().unwrap_or("an unknown network");
+            format!(
+                "\n  an old key of this agent was used at {} from {}: `surety agents remove {}` if that was not you",
+                time_of(at),
+                plain(from),
+                plain(&agent.id)
+            )
+        });
+        format!(
+            "{}  {}  last used {}, spent {} today{}",
+            plain(&agent.id),
+            plain(&agent.client_name),
+            time_of(agent.last_used_at),
+            agent.spent_today_lovelace.display_tada(),
+            old.unwrap_or_default()
+        )
+    };
+    let lines: Vec<String> = agents.iter().map(line).collect();
+    let words = if lines.is_empty() { "no agent has access".to_owned() } else { lines.join("\n") };
+    shop.tell.result(&json!(agents), &words)
+}
+
+/// Prints the purchases that agents ask the owner to approve.
+pub fn approvals(shop: &Shop) -> Result<(), Failure> {
+    let waiting: Vec<PurchaseRequest> = ask(shop, "GET", "/me/requests", None)?.json()?;
+    let lines: Vec<String> = waiting.iter().map(request_words).collect();
+    let words = if lines.is_empty() { "no purchase waits for approval".to_owned() } else { lines.join("\n") };
+    shop.tell.result(&json!(waiting), &words)
+}
+
+/// Answers a purchase request.
+pub fn answer(shop: &Shop, id: &str, answer: RequestDecision) -> Result<(), Failure> {
+    let path = format!("/me/requests/{}", segment(id));
+    let asked: PurchaseRequest = ask(shop, "POST", &path, Some(&json!(RequestAnswer { answer })))?.json()?;
+    let what = match asked.status {
+        RequestStatus::Approved => {
+            format!("approved: {} may buy it once, until {}", plain(&asked.client_name), time_of(asked.expires_at))
+        }
+        RequestStatus::Declined => "declined".to_owned(),
+        RequestStatus::Used => "the agent bought it, or is paying".to_owned(),
+        RequestStatus::Waiting => "it waits for an answer".to_owned(),
+    };
+    shop.tell.result(&json!(asked), &format!("{}\n{what}", request_words(&asked)))
+}
+
+fn request_words(asked: &PurchaseRequest) -> String {
+    format!(
+        "{}  {} for {} ({}), asked by {}, until {}\n  `surety approve {0}`, `surety decline {0}`",
+        plain(&asked.id),
+        plain(&asked.title),
+        asked.price_lovelace.display_tada(),
+        asked.mode.as_str(),
+        plain(&asked.client_name),
+        time_of(asked.expires_at)
+    )
+}
+
+/// Sends the Surety balance to the owner's wallet.
+pub fn withdraw(shop: &Shop) -> Result<(), Failure> {
+    let sent: Withdrawal = ask(shop, "POST", "/me/wallet/withdraw", None)?.json()?;
+    let words = format!("{} are on their way to your wallet, in transaction {}", sent.lovelace.display_tada(), sent.tx);
+    shop.tell.result(&json!(sent), &words)
+}
+
+/// One segment of a path, whatever was typed.
+fn segment(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
 /// Sends a request with the session's token, only to the service that issued it.
-fn ask(shop: &Shop, method: &str, path: &str) -> Result<Answer, Failure> {
+fn ask(shop: &Shop, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, Failure> {
     let base = shop.service.base();
     let kept: Option<SignedIn> = shop.home.read(SESSION)?;
     let live = kept.filter(|kept| kept.api == base && kept.session.expires_at > now_ms());
     let signed_out = || Failure::Refused(format!("not signed in at {base}: `surety sign-in`"));
     let authorization = format!("Bearer {}", live.ok_or_else(signed_out)?.session.token);
-    shop.service.ask(method, path, Ask { headers: vec![("authorization", &authorization)], ..Ask::default() })
+    let headers = vec![("authorization", authorization.as_str())];
+    shop.service.ask(method, path, Ask { headers, ..body.map_or_else(Ask::default, Ask::json) })
 }

@@ -3,7 +3,7 @@
 use std::{thread::sleep, time::Duration};
 
 use api_types::{ActionTiming, DeliveryMode, PossibleActions, Purchase, PurchaseStatus};
-use cardano::{Address, TxHash, chain::Utxo, keys::SigningKey, slots::Millis};
+use cardano::{Address, TxHash, chain::Utxo, slots::Millis};
 use clap::Args;
 use escrow::{Action, plan::Escrow, rules::Timing, spend::Spent};
 use market::ListingId;
@@ -16,10 +16,12 @@ use crate::{
     Shop,
     chain::described,
     failure::Failure,
+    keys::Keys,
     proof,
+    redelivery::purchases_of,
     service::Ask,
     settling::Payment,
-    tell::plain,
+    tell::{self, plain},
     verify::{Draft, NotAsAsked, Own, action::action},
 };
 
@@ -80,9 +82,9 @@ impl PurchaseArgument {
             Named::Purchase(id) => return Ok(*id),
             Named::Listing(listing) => listing,
         };
-        let address = shop.home.key()?.address();
-        let seller = shop.service.listing(listing)?.seller_address;
-        let bought: Vec<Purchase> = shop.service.get(&format!("/purchases?seller={seller}&buyer={address}"))?;
+        let keys = shop.home.keys()?;
+        let address = keys.address();
+        let bought = purchases_of(shop, &keys, &shop.service.listing(listing)?.seller_address)?;
         let is_it = |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
         let none = || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
         Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
@@ -159,8 +161,10 @@ pub fn time_of(ms: Millis) -> String {
 /// Reports whether the delivered content is the listed one.
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let key = shop.home.key()?;
-    let proof = proof::of_purchase(&key, &purchase.listing(&id, shop)?)?;
+    let keys = shop.home.keys()?;
+    let listing = purchase.listing(&id, shop)?;
+    let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let proof = proof::of_purchase(keys.owner(&bought.buyer_address)?, &listing)?;
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!({ "verification": verdict })) };
     let judged: Purchase = shop.service.post(&format!("/purchases/{id}/verification"), ask)?;
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
@@ -169,14 +173,14 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
 /// Performs an action on a protected purchase's escrow.
 pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let key = shop.home.key()?;
-    let address = key.address();
+    let keys = shop.home.keys()?;
     shop.chain.must_be_preprod()?;
     let _locked = shop.home.lock()?;
     for _ in 0..MAX_TRIES {
-        let escrow = current(shop, &id, &address)?;
+        let escrow = current(shop, &id, &keys)?;
         purchase.must_be_of(&escrow, shop)?;
-        match attempt(shop, &id, (what, &escrow), (&key, &address)) {
+        not_early(&escrow, what, shop.chain.clock()?)?;
+        match attempt(shop, &id, (what, &escrow), &keys) {
             Ok(tx) => {
                 shop.tell.progress("the shop shows it within a minute: `surety status`");
                 let done =
@@ -196,17 +200,20 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
     Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
 }
 
-fn attempt(
-    shop: &Shop,
-    id: &TxHash,
-    (what, escrow): (Action, &Escrow),
-    (key, address): (&SigningKey, &Address),
-) -> Result<TxHash, Failure> {
-    let utxos = shop.chain.spendable(address)?;
-    let body = json!({ "action": what.name(), "utxos": described(&utxos, address)?, "changeAddress": address });
+fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &Keys) -> Result<TxHash, Failure> {
+    let utxos = shop.chain.spendable(keys)?;
+    // The party whose action it is: its address may hold no money now.
+    let addresses: Vec<Address> = escrow.datum.buyer.key_address().into_iter().collect();
+    let body = json!({
+        "action": what.name(), "utxos": described(&utxos)?, "changeAddress": keys.address(), "addresses": addresses,
+    });
     let draft: Draft = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::json(&body))?;
-    let own = Own { address: *address, utxos: &utxos, now: shop.chain.clock()? };
-    let tx = action(&draft, (what, escrow), &own, key)?;
+    let own = Own { keys, utxos: &utxos, now: shop.chain.clock()? };
+    let tx = action(&draft, (what, escrow), &own)?;
+    tell::under_way(format!(
+        "transaction {} is signed, and may still get into a block: `surety status {id}` says what happened",
+        tx.id
+    ));
     shop.tell.progress(&format!("signed: fee {}, transaction {}", tx.fee.display_tada(), tx.id));
     match shop.chain.provider.submit(tx.cbor()) {
         // The answer may have been lost, so the chain is asked.
@@ -219,12 +226,13 @@ fn attempt(
 }
 
 /// Reads the current escrow of this wallet's purchase from the chain, not from the service.
-fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Failure> {
+fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failure> {
     let unknown = || Failure::Refused(format!("no block has {purchase} yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {
-        escrow.datum.buyer.key_address().is_some_and(|address| address.payment_key() == buyer.payment_key())
+        escrow.datum.buyer.key_address().is_some_and(|address| keys.of(address.payment_key()).is_some())
     };
     let locked = made(shop, purchase)?.ok_or_else(unknown)?.into_iter().filter_map(|output| Escrow::of(output).ok());
+    let buyer = keys.address();
     let none = || Failure::Refused(format!("{purchase} locked nothing for {buyer}: instant purchases are final"));
     let mut escrow = locked.into_iter().find(is_mine).ok_or_else(none)?;
     for _ in 0..MAX_STEPS {
@@ -243,6 +251,22 @@ fn current(shop: &Shop, purchase: &TxHash, buyer: &Address) -> Result<Escrow, Fa
 fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
     let outputs = shop.chain.provider.outputs_of(tx)?;
     Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
+}
+
+/// Checks that the contract lets the buyer act now, not only later.
+fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> {
+    let Some(Timing::Early(opens)) = escrow.datum.window(what).map(|window| window.timing(now, 0)) else {
+        return Ok(());
+    };
+    let until = match what {
+        Action::WithdrawRefund => ", if the seller has posted no result by then",
+        _ => "",
+    };
+    let minutes = opens.saturating_sub(now).div_ceil(60_000);
+    Err(Failure::Refused(format!(
+        "too early: the contract permits this from {} on (in {minutes} minutes){until}. Nothing was signed",
+        time_of(opens)
+    )))
 }
 
 /// Waits for another party's transaction to spend the escrow. Returns true if one does, false if none does in time or

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use api_types::Listing;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use blueprint::Blueprint;
-use cardano::{Address, Lovelace, keys::SigningKey, slots::Millis};
+use cardano::{Address, Lovelace, slots::Millis};
 use clap::Args;
 use market::{DeliveryMode, ListingId};
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ use crate::{
     catalogue::listing_id,
     chain::described,
     failure::Failure,
+    keys::Keys,
     redelivery::{hand_over_again, redeliver, unlock},
     selling::mode as read_mode,
     service::Ask,
@@ -71,12 +72,11 @@ pub struct BuyArguments {
 /// Buys a listing, or resumes an earlier payment.
 pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     let BuyArguments { listing: id, at_most: most, out, .. } = arguments;
-    let key = shop.home.key()?;
-    let address = key.address();
+    let keys = shop.home.keys()?;
     let _locked = shop.home.lock()?;
     if let Some(payment) = Payment::pending(shop, id.as_str())? {
         shop.tell.progress(&format!("resuming the earlier payment {}", payment.tx));
-        return payment.settle(shop, &key, out.as_ref());
+        return payment.settle(shop, &keys, out.as_ref());
     }
     let listing = shop.service.listing(id)?;
     let mode =
@@ -94,31 +94,32 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
             most.display_tada()
         )));
     }
-    if listing.seller_address.payment_key() == address.payment_key() {
+    if keys.of(listing.seller_address.payment_key()).is_some() {
         return Err(Failure::Refused(format!("{title} is this wallet's own listing: buy with another, --wallet NAME")));
     }
-    if let Some(owned) = redeliver(shop, &key, id.as_str())? {
+    if let Some(owned) = redeliver(shop, &keys, id.as_str())? {
         shop.tell.progress(&format!("bought before, in {}: nothing is paid", owned.purchase));
         return hand_over_again(shop, (id.as_str(), &listing.content_hash), &owned, out.as_ref());
     }
-    let payment = make_out(shop, &key, (listing, mode), &blueprint(arguments.contract.as_ref())?)?;
+    let payment = make_out(shop, &keys, (listing, mode), &blueprint(arguments.contract.as_ref())?)?;
     payment.keep(shop)?;
-    payment.settle(shop, &key, out.as_ref())
+    payment.settle(shop, &keys, out.as_ref())
 }
 
 /// Drafts a payment, verifies the draft, and signs it. Does not send it.
 fn make_out(
     shop: &Shop,
-    key: &SigningKey,
+    keys: &Keys,
     (listing, mode): (Listing, DeliveryMode),
     blueprint: &Blueprint,
 ) -> Result<Payment, Failure> {
-    let address = key.address();
+    let address = keys.address();
     shop.chain.must_be_preprod()?;
-    let utxos = shop.chain.spendable(&address)?;
+    let utxos = shop.chain.spendable(keys)?;
     if utxos.is_empty() {
         return Err(Failure::Refused(format!(
-            "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}"
+            "the wallet is empty: `surety fund` gets money from a local ledger; on preprod send tADA to {address}. \
+             `surety wallet show` looks for money at other addresses of the account"
         )));
     }
     // The request that will carry the payment.
@@ -128,14 +129,14 @@ fn make_out(
     let salt = Salt::new(crate::random()?);
     let body = json!({
         "mode": mode,
-        "utxos": described(&utxos, &address)?,
+        "utxos": described(&utxos)?,
         "changeAddress": address,
         "commitment": request.salted(&salt).to_text(),
     });
     let draft: Draft = shop.service.post(&format!("/listings/{}/payment-draft", listing.id), Ask::json(&body))?;
     let (parameters, now) = (shop.chain.provider.protocol_parameters()?, shop.chain.clock()?);
     let asked = Asked { listing: &listing, mode, blueprint, parameters: &parameters, request: (request, salt) };
-    let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now }, key)?;
+    let made = payment(&draft, &asked, &Own { keys, utxos: &utxos, now })?;
     tell(shop, &made, &listing, (&address, now));
     let until = made.tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
     Ok(Payment {
@@ -143,6 +144,7 @@ fn make_out(
         listing,
         mode,
         accepted: made.accepted,
+        payer: made.payer,
         fee: made.tx.fee,
         tx: made.tx.id,
         inputs: made.tx.inputs.clone(),

@@ -14,6 +14,7 @@ use provider::Provider;
 
 use crate::{
     failure::Failure,
+    keys::Keys,
     service::{is_local, secure},
 };
 
@@ -71,16 +72,28 @@ impl ChainClient {
         })
     }
 
-    /// Returns the spendable outputs at an address: those without a reference script. Outputs with a datum count,
-    /// because awards have one.
+    /// The outputs without a script at the wallet's addresses, the largest first. Those with a datum too, as the contract
+    /// pays what arbiters award.
     ///
     /// # Errors
     /// No answer.
-    pub fn spendable(&self, address: &Address) -> Result<Vec<Utxo>, Failure> {
-        let mut utxos = self.provider.utxos_at(&address.to_string())?;
-        utxos.retain(|utxo| utxo.reference_script.is_none());
+    pub fn spendable(&self, keys: &Keys) -> Result<Vec<Utxo>, Failure> {
+        let mut utxos = vec![];
+        for address in keys.addresses() {
+            utxos.extend(self.spendable_at(&address)?);
+        }
         utxos.sort_by_key(|utxo| std::cmp::Reverse(utxo.value.lovelace));
         utxos.truncate(MAX_SENT);
+        Ok(utxos)
+    }
+
+    /// The outputs without a script at one address.
+    ///
+    /// # Errors
+    /// No answer.
+    pub fn spendable_at(&self, address: &Address) -> Result<Vec<Utxo>, Failure> {
+        let mut utxos = self.provider.utxos_at(&address.to_string())?;
+        utxos.retain(|utxo| utxo.reference_script.is_none());
         Ok(utxos)
     }
 
@@ -115,8 +128,8 @@ impl ChainClient {
 ///
 /// # Errors
 /// An output cannot be encoded.
-pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failure> {
-    let one = |Utxo { reference: TxRef { tx, index }, value, .. }: &Utxo| {
+pub fn described(utxos: &[Utxo]) -> Result<Vec<String>, Failure> {
+    let one = |Utxo { reference: TxRef { tx, index }, address, value, .. }: &Utxo| {
         let mut assets = Multiasset::new();
         for (unit, quantity) in &value.assets {
             let (policy, name) = unit.split_at_checked(POLICY_HEX)?;
@@ -126,7 +139,7 @@ pub fn described(utxos: &[Utxo], address: &Address) -> Result<Vec<String>, Failu
         let lovelace = value.lovelace.get();
         let input = TransactionInput { transaction_id: (*tx.as_bytes()).into(), index: (*index).into() };
         let output = PostAlonzoTransactionOutput {
-            address: address.to_bytes().into(),
+            address: address.parse::<Address>().ok()?.to_bytes().into(),
             value: if assets.is_empty() { Value::Coin(lovelace) } else { Value::Multiasset(lovelace, assets) },
             datum_option: None,
             script_ref: None,
@@ -161,7 +174,7 @@ mod tests {
                 datum_hash: None,
                 reference_script: None,
             };
-            let described = described(std::slice::from_ref(&utxo), &address).unwrap();
+            let described = described(std::slice::from_ref(&utxo)).unwrap();
             assert_eq!(read_unspent(&hex::decode(&described[0]).unwrap()), Ok(utxo));
         }
     }

@@ -1,7 +1,8 @@
 //! A wallet's folder with its key, its session and its payments, readable by its owner only.
 //!
 //! ```text
-//! ~/.surety/NAME/key                   24 words
+//! ~/.surety/NAME/key                   the recovery phrase
+//!               /addresses.json        positions of the other used addresses of its account
 //!               /session.json          the session of `sign-in`
 //!               /pending/LISTING.json  a signed payment whose outcome is not known
 //!               /bought/TX.json        a settled payment
@@ -15,13 +16,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cardano::keys::SigningKey;
 use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use crate::{failure::Failure, phrase::Phrase};
+use crate::{
+    failure::Failure,
+    keys::Keys,
+    phrase::{Phrase, Position},
+};
 
 const KEY: &str = "key";
+const ADDRESSES: &str = "addresses.json";
 const MAX_NAME: usize = 32;
 
 /// A wallet's folder.
@@ -55,8 +60,7 @@ impl Home {
     ///
     /// # Errors
     /// There is a phrase already, or the file cannot be written.
-    pub fn keep(&self, phrase: &Phrase) -> Result<SigningKey, Failure> {
-        let key = phrase.key()?;
+    pub fn keep(&self, phrase: &Phrase) -> Result<(), Failure> {
         private_folder(&self.folder)?;
         let path = self.folder.join(KEY);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -69,16 +73,27 @@ impl Home {
                 path.display()
             )),
             _ => cannot("write", &path, &error),
-        })?;
-        Ok(key)
+        })
     }
 
-    /// Returns the wallet's key.
+    /// The wallet's keys.
     ///
     /// # Errors
     /// As [`Home::phrase`].
-    pub fn key(&self) -> Result<SigningKey, Failure> {
-        self.phrase()?.key()
+    pub fn keys(&self) -> Result<Keys, Failure> {
+        let account = self.phrase()?.account();
+        let others: Vec<Position> = self.read(ADDRESSES)?.unwrap_or_default();
+        let others = others.into_iter().map(|position| account.key(position)).collect::<Result<_, _>>()?;
+        Ok(Keys::new(account.key(Position::FIRST)?, others))
+    }
+
+    /// Keeps the positions of the used addresses beyond the first.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep_addresses(&self, used: &[Position]) -> Result<(), Failure> {
+        let others: Vec<&Position> = used.iter().filter(|position| **position != Position::FIRST).collect();
+        self.write(ADDRESSES, &others)
     }
 
     /// Reads the recovery phrase.
@@ -99,7 +114,7 @@ impl Home {
             return Err(Failure::Usage(format!("others may read {0}: chmod 600 {0}", path.display())));
         }
         let text = Zeroizing::new(fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))?);
-        Phrase::read(text.trim()).ok_or_else(|| Failure::Usage(format!("{} has no recovery phrase", path.display())))
+        Phrase::read(&text).map_err(|why| Failure::Usage(format!("{} has no recovery phrase: {why}", path.display())))
     }
 
     /// Locks the wallet until the returned file is dropped, so that two commands do not pay at the same time.
@@ -192,14 +207,15 @@ mod tests {
     fn a_stored_phrase_is_readable_by_its_owner_alone_and_never_overwritten() {
         let root = Root::new("kept");
         let (home, phrase) = (root.home("mine"), Phrase::random().unwrap());
-        let key = home.keep(&phrase).unwrap();
+        home.keep(&phrase).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&home.folder), mode(&home.folder.join(KEY))), (0o700, 0o600));
         assert!(matches!(home.keep(&Phrase::random().unwrap()), Err(Failure::Usage(_))));
-        assert_eq!(home.key().unwrap().address(), key.address());
+        let first = phrase.account().key(Position::FIRST).unwrap();
+        assert_eq!(home.keys().unwrap().address(), first.address());
         assert_eq!(home.phrase().unwrap().words(), phrase.words());
         fs::set_permissions(home.folder.join(KEY), fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(home.key(), Err(Failure::Usage(why)) if why.contains("chmod 600")));
+        assert!(matches!(home.keys(), Err(Failure::Usage(why)) if why.contains("chmod 600")));
     }
 
     #[test]
@@ -210,6 +226,6 @@ mod tests {
         let path = home.folder.join(KEY);
         fs::write(&path, "test ".repeat(24)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(matches!(home.key(), Err(Failure::Usage(_))));
+        assert!(matches!(home.keys(), Err(Failure::Usage(_))));
     }
 }

@@ -21,6 +21,7 @@ mod doctor;
 mod evidence;
 mod failure;
 mod home;
+mod keys;
 mod phrase;
 mod proof;
 mod redelivery;
@@ -99,8 +100,8 @@ enum Command {
     Wallet(wallet::WalletCommand),
     /// Get test ADA from a local ledger.
     Fund {
-        /// Amount in ADA.
-        #[arg(default_value = "50", value_parser = wallet::ada)]
+        /// In ADA: at least 1, because the ledger makes no output of less.
+        #[arg(default_value = "50", value_parser = wallet::at_least_one_ada)]
         ada: Lovelace,
     },
     /// List a text for sale.
@@ -139,6 +140,27 @@ enum Command {
     Account,
     /// List purchases by the wallet and from its Surety balance.
     Purchases,
+    /// Show the limits for purchases from the Surety balance, or set them.
+    Limits(account::LimitsArguments),
+    /// Show the agents that may buy from the Surety balance, or remove one.
+    Agents {
+        #[command(subcommand)]
+        command: Option<account::AgentsCommand>,
+    },
+    /// Show the purchases that agents ask to have approved.
+    Approvals,
+    /// Let an agent make a purchase that it asked for, once, within an hour.
+    Approve {
+        /// The request's id, as `approvals` and the agent show it.
+        id: String,
+    },
+    /// Refuse a purchase that an agent asked for.
+    Decline {
+        /// The request's id.
+        id: String,
+    },
+    /// Send the Surety balance to the wallet that signed in; about 2 ADA stay for fees.
+    Withdraw,
     /// Check which clients and wallets a deployment serves; exit code 1 if some are not served.
     Doctor {
         /// The deployment's address; by default that of --api.
@@ -182,6 +204,12 @@ impl Shop {
             Command::SignOut => account::sign_out(self),
             Command::Account => account::show(self),
             Command::Purchases => account::purchases(self),
+            Command::Limits(arguments) => account::limits(self, arguments),
+            Command::Agents { command } => account::agents(self, command.as_ref()),
+            Command::Approvals => account::approvals(self),
+            Command::Approve { id } => account::answer(self, id, api_types::Answer::Approve),
+            Command::Decline { id } => account::answer(self, id, api_types::Answer::Decline),
+            Command::Withdraw => account::withdraw(self),
             Command::Doctor { url } => doctor::run(url.as_deref().unwrap_or(self.service.base()), &self.tell),
         }
     }
@@ -235,6 +263,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error),
     };
+    tell::on_interruption(Tell { json: common.json });
     match Shop::open(&common).and_then(|shop| shop.run(&command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => Tell { json: common.json }.failure(&failure),

@@ -1,9 +1,12 @@
-//! Recovery phrases (BIP-39), and the first keys of their first account (CIP-1852, CIP-11), derived like in other
-//! Cardano wallets (CIP-3, Icarus; BIP32-Ed25519).
+//! A wallet as people keep it: a recovery phrase (BIP-39), and the keys of its first account (CIP-1852, CIP-11), as
+//! Cardano's wallets derive them (CIP-3, Icarus; BIP32-Ed25519).
 
-use bip39::Mnemonic;
+use std::fmt;
+
+use bip39::{Language, Mnemonic};
 use cardano::{KeyHash, keys::SigningKey};
 use ed25519_bip32::{DerivationScheme, XPRV_SIZE, XPrv};
+use serde::{Deserialize, Serialize};
 use sha2::Sha512;
 use zeroize::Zeroizing;
 
@@ -15,12 +18,50 @@ const ROUNDS: u32 = 4096;
 const HARDENED: u32 = 1 << 31;
 /// `m / 1852' / 1815' / 0'`: purpose, ADA, the first account.
 const ACCOUNT: [u32; 3] = [1852 | HARDENED, 1815 | HARDENED, HARDENED];
-/// Paths below the account: the first external payment key, and the first stake key.
-const PAYMENT: [u32; 2] = [0, 0];
-const STAKE: [u32; 2] = [2, 0];
+/// The key for staking, below an account.
+const STAKE: Position = Position { role: 2, index: 0 };
+
+/// The position of a key below its account (CIP-1852).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Position {
+    /// 0: addresses for others to pay to. 1: for change.
+    pub role: u32,
+    pub index: u32,
+}
+
+impl Position {
+    /// The first address of an account.
+    pub const FIRST: Self = Self { role: 0, index: 0 };
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "m/1852'/1815'/0'/{}/{}", self.role, self.index)
+    }
+}
+
+/// The reason why words are no recovery phrase. It names no word: a wrong one may be a slip of a right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPhrase {
+    #[error("a recovery phrase has 12, 15, 18, 21 or 24 words, and these are {0}")]
+    Count(usize),
+    /// The number of the first such word, from 1.
+    #[error("word {0} is none of the English words of recovery phrases (BIP-39): look for a slip")]
+    Unknown(usize),
+    #[error(
+        "every word is known, but their checksum does not fit: one of them is another word, or they are in another order"
+    )]
+    Checksum,
+}
 
 /// A recovery phrase. It is zeroized when dropped, and never printed.
 pub struct Phrase(Mnemonic);
+
+/// The first account of a phrase.
+pub struct Account {
+    key: XPrv,
+    stake: KeyHash,
+}
 
 impl Phrase {
     /// Generates 24 words.
@@ -32,10 +73,18 @@ impl Phrase {
         Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// Parses a phrase of 12, 15, 18, 21 or 24 English words with a valid checksum.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
-        Mnemonic::parse(text).ok().map(Self)
+    /// Reads a phrase as people write it, in capitals or not, whatever space is between the words.
+    ///
+    /// # Errors
+    /// The words are no recovery phrase.
+    pub fn read(text: &str) -> Result<Self, NoPhrase> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let plain = Zeroizing::new(words.join(" ").to_lowercase());
+        Mnemonic::parse_in(Language::English, plain.as_str()).map(Self).map_err(|error| match error {
+            bip39::Error::BadWordCount(_) => NoPhrase::Count(words.len()),
+            bip39::Error::UnknownWord(index) => NoPhrase::Unknown(index.saturating_add(1)),
+            _ => NoPhrase::Checksum,
+        })
     }
 
     /// Returns the words.
@@ -44,17 +93,26 @@ impl Phrase {
         Zeroizing::new(self.0.to_string())
     }
 
-    /// Derives the payment key, whose address has the account's stake credential.
-    ///
-    /// # Errors
-    /// None is known for a valid phrase.
-    pub fn key(&self) -> Result<SigningKey, Failure> {
+    /// Derives the first account.
+    #[must_use]
+    pub fn account(&self) -> Account {
         let entropy = Zeroizing::new(self.0.to_entropy());
         let mut root = Zeroizing::new([0; XPRV_SIZE]);
         pbkdf2::pbkdf2_hmac::<Sha512>(b"", &entropy, ROUNDS, root.as_mut());
-        let account = derive(XPrv::normalize_bytes_force3rd(*root), &ACCOUNT);
-        let stake = KeyHash::of_public_key(&derive(account.clone(), &STAKE).public().public_key());
-        let key = SigningKey::from_extended(derive(account, &PAYMENT).extended_secret_key_bytes(), stake);
+        let key = derive(XPrv::normalize_bytes_force3rd(*root), &ACCOUNT);
+        let stake = derive(key.clone(), &[STAKE.role, STAKE.index]);
+        Account { stake: KeyHash::of_public_key(&stake.public().public_key()), key }
+    }
+}
+
+impl Account {
+    /// Derives the key at a position, with the account's stake credential in its address.
+    ///
+    /// # Errors
+    /// None is known for a valid phrase.
+    pub fn key(&self, Position { role, index }: Position) -> Result<SigningKey, Failure> {
+        let key = derive(self.key.clone(), &[role, index]);
+        let key = SigningKey::from_extended(key.extended_secret_key_bytes(), self.stake);
         key.map_err(|error| Failure::Refused(format!("these words make no key: {error}")))
     }
 }
@@ -76,7 +134,7 @@ mod tests {
     #[test]
     fn a_phrase_opens_the_wallet_that_other_libraries_open() {
         let phrase = Phrase::read(WORDS).unwrap();
-        let key = phrase.key().unwrap();
+        let key = phrase.account().key(Position::FIRST).unwrap();
         assert_eq!(key.address().to_string(), ADDRESS);
         assert_eq!(hex::encode(key.public_key()), PUBLIC);
         assert_eq!(phrase.words().as_str(), WORDS);
@@ -84,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_phrases_signatures_equal_those_of_other_libraries() {
-        let key = Phrase::read(WORDS).unwrap().key().unwrap();
+        let key = Phrase::read(WORDS).unwrap().account().key(Position::FIRST).unwrap();
         // Mesh's signData of "hello" at the address: the Sig_structure (CIP-8), and its signature.
         let address = "00c8c47610a36034aac6fc58848bdae5c278d994ff502c05455e3b3ee8f8ed3a0eea0ef835ffa7bbfcde55f7fe9d2cc5d55ea62cecb42bab3c";
         let headers = format!("a30127045820{PUBLIC}67616464726573735839{address}");
@@ -98,15 +156,30 @@ mod tests {
         let [one, other] = [Phrase::random().unwrap(), Phrase::random().unwrap()];
         assert_eq!(one.words().split(' ').count(), 24);
         assert_ne!(one.words(), other.words());
-        assert_eq!(Phrase::read(&one.words()).unwrap().key().unwrap().address(), one.key().unwrap().address());
+        assert_eq!(
+            Phrase::read(&one.words()).unwrap().account().key(Position::FIRST).unwrap().address(),
+            one.account().key(Position::FIRST).unwrap().address()
+        );
     }
 
     #[test]
-    fn an_invalid_phrase_is_refused() {
-        for bad in
-            ["", "test", &WORDS.replace("sauce", "test"), &WORDS.replace("sauce", "suace"), &format!("{WORDS} test")]
-        {
-            assert!(Phrase::read(bad).is_none(), "{bad}");
+    fn a_phrase_in_capitals_or_on_several_lines_is_the_same() {
+        let written = WORDS.to_uppercase().replace(' ', " \r\n\t");
+        assert_eq!(Phrase::read(&format!("\n {written} ")).unwrap().words().as_str(), WORDS);
+    }
+
+    #[test]
+    fn an_invalid_phrase_is_refused_with_the_reason() {
+        for (bad, why) in [
+            (String::new(), NoPhrase::Count(0)),
+            ("test".into(), NoPhrase::Count(1)),
+            (format!("{WORDS} test"), NoPhrase::Count(25)),
+            (WORDS.replace("sauce", "suace"), NoPhrase::Unknown(24)),
+            (WORDS.replacen("test", "tset", 1), NoPhrase::Unknown(1)),
+            (WORDS.replace("sauce", "test"), NoPhrase::Checksum),
+        ] {
+            assert_eq!(Phrase::read(&bad).err(), Some(why), "{bad}");
+            assert!(!why.to_string().contains("suace"));
         }
     }
 }

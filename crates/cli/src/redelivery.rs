@@ -2,7 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
-use cardano::{ContentHash, TxHash, keys::SigningKey};
+use api_types::{Listing, Purchase, PurchaseStatus};
+use cardano::{Address, ContentHash, TxHash};
 use clap::Args;
 use market::ListingId;
 use serde_json::{Value, json};
@@ -12,9 +13,13 @@ use crate::{
     Shop,
     catalogue::listing_id,
     failure::Failure,
+    keys::Keys,
     proof,
     service::{Answer, Ask, no_listing},
 };
+
+/// Buyers that one question about purchases may name.
+const MAX_BUYERS: usize = 100;
 
 /// Arguments of `prove`.
 #[derive(Args)]
@@ -35,20 +40,23 @@ pub struct Owned {
 
 /// Proves a purchase and prints its content.
 pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
-    let key = shop.home.key()?;
-    let address = key.address();
-    let Some(Owned { purchase, content }) = redeliver(shop, &key, listing.as_str())? else {
+    let keys = shop.home.keys()?;
+    let address = keys.address();
+    let Some(Owned { purchase, content }) = redeliver(shop, &keys, listing.as_str())? else {
         return Err(Failure::Refused(format!("{address} has not bought {listing}: `surety buy {listing}` does")));
     };
     shop.tell.progress(&format!("bought before, in {purchase}"));
     hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
 }
 
-/// Requests the content that this key bought.
+/// Asks for the content that the wallet bought, with the key of the address that bought it.
 ///
 /// # Errors
 /// There is no answer, or no such listing.
-pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &str) -> Result<Option<Owned>, Failure> {
+pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned>, Failure> {
+    // A single key needs no search.
+    let owner = if keys.all().count() > 1 { buyer(shop, keys, listing)? } else { None };
+    let key = owner.map_or(Ok(keys.first()), |owner| keys.owner(&owner))?;
     let proof = proof::of_purchase(key, listing)?;
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::default() };
     let answer = shop.service.ask("GET", &unlock(listing), ask)?;
@@ -62,6 +70,33 @@ pub fn redeliver(shop: &Shop, key: &SigningKey, listing: &str) -> Result<Option<
         404 => Err(no_listing(listing)),
         _ => Err(answer.failure()),
     }
+}
+
+/// Returns the address of the wallet that owns a listing; `None` if none does.
+fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Failure> {
+    let answer = shop.service.ask("GET", &format!("/listings/{listing}"), Ask::default())?;
+    // Taken off sale: its seller is not public, and the first address is asked.
+    if answer.status == 404 {
+        return Ok(None);
+    }
+    let sold: Listing = answer.json()?;
+    let bought = purchases_of(shop, keys, &sold.seller_address)?;
+    let owned = bought.iter().find(|one| one.listing_id == listing && one.status != PurchaseStatus::Refunded);
+    Ok(owned.map(|one| one.buyer_address))
+}
+
+/// Returns the purchases that the wallet made of a seller.
+///
+/// # Errors
+/// No answer.
+pub fn purchases_of(shop: &Shop, keys: &Keys, seller: &Address) -> Result<Vec<Purchase>, Failure> {
+    let mut bought = vec![];
+    for some in keys.addresses().chunks(MAX_BUYERS) {
+        let buyers: String = some.iter().map(|address| format!("&buyer={address}")).collect();
+        let page: Vec<Purchase> = shop.service.get(&format!("/purchases?seller={seller}{buyers}"))?;
+        bought.extend(page);
+    }
+    Ok(bought)
 }
 
 /// Path of a listing's paywall.

@@ -15,7 +15,14 @@ use serde_json::json;
 
 use text::{Decoded, Introduction};
 
-use crate::{Shop, failure::Failure, proof, read_file, service::Ask, tell::plain, wallet::ada};
+use crate::{
+    Shop,
+    failure::Failure,
+    proof, read_file,
+    service::Ask,
+    tell::plain,
+    wallet::{ada, fits},
+};
 
 /// Arguments of `sell`.
 #[derive(Args)]
@@ -93,17 +100,18 @@ fn read_text(shop: &Shop, file: &Path) -> Result<String, Failure> {
 
 /// Lists a file, signed by the wallet, which is paid.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
+    fits(arguments.price, &arguments.modes)?;
     let SellArguments { file, price, category, modes, preview, .. } = arguments;
-    let key = shop.home.key()?;
+    let keys = shop.home.keys()?;
     let content = read_text(shop, file)?;
     let (title, description) = described(arguments, &content)?;
     let hash = ContentHash::of(content.as_bytes());
-    let proof = proof::of_offer(&key, &hash, &price.to_string())?;
+    let proof = proof::of_offer(keys.first(), &hash, &price.to_string())?;
     let offer = NewListing {
         title,
         description,
         price_lovelace: *price,
-        seller_address: key.address().to_string(),
+        seller_address: keys.address().to_string(),
         modes: modes.clone(),
         content,
         preview_media: preview.clone(),

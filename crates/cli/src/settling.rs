@@ -7,7 +7,7 @@ use std::{
 };
 
 use api_types::Listing;
-use cardano::{Lovelace, TxHash, TxRef, keys::SigningKey, slots::Millis};
+use cardano::{Address, Lovelace, TxHash, TxRef, slots::Millis};
 use market::DeliveryMode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,9 +19,11 @@ use x402_cardano::{
 use crate::{
     Shop,
     failure::Failure,
+    keys::Keys,
     now_ms, proof,
     redelivery::{hand_over_again, hand_over_as_listed, redeliver, refusal, unlock},
     service::{Answer, Ask},
+    tell,
 };
 
 /// Maximum time to wait for a payment's outcome: two blocks of preprod and a rollback.
@@ -43,6 +45,8 @@ pub struct Payment {
     pub mode: DeliveryMode,
     /// The accepted entry of `accepts`.
     pub accepted: PaymentRequirements,
+    /// The address of the wallet that paid: the buyer's.
+    pub payer: Address,
     pub fee: Lovelace,
     pub tx: TxHash,
     pub inputs: Vec<TxRef>,
@@ -116,13 +120,18 @@ impl Payment {
     ///
     /// # Errors
     /// The outcome is not known, or nothing was bought.
-    pub fn settle(mut self, shop: &Shop, key: &SigningKey, out: Option<&PathBuf>) -> Result<(), Failure> {
+    pub fn settle(mut self, shop: &Shop, keys: &Keys, out: Option<&PathBuf>) -> Result<(), Failure> {
         if self.api != shop.service.base() {
             return Err(Failure::Usage(format!(
                 "a payment for {} was made out to {1}: go on there with --api {1}",
                 self.listing.id, self.api
             )));
         }
+        let (paid, tx, id) = (self.listing.price_lovelace.display_tada(), &self.tx, &self.listing.id);
+        tell::under_way(format!(
+            "the payment of {paid} is signed, and may still be made: transaction {tx}. Nothing else is paid for this listing \
+             until it ends: `surety buy {id}` goes on with the same payment, and never pays twice"
+        ));
         let began = Instant::now();
         let mut proof = None;
         let mut last = String::from("no answer");
@@ -138,10 +147,10 @@ impl Payment {
                         Some("settlement_pending") => shop.tell.progress("submitted, in no block yet"),
                         // The transaction was public before, so the payer has to sign.
                         Some("payment_public") if proof.is_none() => {
-                            proof = Some(proof::of_purchase(key, &self.listing.id)?);
+                            proof = Some(proof::of_purchase(keys.owner(&self.payer)?, &self.listing.id)?);
                         }
                         _ if matches!(answer.failure(), Failure::Unreachable(_)) => {}
-                        _ => return self.refused(shop, key, &last, out),
+                        _ => return self.refused(shop, keys, &last, out),
                     }
                 }
             }
@@ -157,11 +166,11 @@ impl Payment {
     }
 
     /// Handles a payment that the service rejects. Only the chain tells whether it was included.
-    fn refused(&self, shop: &Shop, key: &SigningKey, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
+    fn refused(&self, shop: &Shop, keys: &Keys, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, tx, .. } = self;
         match self.fate(shop)? {
             Fate::InBlock => {
-                if let Some(owned) = redeliver(shop, key, &listing.id)? {
+                if let Some(owned) = redeliver(shop, keys, &listing.id)? {
                     self.forget(shop)?;
                     return hand_over_again(shop, (&listing.id, &listing.content_hash), &owned, out);
                 }

@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     io::{IsTerminal, Write},
     process::ExitCode,
+    sync::Mutex,
 };
 
 use serde_json::{Value, json};
@@ -20,7 +21,30 @@ fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
     if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }
 }
 
-/// The output of a command.
+/// The words for a command that is interrupted while a signed transaction may still be made.
+static UNDER_WAY: Mutex<String> = Mutex::new(String::new());
+
+/// Sets the words for an interruption (Ctrl-C) from now on.
+pub fn under_way(words: String) {
+    if let Ok(mut told) = UNDER_WAY.lock() {
+        *told = words;
+    }
+}
+
+/// Says at an interruption (Ctrl-C) what happens with a transaction that is under way, and ends with the shell's code for it.
+pub fn on_interruption(tell: Tell) {
+    // Without a handler the program ends without these words, as others do.
+    let _ = ctrlc::set_handler(move || {
+        let words = UNDER_WAY.lock().map(|words| words.clone()).unwrap_or_default();
+        if !words.is_empty() {
+            let _ = tell.failure(&Failure::Pending(format!("interrupted: {words}")));
+        }
+        std::process::exit(130);
+    });
+}
+
+/// Who is told.
+#[derive(Clone, Copy)]
 pub struct Tell {
     /// Whether results are JSON.
     pub json: bool,

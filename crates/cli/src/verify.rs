@@ -13,15 +13,14 @@ pub mod action;
 pub mod evidence;
 pub mod payment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use blueprint::BlueprintError;
 use cardano::{
-    Address, Lovelace, TxRef,
+    Address, KeyHash, Lovelace, TxRef,
     chain::{Utxo, Value},
-    keys::SigningKey,
     slots::Millis,
-    tx::{DecodeError, Output, SignedTx, TransactionUtxosError, TxPart},
+    tx::{DecodeError, Output, SignedTx, TransactionUtxos, TransactionUtxosError, TxPart},
 };
 use escrow::InvalidDatum;
 use pallas_codec::{minicbor, utils::NonEmptySet};
@@ -33,6 +32,10 @@ use x402_cardano::{
     request_commitment::{Commitment, OtherRequest},
 };
 
+use crate::keys::Keys;
+
+/// `is_valid` in CBOR where the scripts fail.
+const FAILED: u8 = 0xf4;
 /// Maximum validity of a transaction in ms, because it can be submitted until its end.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
 
@@ -124,7 +127,7 @@ pub struct Draft {
 /// The signing wallet, as read from the chain.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
-    pub address: Address,
+    pub keys: &'a Keys,
     pub utxos: &'a [Utxo],
     /// The time for validity intervals, POSIX ms.
     pub now: Millis,
@@ -174,15 +177,14 @@ pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -
             ensure(has_none, NotAsAsked::Extra("metadata".into()))?;
         }
     }
-    let key = own.address.payment_key();
-    ensure(tx.required_signers.iter().all(|signer| signer == key), NotAsAsked::Signer)?;
+    ensure(tx.required_signers.iter().all(|signer| own.keys.of(signer).is_some()), NotAsAsked::Signer)?;
     ensure(tx.fee <= bounds.most_fee, NotAsAsked::Fee(tx.fee, bounds.most_fee))?;
     let end = tx.ttl.and_then(|slot| api_types::SLOTS.slot_begins_at(slot));
     let latest = own.now.saturating_add(MAX_VALIDITY_MS);
     ensure(end.is_some_and(|end| end <= latest), NotAsAsked::Validity)?;
     conserved(tx, own, bounds)?;
-    let home = own.address.to_bytes();
-    let (ours, theirs): (Vec<_>, Vec<_>) = tx.outputs.iter().partition(|output| output.address == home);
+    let homes: Vec<Vec<u8>> = own.keys.addresses().iter().map(Address::to_bytes).collect();
+    let (ours, theirs): (Vec<_>, Vec<_>) = tx.outputs.iter().partition(|output| homes.contains(&output.address));
     for output in ours {
         must_be_plain(output)?;
     }
@@ -233,18 +235,42 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// Adds the key's signature, keeping the body unchanged.
+/// Signs a draft with the keys of what it spends, and with those that it requires. Its body stays byte for byte.
 ///
 /// # Errors
-/// The draft has no place for a signature.
-pub fn sign(draft: &SignedTx, key: &SigningKey) -> Result<SignedTx, NotAsAsked> {
+/// The draft has no place for signatures, or needs one that the wallet cannot give.
+pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     let unreadable = || NotAsAsked::Unreadable("no place for the signature".into());
+    let pledges = draft.parts.contains_key(&TxPart::CollateralInputs);
+    let pledged = if pledges { TransactionUtxos::read(&failed(draft))?.spent } else { vec![] };
+    let spent: BTreeSet<&TxRef> = draft.inputs.iter().chain(&pledged).collect();
+    let owners = own.utxos.iter().filter(|utxo| spent.contains(&utxo.reference)).map(|utxo| {
+        let address: Result<Address, _> = utxo.address.parse();
+        address.map(|address| *address.payment_key()).map_err(|_| NotAsAsked::Signer)
+    });
+    let mut signers = owners.collect::<Result<BTreeSet<KeyHash>, _>>()?;
+    signers.extend(&draft.required_signers);
+    let signature = |signer: &KeyHash| {
+        let key = own.keys.of(signer).ok_or(NotAsAsked::Signer)?;
+        let signature = key.sign(draft.id.as_bytes()).to_vec();
+        Ok(VKeyWitness { vkey: key.public_key().to_vec().into(), signature: signature.into() })
+    };
+    let witnesses = signers.iter().map(signature).collect::<Result<Vec<_>, NotAsAsked>>()?;
     let mut tx: Tx<'_> = minicbor::decode(draft.cbor()).map_err(|_| unreadable())?;
-    let signature = key.sign(draft.id.as_bytes()).to_vec();
-    let witness = VKeyWitness { vkey: key.public_key().to_vec().into(), signature: signature.into() };
-    tx.transaction_witness_set.vkeywitness = NonEmptySet::from_vec(vec![witness]);
+    tx.transaction_witness_set.vkeywitness = NonEmptySet::from_vec(witnesses);
     let signed = SignedTx::parse(&minicbor::to_vec(&tx).map_err(|_| unreadable())?)?;
-    let is_same = signed.id == draft.id && signed.parts == draft.parts && signed.vkey_witnesses.len() == 1;
-    ensure(is_same, unreadable())?;
+    let is_same = signed.id == draft.id && signed.parts == draft.parts;
+    ensure(is_same && signed.vkey_witnesses.len() == signers.len(), unreadable())?;
     Ok(signed)
+}
+
+/// Returns a transaction's bytes as if its scripts failed: then the ledger spends the collateral.
+pub(crate) fn failed(tx: &SignedTx) -> Vec<u8> {
+    let mut cbor = tx.cbor().to_vec();
+    // `is_valid`, in front of the auxiliary data.
+    let after = tx.auxiliary_data.as_ref().map_or(1, |data| data.cbor.len());
+    if let Some(valid) = cbor.len().checked_sub(after.saturating_add(1)).and_then(|at| cbor.get_mut(at)) {
+        *valid = FAILED;
+    }
+    cbor
 }

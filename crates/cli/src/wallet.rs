@@ -2,31 +2,40 @@
 
 use std::io::Read;
 
-use cardano::{Lovelace, keys::SigningKey};
+use cardano::Lovelace;
 use clap::Subcommand;
+use market::DeliveryMode;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::{
     Shop,
     failure::Failure,
-    phrase::Phrase,
+    phrase::{Account, Phrase, Position},
     service::{Ask, Service},
 };
 
 /// Maximum bytes of a phrase: 24 words of up to 8 letters.
 const MAX_PHRASE: u64 = 1024;
+/// Unused addresses in a row after which wallets look no further (BIP-44).
+const GAP: u32 = 20;
+/// Addresses of one chain that are looked at: more than wallets make.
+const MAX_INDEX: u32 = 10_000;
+/// Least price of an instant sale: less makes no output.
+const MIN_INSTANT: Lovelace = Lovelace::from_ada(1);
+/// Least price of a protected sale: less does not pay for the escrow's transactions.
+const MIN_PROTECTED: Lovelace = Lovelace::from_ada(5);
 
 /// Subcommands of `wallet`.
 #[derive(Subcommand)]
 pub enum WalletCommand {
     /// Create a wallet. Prints its 24 words once, to be written down; they control the money.
     New,
-    /// Import another wallet's recovery phrase from standard input. Its first account is used.
+    /// Import another wallet's recovery phrase from standard input, with every used address of its first account.
     Import,
     /// Print the words, to import them into another wallet.
     Export,
-    /// Print the address and its balance.
+    /// Print the address and the balance, and look for other used addresses of the account.
     Show,
 }
 
@@ -41,47 +50,116 @@ pub fn ada(text: &str) -> Result<Lovelace, &'static str> {
     format!("{whole}{parts:0<6}").parse().map_err(|_| WHY)
 }
 
+/// An amount that the ledger takes as an output of its own.
+pub fn at_least_one_ada(text: &str) -> Result<Lovelace, &'static str> {
+    let lovelace = ada(text)?;
+    if lovelace < Lovelace::from_ada(1) {
+        Err("at least 1 ADA: the ledger makes no output of less")
+    } else {
+        Ok(lovelace)
+    }
+}
+
+/// Checks that a price is high enough for the modes in which it is to be paid.
+///
+/// # Errors
+/// It is not: what the least is.
+pub fn fits(price: Lovelace, modes: &[DeliveryMode]) -> Result<(), Failure> {
+    if price < MIN_INSTANT {
+        return Err(Failure::Usage(format!("--price: at least {}", MIN_INSTANT.display_tada())));
+    }
+    if price < MIN_PROTECTED && modes.contains(&DeliveryMode::Protected) {
+        return Err(Failure::Usage(format!(
+            "--price: at least {} where protection is offered, because of its fees; --modes instant sells for less",
+            MIN_PROTECTED.display_tada()
+        )));
+    }
+    Ok(())
+}
+
 /// Runs a subcommand.
 pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
             let phrase = Phrase::random()?;
-            let key = shop.home.keep(&phrase)?;
+            shop.home.keep(&phrase)?;
             shop.tell.progress("write these words down: they are the wallet, here and in other wallets of Cardano");
             shop.tell.progress(&phrase.words());
             shop.tell.progress(&format!("they are in {}, too", shop.home.folder.display()));
-            kept(shop, &key)
+            let address = shop.home.keys()?.address();
+            shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
         }
         WalletCommand::Import => {
             let mut text = Zeroizing::new(String::new());
             let read = std::io::stdin().take(MAX_PHRASE).read_to_string(&mut text);
             read.map_err(|error| Failure::Usage(format!("cannot read the words: {error}")))?;
-            let phrase = Phrase::read(text.trim()).ok_or_else(|| {
-                Failure::Usage("not a recovery phrase: 12 to 24 English words on standard input are expected".into())
-            })?;
-            kept(shop, &shop.home.keep(&phrase)?)
+            let phrase = Phrase::read(&text).map_err(|why| Failure::Usage(why.to_string()))?;
+            shop.home.keep(&phrase)?;
+            show(shop, &phrase)
         }
         WalletCommand::Export => {
             let words = shop.home.phrase()?.words();
             shop.tell.result(&json!({ "secret": words.as_str() }), &words)
         }
-        WalletCommand::Show => {
-            let address = shop.home.key()?.address();
-            let holds: Lovelace = shop.chain.spendable(&address)?.iter().map(|utxo| utxo.value.lovelace).sum();
-            let words = format!("{address}\n{}", holds.display_tada());
-            shop.tell.result(&json!({ "address": address, "balanceLovelace": holds }), &words)
-        }
+        WalletCommand::Show => show(shop, &shop.home.phrase()?),
     }
 }
 
-fn kept(shop: &Shop, key: &SigningKey) -> Result<(), Failure> {
-    let address = key.address();
-    shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
+/// Looks for the used addresses of the account, keeps them, and prints what is at each.
+fn show(shop: &Shop, phrase: &Phrase) -> Result<(), Failure> {
+    let account = phrase.account();
+    let used = discover(shop, &account)?;
+    shop.home.keep_addresses(&used)?;
+    let (mut sum, mut found, mut lines) = (Lovelace::ZERO, vec![], vec![]);
+    for position in &used {
+        let address = account.key(*position)?.address();
+        let utxos = shop.chain.spendable_at(&address)?;
+        let holds: Lovelace = utxos.iter().map(|utxo| utxo.value.lovelace).sum();
+        sum = sum.checked_add(holds).unwrap_or(Lovelace::MAX);
+        lines.push(format!("{position}  {address}  {}", holds.display_tada()));
+        found.push(json!({ "path": position.to_string(), "address": address, "balanceLovelace": holds }));
+    }
+    let address = account.key(Position::FIRST)?.address();
+    let several = lines.len() > 1;
+    let mut words = format!("{address}\n{}", sum.display_tada());
+    if several {
+        words = format!(
+            "{words} at {} used addresses of the account, all of which are spent from:\n{}",
+            lines.len(),
+            lines.join("\n")
+        );
+    }
+    let told = json!({ "address": address, "balanceLovelace": sum, "addresses": found, "folder": shop.home.folder });
+    shop.tell.result(&told, &words)
+}
+
+/// Finds the used addresses of an account as wallets do: for each of the two chains until twenty in a row are unused
+/// (CIP-1852, BIP-44). The first address is always one of them.
+fn discover(shop: &Shop, account: &Account) -> Result<Vec<Position>, Failure> {
+    shop.tell.progress("looking for used addresses of the account");
+    let mut used = vec![Position::FIRST];
+    for role in [0, 1] {
+        let mut unused = 0;
+        for index in 0..MAX_INDEX {
+            let position = Position { role, index };
+            if shop.chain.provider.is_used(&account.key(position)?.address().to_string())? {
+                used.push(position);
+                unused = 0;
+            } else {
+                unused = u32::saturating_add(unused, 1);
+            }
+            if unused == GAP {
+                break;
+            }
+        }
+    }
+    used.dedup();
+    Ok(used)
 }
 
 /// Requests test ADA from a local ledger's faucet.
 pub fn fund(shop: &Shop, lovelace: Lovelace) -> Result<(), Failure> {
-    let address = shop.home.key()?.address();
+    let address = shop.home.keys()?.address();
     let ledger = shop.chain.local_ledger(&address)?;
     let body = json!({ "address": address, "lovelace": lovelace });
     let answer = Service::at(ledger)?.ask("POST", "/control/faucet", Ask::json(&body)).map_err(|_| {

@@ -193,6 +193,13 @@ impl Account {
                             li {
                                 b { (agent.client_name) }
                                 span.soft { (tada(agent.spent_today_lovelace)) " today · used " (span(agent.last_used_at, now)) }
+                                @if let Some(at) = agent.old_token_at {
+                                    p.note {
+                                        "An old key of this agent was used " (span(at, now)) " from "
+                                        (agent.old_token_from.as_deref().unwrap_or("an unknown network"))
+                                        ". Remove the agent if that was not you."
+                                    }
+                                }
                                 div.acts {
                                     button.quiet type="button" data-action="revoke" data-agent=(agent.id)
                                         aria-label={ "Remove " (agent.client_name) } { "Remove" }

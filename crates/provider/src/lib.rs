@@ -149,6 +149,14 @@ impl Provider {
         Ok(holdings.into_utxos())
     }
 
+    /// Returns whether a block ever had an output at this address.
+    ///
+    /// # Errors
+    /// See [`ProviderError`].
+    pub fn is_used(&self, address: &str) -> Result<bool, ProviderError> {
+        Ok(self.call(&format!("/addresses/{address}"), None)?.is_some())
+    }
+
     /// Returns the outputs of a transaction, or `None` if the provider does not know it.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     for_models,
-    message::{Message, RpcCode, RpcError, RpcRequest, invalid_params, object},
+    message::{Body, Message, RpcCode, RpcError, RpcRequest, invalid_params, object},
     resources,
     revision::{Headers, Revision},
     shop::Shelf,
@@ -95,8 +95,24 @@ pub trait Toolset {
     async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
 }
 
-/// Answers a message.
-pub async fn answer(tools: &impl Toolset, headers: &Headers, message: Message) -> RpcAnswer {
+/// Answers a body: its message, or each message of its batch in turn.
+pub async fn answer(tools: &impl Toolset, headers: &Headers, body: Body) -> RpcAnswer {
+    let Body { messages, is_batch } = body;
+    let mut answers = Vec::with_capacity(messages.len());
+    for message in messages {
+        answers.push(answer_one(tools, headers, message).await);
+    }
+    if !is_batch && let Some(answer) = answers.pop() {
+        return answer;
+    }
+    let bodies: Vec<String> = answers.into_iter().filter_map(|answer| answer.body).collect();
+    if bodies.is_empty() {
+        return RpcAnswer { status: 202, body: None };
+    }
+    RpcAnswer { status: 200, body: Some(format!("[{}]", bodies.join(","))) }
+}
+
+async fn answer_one(tools: &impl Toolset, headers: &Headers, message: Message) -> RpcAnswer {
     match message {
         Message::Request(request) => {
             let id = &request.id;

@@ -1,11 +1,15 @@
-//! Parses JSON-RPC 2.0 messages, one per body.
+//! Parses JSON-RPC 2.0 messages: one per body, or in MCP 2025-03-26 a batch.
 
 use cardano::json::{MAX_VALUES, has_more_values};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
+use super::revision::Revision;
+
 /// Maximum size of a message, in bytes. A payment with its transaction takes up to about 70 kB in base64.
 pub const MAX_MESSAGE_BYTES: usize = 128 * 1_024;
+/// Maximum number of messages in a batch. Each call in it counts against the caller's limits.
+const MAX_BATCH: usize = 10;
 /// Maximum number of characters of a request's id.
 const MAX_ID: usize = 256;
 
@@ -18,6 +22,28 @@ pub enum Message {
     Notification,
     /// A response, although the server never sends requests.
     Response,
+}
+
+/// The messages of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    pub messages: Vec<Message>,
+    /// Whether they came as a list, to which a list answers.
+    pub is_batch: bool,
+}
+
+impl Body {
+    /// The message of a body that is no batch.
+    #[must_use]
+    pub fn alone(&self) -> Option<&Message> {
+        self.messages.first().filter(|_| !self.is_batch)
+    }
+
+    /// Returns the first request that calls a tool of such a name.
+    #[must_use]
+    pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
+        self.messages.iter().find_map(|message| message.calling(&such))
+    }
 }
 
 /// A request.
@@ -130,8 +156,9 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 /// Parses a body.
 ///
 /// # Errors
-/// [`RpcError`] if the body is too large, has too many values, is not JSON, is a batch, or is not a message.
-pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
+/// [`RpcError`] if the body is too large, has too many values, is not JSON, is not a message, or is a batch in a revision
+/// (`MCP-Protocol-Version`) without batches.
+pub fn parse(body: &[u8], version: Option<&str>) -> Result<Body, RpcError> {
     let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if body.len() > MAX_MESSAGE_BYTES {
         let text = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
@@ -140,16 +167,34 @@ pub fn parse(body: &[u8]) -> Result<Message, RpcError> {
     if has_more_values(body, MAX_VALUES) {
         return Err(invalid("a message has no more values than a call with its payment"));
     }
-    if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-        return Err(invalid("send one message per request: batches are not supported"));
-    }
-    let raw: Raw = serde_json::from_slice(body).map_err(|error| {
+    let malformed = |error: serde_json::Error| {
         if error.is_data() {
             invalid("not a JSON-RPC 2.0 message: an object with jsonrpc, id, method and params (an object)")
         } else {
             RpcError::new(400, RpcCode::ParseError, "the body is not JSON")
         }
-    })?;
+    };
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+        let raw: Raw = serde_json::from_slice(body).map_err(malformed)?;
+        return Ok(Body { messages: vec![message(raw)?], is_batch: false });
+    }
+    if version.is_some_and(|version| version != Revision::V20250326.as_str()) {
+        return Err(invalid("send one message per request: only MCP 2025-03-26 has batches"));
+    }
+    let raw: Vec<Raw> = serde_json::from_slice(body).map_err(malformed)?;
+    if !(1..=MAX_BATCH).contains(&raw.len()) {
+        return Err(invalid(&format!("a batch has 1 to {MAX_BATCH} messages")));
+    }
+    let messages = raw.into_iter().map(message).collect::<Result<Vec<_>, _>>()?;
+    let opens = |message: &Message| matches!(message, Message::Request(request) if request.method == "initialize");
+    if messages.iter().any(opens) {
+        return Err(invalid("initialize is never part of a batch"));
+    }
+    Ok(Body { messages, is_batch: true })
+}
+
+fn message(raw: Raw) -> Result<Message, RpcError> {
+    let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if raw.jsonrpc != "2.0" {
         return Err(invalid("jsonrpc must be \"2.0\""));
     }

@@ -15,8 +15,8 @@ const NEW: &str = "2026-07-28";
 
 fn send(headers: &Headers, body: &[u8]) -> (u16, Value) {
     let stall = Stall::default();
-    let answer = match message::parse(body) {
-        Ok(message) => block_on(dispatch::answer(&OwnerTools(&stall), headers, message)),
+    let answer = match message::parse(body, headers.protocol_version.as_deref()) {
+        Ok(body) => block_on(dispatch::answer(&OwnerTools(&stall), headers, body)),
         Err(error) => RpcAnswer::from(error),
     };
     (answer.status, answer.body.map_or(Value::Null, |body| serde_json::from_str(&body).unwrap()))
@@ -246,7 +246,6 @@ fn a_body_that_is_not_one_bounded_message_is_refused() {
         ("{} {}", (400, -32_600)),
         ("nonsense", (400, -32_700)),
         ("[]", (400, -32_600)),
-        (r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, (400, -32_600)),
         ("{}", (400, -32_600)),
         ("1", (400, -32_600)),
         (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, (400, -32_600)),
@@ -285,8 +284,38 @@ fn malformed_json_rpc_calls_are_refused() {
 }
 
 #[test]
+fn a_batch_is_answered_message_by_message_in_the_revision_that_has_batches_and_in_no_other() {
+    let call = |id: u32, method: &str| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": {} });
+    let notice = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let batch = |messages: &[Value]| serde_json::to_vec(messages).unwrap();
+    let old = |version: Option<&str>| Headers { protocol_version: version.map(str::to_owned), ..Headers::default() };
+    let mixed = batch(&[call(1, "ping"), notice.clone(), call(2, "tools/list"), call(3, "unknown")]);
+    for version in [None, Some("2025-03-26")] {
+        let (status, answers) = send(&old(version), &mixed);
+        let ids: Vec<u64> = answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+        assert_eq!((status, ids), (200, vec![1, 2, 3]));
+        assert_eq!(answers[2]["error"]["code"], -32_601);
+        assert_eq!(send(&old(version), &batch(std::slice::from_ref(&notice))), (202, Value::Null));
+    }
+    let eleven: Vec<Value> = (0..11).map(|id| call(id, "ping")).collect();
+    for (version, body) in [
+        (Some("2025-06-18"), mixed.clone()),
+        (Some("2025-11-25"), mixed),
+        (None, batch(&[call(1, "initialize")])),
+        (None, batch(&[call(1, "ping"), json!(7)])),
+        (None, batch(&eleven)),
+    ] {
+        let (status, answer) = send(&old(version), &body);
+        assert_eq!((status, &answer["error"]["code"]), (400, &json!(-32_600)), "{version:?}");
+    }
+}
+
+#[test]
 fn calls_that_reach_the_shop_count_against_the_callers_limit() {
-    let counts = |method| message::parse(request(method, json!({})).to_string().as_bytes()).unwrap().asks_shop();
+    let counts = |method| {
+        let body = message::parse(request(method, json!({})).to_string().as_bytes(), None).unwrap();
+        body.messages[0].asks_shop()
+    };
     assert!(counts("tools/call") && counts("resources/list") && counts("resources/read"));
     assert!(!counts("tools/list") && !counts("initialize"));
 }

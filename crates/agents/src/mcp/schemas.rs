@@ -125,7 +125,7 @@ fn definition(of: Tool) -> Value {
              prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
              Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or being paid for is never paid \
              twice. On status pending, do not buy elsewhere: follow get_purchase_status. On status awaiting_approval nothing is \
-             paid: give the owner approval.page.",
+             paid: give the owner approval.page or approval.command.",
             Some(schema::<Purchased>(false)),
         ),
         Tool::MyPurchases => tool::<MyPurchases>(

@@ -23,7 +23,7 @@ use super::{
     open::OpenTools,
     shop::*,
     tools::OwnerTools,
-    view::{PAGE_CHARACTERS, content_page},
+    view::{PAGE_BYTES, content_page},
 };
 
 const SELLER: &str = "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz";
@@ -304,7 +304,7 @@ fn unlocking_an_owned_listing_says_so_and_spends_nothing() {
 fn a_call_of_an_unknown_tool_names_the_known_tools() {
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "buy", "arguments": {} } });
-    let message = super::message::parse(body.to_string().as_bytes()).unwrap();
+    let message = super::message::parse(body.to_string().as_bytes(), None).unwrap();
     let headers = super::revision::Headers { protocol_version: Some("2025-11-25".into()), method: None, name: None };
     let answer = block_on(super::dispatch::answer(&OwnerTools(&Stall::default()), &headers, message)).body.unwrap();
     for tool in ["search_listings", "buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases"] {
@@ -377,7 +377,7 @@ fn a_purchase_that_waits_for_approval_is_no_error_and_links_to_the_approval() {
     assert_eq!((&told["status"], &told["paidNow"]), (&json!("awaiting_approval"), &json!("0")));
     let page = "https://surety.example.com/me/requests/".to_owned() + &"0a".repeat(16);
     let approval = json!({
-        "page": page, "title": "A hero", "priceLovelace": "5000000", "priceTada": "5",
+        "page": page, "command": format!("surety --api https://surety.example.com approve {}", "0a".repeat(16)), "title": "A hero", "priceLovelace": "5000000", "priceTada": "5",
         "expiresAt": "1790000000000", "expiresAtIso": "2026-09-21T14:13:20Z",
     });
     assert_eq!(told["approval"], approval);
@@ -387,22 +387,30 @@ fn a_purchase_that_waits_for_approval_is_no_error_and_links_to_the_approval() {
 }
 
 #[test]
-fn long_contents_are_paged_without_loss() {
-    let content: String = (0..60_000_u32).map(|n| char::from_u32(0x4e00 + n % 5_000).unwrap()).collect();
-    let stall = Stall { content: Some(content.clone()), ..Stall::default() };
-    let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
-    let mut read = bought["content"]["text"].as_str().unwrap().to_owned();
-    let mut next = bought["content"]["nextOffset"].as_u64();
-    while let Some(offset) = next {
-        let tx = "07".repeat(32);
-        let page = call(&stall, "get_purchase_status", json!({ "tx": tx, "contentOffset": offset })).value();
-        assert_eq!(page["contentMatches"], true);
-        read.push_str(page["content"]["text"].as_str().unwrap());
-        next = page["content"]["nextOffset"].as_u64();
+fn long_contents_are_paged_without_loss_in_any_script() {
+    // Latin, Japanese, Hindi, cuneiform with emoji, and text that JSON escapes.
+    for alphabet in ["The quick brown fox. ", "桜の花びら、", "नमस्ते दुनिया ", "𒀀𒁀𒂀👩\u{200d}🚀", "\"\\\n\t\u{1}\u{1f}"]
+    {
+        let content: String = alphabet.chars().cycle().take(60_000).collect();
+        let stall = Stall { content: Some(content.clone()), ..Stall::default() };
+        let bought = call(&stall, "buy_listing", json!({ "id": ID, "mode": "instant" })).value();
+        let mut pages = vec![bought["content"].clone()];
+        while let Some(offset) = pages.last().and_then(|page| page["nextOffset"].as_u64()) {
+            let tx = "07".repeat(32);
+            let page = call(&stall, "get_purchase_status", json!({ "tx": tx, "contentOffset": offset })).value();
+            assert_eq!(page["contentMatches"], true);
+            pages.push(page["content"].clone());
+        }
+        let text: String = pages.iter().map(|page| page["text"].as_str().unwrap()).collect();
+        assert_eq!(text, content, "{alphabet}");
+        for page in &pages {
+            // Between quotes. A client that cuts at 25,000 tokens reads all of it, whatever its tokenizer.
+            assert!(page["text"].to_string().len() <= PAGE_BYTES + 2, "{alphabet}");
+        }
+        let full = pages[0]["text"].to_string().len();
+        assert!(full > PAGE_BYTES - 6, "{alphabet}: {full} bytes, more would fit");
     }
-    assert_eq!(read, content);
-    assert_eq!(content_page(&content, u32::MAX).text, "");
-    assert_eq!(content_page(&content, 0).text.chars().count(), PAGE_CHARACTERS);
+    assert_eq!(content_page("short", u32::MAX).text, "");
 }
 
 #[test]

@@ -300,13 +300,14 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
             }
         }
         OrderOutcome::Asked(request) => {
-            let next = "Nothing is paid yet: at this price the owner approves each purchase. Give the owner approval.page, \
-                and call buy_listing again with the same arguments once they have approved; an approval is good for an hour.";
+            let next = "Nothing is paid yet: at this price the owner approves each purchase. Give the owner approval.page and \
+                approval.command, either of which approves, and call buy_listing again with the same arguments once they have approved; an approval is good for an hour.";
             Purchased {
                 status: Delivery::AwaitingApproval,
                 paid_lovelace: Lovelace::ZERO,
                 approval: Some(ApprovalAsked {
                     page: format!("{origin}/me/requests/{}", request.id),
+                    command: format!("surety --api {origin} approve {}", request.id),
                     title: request.title,
                     price_lovelace: request.price_lovelace,
                     expires_at: request.expires_at,

@@ -3,9 +3,9 @@
 use api_types::mcp::{ContentPage, SearchListings};
 use market::{catalogue::Filter, listing::CATEGORIES};
 
-/// Maximum number of characters of content in one result. Even if every second character is a token and the text
-/// repeats the content, the result stays below 25,000 tokens.
-pub const PAGE_CHARACTERS: usize = 24_000;
+/// Maximum number of bytes that one result spends on content, as JSON spells it in UTF-8. No tokenizer makes more tokens
+/// than bytes, and clients cut results of more than 25,000 tokens.
+pub const PAGE_BYTES: usize = 24_000;
 /// Maximum number of listings in one result.
 const MAX_LISTINGS: u32 = 50;
 /// Maximum number of characters of a search text.
@@ -57,12 +57,29 @@ fn lovelace(ada: f64) -> Option<cardano::Lovelace> {
     sensible.then(|| (ada * 1e6 + 1e-3).floor() as u64).and_then(cardano::Lovelace::new)
 }
 
-/// Returns the page of a content that begins at this character.
+/// Returns the number of bytes of a character in a JSON text.
+const fn weight(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => character.len_utf8(),
+    }
+}
+
+/// Returns the page of a content that begins at this character: as many characters as fit, and at least one.
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {
     let count = |characters: usize| u32::try_from(characters).unwrap_or(u32::MAX);
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let text: String = content.chars().skip(start).take(PAGE_CHARACTERS).collect();
+    let mut room = PAGE_BYTES;
+    let fits = |character: &char| match room.checked_sub(weight(*character)) {
+        Some(left) => {
+            room = left;
+            true
+        }
+        None => false,
+    };
+    let text: String = content.chars().skip(start).take_while(fits).collect();
     let total = content.chars().count();
     let end = start.saturating_add(text.chars().count());
     ContentPage {

@@ -112,11 +112,12 @@ struct Generation {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Issues the tokens for a request.
+    /// Issues the tokens for a request from this network. If the request presents a refresh token that was replaced, the
+    /// grant records when and from where, for its owner.
     ///
     /// # Errors
     /// `invalid_client`, `invalid_grant`.
-    pub async fn exchange(&self, request: &TokenRequest) -> Result<Tokens, OAuthError> {
+    pub async fn exchange(&self, request: &TokenRequest, from: &str) -> Result<Tokens, OAuthError> {
         // Checked first, so that a client's documents are fetched only for a code or token that this server made.
         let (token, kind) = match &request.exchange {
             Exchange::Code { code, .. } => (code, TokenKind::Code),
@@ -147,7 +148,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
                 }
                 redeemed
             }
-            Exchange::Refresh { .. } => self.refresh(&claims, request, client_auth).await?,
+            Exchange::Refresh { .. } => self.refresh(&claims, request, client_auth, from).await?,
         };
         Ok(self.tokens(&claims, &newest.ok_or_else(OAuthError::invalid_grant)?))
     }
@@ -201,6 +202,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         claims: &Claims,
         request: &TokenRequest,
         client_auth: &str,
+        from: &str,
     ) -> Result<Option<Generation>, OAuthError> {
         let next = claims.generation.checked_add(1).ok_or_else(OAuthError::invalid_grant)?;
         let grant = claims.grant.to_string();
@@ -226,7 +228,18 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
             self.authority.resource(),
             self.now_ms.saturating_sub(RETRY_MS),
         );
-        let ((), newest) = self.db.batch((rotate, read)).await?;
+        // At most one write per minute, however often it is tried.
+        let refused: Write = sql::write!(
+            "UPDATE oauth_grants SET old_token_at_ms = ?3, old_token_from = ?5 WHERE id = ?1 AND revoked_at_ms IS NULL \
+               AND (generation > ?2 OR (generation = ?2 AND rotated_at_ms <= ?4)) \
+               AND (old_token_at_ms IS NULL OR old_token_at_ms <= ?4)",
+            grant.as_str(),
+            next,
+            self.now_ms,
+            self.now_ms.saturating_sub(RETRY_MS),
+            from,
+        );
+        let ((), newest, ()) = self.db.batch((rotate, read, refused)).await?;
         Ok(newest)
     }
 

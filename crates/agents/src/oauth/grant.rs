@@ -86,6 +86,7 @@ fn session_owner(session: &Token, now_ms: u64) -> Read<Option<String>> {
 pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Option<Vec<Agent>>, DatabaseError> {
     let agents: Read<Vec<Agent>> = sql::read!(
         "SELECT id, client_id AS clientId, client_name AS clientName, redirect_uri AS redirectUri, scope, \
+           CAST(old_token_at_ms AS TEXT) AS oldTokenAt, old_token_from AS oldTokenFrom, \
            CAST(created_at_ms AS TEXT) AS createdAt, CAST(used_at_ms AS TEXT) AS lastUsedAt, \
            (SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM agent_spends a \
             JOIN payments p ON p.tx_id = a.tx_id JOIN outbox o ON o.tx_id = a.tx_id \

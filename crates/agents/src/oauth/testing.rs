@@ -263,7 +263,7 @@ impl World {
 
     pub fn token_at(&self, authority: &Authority, form: &[(&str, &str)]) -> Result<Tokens, OAuthError> {
         let request = TokenRequest::parse(&query(form), None, authority)?;
-        block_on(self.server_of(authority).exchange(&request))
+        block_on(self.server_of(authority).exchange(&request, "203.0.113.7"))
     }
 
     pub fn redeem(&self, client: &str, code: &str) -> Result<Tokens, OAuthError> {

@@ -11,7 +11,7 @@ use escrow::{
     rules::{Effect, Rule},
 };
 
-use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, only_to, sign};
+use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, failed, only_to, sign};
 
 /// Maximum fee; an action costs about 0.5 tADA including the script.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
@@ -26,19 +26,12 @@ const PARTS: &[TxPart] = &[
     TxPart::ReferenceInputs,
     TxPart::Redeemers,
 ];
-/// CBOR of `is_valid` for a failing script, before the last byte of a transaction without metadata.
-const FAILED: u8 = 0xf4;
 
 /// Checks a draft of `POST /purchases/{id}/action-draft`, and signs it.
 ///
 /// # Errors
-/// The draft does not match the command.
-pub fn action(
-    draft: &Draft,
-    (action, escrow): (Action, &Escrow),
-    own: &Own<'_>,
-    key: &cardano::keys::SigningKey,
-) -> Result<SignedTx, NotAsAsked> {
+/// It is not.
+pub fn action(draft: &Draft, (action, escrow): (Action, &Escrow), own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     let tx = draft.read()?;
     let theirs =
         common(&tx, own, &Bounds { parts: PARTS, escrow: Some(&escrow.utxo), most_fee: MAX_FEE, commitment: None })?;
@@ -63,23 +56,19 @@ pub fn action(
         }
     }
     collateral(&tx, own)?;
-    sign(&tx, key)
+    sign(&tx, own)
 }
 
 /// Checks the collateral: only this wallet's outputs, a small amount, and the rest is returned.
 fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
-    let mut failed = tx.cbor().to_vec();
-    if let [.., valid, _] = failed.as_mut_slice() {
-        *valid = FAILED;
-    }
-    let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed)?;
+    let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed(tx))?;
     let lovelace_of = |input: &TxRef| {
         let known = own.utxos.iter().find(|utxo| utxo.reference == *input);
         known.map(|utxo| utxo.value.lovelace).ok_or(NotAsAsked::Input(*input))
     };
     let pledged = spent.iter().map(lovelace_of).collect::<Result<Vec<Lovelace>, _>>()?;
-    let home = own.address.to_string();
-    if let Some(Utxo { address, value, .. }) = made.iter().find(|output| output.address != home) {
+    let homes: Vec<String> = own.keys.addresses().iter().map(ToString::to_string).collect();
+    if let Some(Utxo { address, value, .. }) = made.iter().find(|output| !homes.contains(&output.address)) {
         return Err(NotAsAsked::Output { address: address.clone(), lovelace: value.lovelace });
     }
     let returned = made.iter().map(|output| output.value.lovelace).sum();

@@ -6,7 +6,7 @@ mod tests;
 use api_types::Listing;
 use blueprint::Blueprint;
 use cardano::{
-    ContentHash, Lovelace, TxHash, TxRef,
+    Address, ContentHash, Lovelace, TxHash, TxRef,
     keys::Native,
     params::ProtocolParameters,
     slots::Millis,
@@ -50,6 +50,8 @@ struct Payload {
 /// A verified and signed draft that has not been sent.
 pub struct SignedDraft {
     pub tx: SignedTx,
+    /// The address of the wallet that pays, and will own the purchase.
+    pub payer: Address,
     /// The accepted entry of `accepts`.
     pub accepted: PaymentRequirements,
     /// Address of the payee or contract.
@@ -76,13 +78,8 @@ pub struct Asked<'a> {
 /// Checks a draft of `POST /listings/{id}/payment-draft`, and signs it.
 ///
 /// # Errors
-/// The draft does not match the command.
-pub fn payment(
-    draft: &Draft,
-    asked: &Asked<'_>,
-    own: &Own<'_>,
-    key: &cardano::keys::SigningKey,
-) -> Result<SignedDraft, NotAsAsked> {
+/// It is not.
+pub fn payment(draft: &Draft, asked: &Asked<'_>, own: &Own<'_>) -> Result<SignedDraft, NotAsAsked> {
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
     let Unpaid { accepted, payload, extensions } = unpaid;
@@ -94,8 +91,10 @@ pub fn payment(
     let (amount, price) = (Lovelace::new(accepted.amount.get()).unwrap_or(Lovelace::MAX), asked.listing.price_lovelace);
     ensure(amount == price, NotAsAsked::Amount { paid: amount, asked: price })?;
     // The service would reject a payment of another payer after it is signed.
-    let other = NotAsAsked::Terms("payload.nonce is not an input of the transaction".into());
-    ensure(tx.inputs.contains(&payload.nonce), other)?;
+    let other = || NotAsAsked::Terms("payload.nonce is not an input of the transaction".into());
+    ensure(tx.inputs.contains(&payload.nonce), other())?;
+    let named = own.utxos.iter().find(|utxo| utxo.reference == payload.nonce);
+    let payer: Address = named.and_then(|utxo| utxo.address.parse().ok()).ok_or_else(other)?;
     let (pay_to, paid, terms) = match asked.mode {
         DeliveryMode::Instant => (asked.listing.seller_address.to_string(), instant(&theirs, asked)?, None),
         DeliveryMode::Protected => {
@@ -107,18 +106,18 @@ pub fn payment(
             (accepted.pay_to.clone(), paid, Some(terms))
         }
     };
-    let tx = sign(&tx, key)?;
+    let tx = sign(&tx, own)?;
     // The rules for locks need the buyer's signature.
     if let Some(terms) = &terms {
-        let (payer, parameters) = (&own.address, asked.parameters);
-        let lock = verify_lock(LockFacts { tx: &tx, terms, payer, parameters, slots: &api_types::SLOTS })?;
+        let parameters = asked.parameters;
+        let lock = verify_lock(LockFacts { tx: &tx, terms, payer: &payer, parameters, slots: &api_types::SLOTS })?;
         let refund = lock.datum.buyer_payout_address();
         // With a return address, a refund would need an output with a datum, which this program does not sign.
         let is_plain = lock.datum.buyer_return_address.is_none() && lock.datum.buyer == refund;
-        let is_home = is_plain && refund == PlutusAddress::from(own.address);
+        let is_home = is_plain && refund == PlutusAddress::from(payer);
         ensure(is_home, NotAsAsked::RefundElsewhere(refund.to_string()))?;
     }
-    Ok(SignedDraft { tx, accepted, pay_to, paid, terms, is_committed: commitment.is_some() })
+    Ok(SignedDraft { tx, payer, accepted, pay_to, paid, terms, is_committed: commitment.is_some() })
 }
 
 fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {

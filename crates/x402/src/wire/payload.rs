@@ -1,11 +1,11 @@
 //! `PaymentPayload`: a buyer's payment.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use super::{
     Accepted, HeaderError, ResourceInfo, Version2, decode_header,
-    object::{object, optional},
+    object::{Object, object, optional},
 };
 
 /// The payment of a request, carried by the `PAYMENT-SIGNATURE` header.
@@ -33,8 +33,30 @@ impl PaymentPayload {
     /// # Errors
     /// See [`HeaderError`].
     pub fn from_header(value: &str) -> Result<Self, HeaderError> {
-        decode_header(value)
+        decode_header(value).map_err(|error| match (error, misread(value)) {
+            (HeaderError::Json(why), Some(field)) if !why.contains(field) => {
+                HeaderError::Json(format!("{field}: {why}"))
+            }
+            (error, _) => error,
+        })
     }
+}
+
+/// Returns the first field of a payment that is of another type than it has to be.
+fn misread(value: &str) -> Option<&'static str> {
+    fn is<T: DeserializeOwned>(value: &Value) -> bool {
+        T::deserialize(value).is_ok()
+    }
+    type Check = fn(&Value) -> bool;
+    const FIELDS: [(&str, Check); 5] = [
+        ("x402Version", is::<Version2>),
+        ("resource", is::<Option<Object<ResourceInfo>>>),
+        ("accepted", is::<Accepted>),
+        ("payload", is::<Object<ExactPayload>>),
+        ("extensions", is::<Option<Map<String, Value>>>),
+    ];
+    let fields: Map<String, Value> = decode_header(value).ok()?;
+    FIELDS.into_iter().find(|(name, is)| fields.get(*name).is_some_and(|value| !is(value))).map(|(name, _)| name)
 }
 
 /// The payload of the scheme `exact` on Cardano.
@@ -45,4 +67,32 @@ pub struct ExactPayload {
     /// An unspent output that the transaction spends, as `txHash#index`. It identifies the payer and makes the payment
     /// unique.
     pub nonce: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::wire::encode_header;
+
+    #[test]
+    fn a_field_of_another_type_is_named() {
+        let entry = json!({ "scheme": "exact", "network": "cardano:preprod", "amount": "1", "asset": "lovelace",
+            "payTo": "addr_test1", "maxTimeoutSeconds": 300, "extra": {} });
+        let whole = json!({ "x402Version": 2, "accepted": entry,
+            "payload": { "transaction": "AA==", "nonce": "ab#0" }, "resource": null, "extensions": {} });
+        assert!(PaymentPayload::from_header(&encode_header(&whole).unwrap()).is_ok());
+        for field in ["x402Version", "resource", "accepted", "payload", "extensions"] {
+            for other in [json!(null), json!([]), json!(7), json!("x"), json!({ "payTo": 7 })] {
+                let mut changed = whole.clone();
+                changed[field] = other.clone();
+                let Err(error) = PaymentPayload::from_header(&encode_header(&changed).unwrap()) else {
+                    assert!(matches!(field, "resource" | "extensions"), "{field}: {other}");
+                    continue;
+                };
+                assert!(error.to_string().contains(field), "{field} = {other}: {error}");
+            }
+        }
+    }
 }

@@ -24,7 +24,7 @@ fn a_revoked_agent_is_refused_at_once() {
     assert_eq!(block_on(grant::list(&world.db, &mine, world.now())).unwrap(), Some(vec![]));
 }
 
-fn session(world: &World, owner: &str) -> market::account::Token {
+pub fn session(world: &World, owner: &str) -> market::account::Token {
     let token = market::account::Token::new([owner.len() as u8; 32]);
     let account = statement!(
         "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \

@@ -1,6 +1,6 @@
 //! Access and refresh tokens that are expired, foreign, or used again.
 
-use super::*;
+use super::{owners::session, *};
 
 #[test]
 fn an_access_token_ends_after_seven_days() {
@@ -89,6 +89,27 @@ fn a_refresh_token_two_generations_old_is_refused_at_once() {
     assert_eq!(world.refresh(&client, &first.refresh_token).unwrap_err().code, ErrorCode::InvalidGrant);
     assert!(world.caller(&third.access_token).is_some());
     assert!(world.refresh(&client, &third.refresh_token).is_ok());
+}
+
+#[test]
+fn an_old_refresh_token_is_told_to_the_owner_with_time_and_network_and_a_retry_is_not() {
+    let world = World::new();
+    let (client, first) = world.sign_in();
+    let owner = session(&world, &wallet(1).1.to_string());
+    let told = |at| {
+        let agents = block_on(grant::list(&world.db, &owner, at)).unwrap().unwrap();
+        (agents[0].old_token_at, agents[0].old_token_from.clone())
+    };
+    let began = world.now();
+    let second = world.refresh(&client, &first.refresh_token).unwrap();
+    world.refresh(&client, &first.refresh_token).unwrap();
+    assert_eq!(told(began), (None, None), "a retry within a minute");
+    world.wait(RETRY_MS);
+    let then = world.now();
+    world.refresh(&client, &first.refresh_token).unwrap_err();
+    assert_eq!(told(began), (Some(then), Some("203.0.113.7".to_owned())));
+    world.refresh(&client, &second.refresh_token).unwrap();
+    assert_eq!(told(began), (Some(then), Some("203.0.113.7".to_owned())));
 }
 
 #[test]

@@ -25,7 +25,7 @@ use x402_cardano::{
 };
 
 use super::{Asked, Draft, Own, payment};
-use crate::verify::NotAsAsked;
+use crate::{keys::Keys, verify::NotAsAsked};
 
 const BLUEPRINT: &str = include_str!("../../../../../contracts/plutus.json");
 const NOW: Millis = 1_785_756_000_000;
@@ -118,7 +118,7 @@ fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
         parameters: &ledger,
         request: (request("https://shop.example"), SALT),
     };
-    let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now: NOW }, &buyer)?;
+    let made = payment(&draft, &asked, &Own { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
     Ok((made.terms.unwrap().deadlines().submit_result - NOW) / MINUTE)
 }
 
@@ -187,7 +187,7 @@ fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result
         parameters: &ledger,
         request: (request("https://shop.example"), SALT),
     };
-    let made = payment(&draft, &asked, &Own { address, utxos: &utxos, now: NOW }, &buyer)?;
+    let made = payment(&draft, &asked, &Own { keys: &Keys::new(buyer, vec![]), utxos: &utxos, now: NOW })?;
     assert_eq!(made.tx.auxiliary_data.is_some(), made.is_committed);
     Ok(made.is_committed)
 }
