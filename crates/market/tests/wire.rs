@@ -150,7 +150,7 @@ fn every_query_with_a_type_fits_the_schema() {
     sales.ledger.roll_back(2, 0);
     (0..4).for_each(|_| sales.ledger.mine());
     sales.ticks(2);
-    for statement in include_str!("../../../scripts/backup/restored.sql").split_inclusive(";\n") {
+    for statement in include_str!("../src/watch/restored.sql").split_inclusive(";\n") {
         run(&sales, statement);
     }
     run(
