@@ -50,15 +50,16 @@ export class Books {
       `UPDATE outbox SET state = 'included', block_hash = ?, block_height = ?, block_slot = 0, block_time_ms = ?
        WHERE tx_id = ?`,
     );
-    const buy = this.database.prepare(
-      `INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace,
-         status, bought_at_ms) VALUES (?, ?, 'protected', ?, ?, '${"00".repeat(28)}', ?, ?, ?, ?)`,
+    const lockedBy = this.database.prepare(
+      `INSERT INTO locks (purchase_id, address, input_hash, pay_by_ms, submit_result_ms, unlock_ms,
+         external_dispute_unlock_ms) VALUES (?, ?, '', ?, ?, ?, ?)`,
     );
-    const open = this.database.prepare(
-      `INSERT INTO escrows (purchase_id, utxo, address, datum, locked_lovelace, input_hash, pay_by_ms, submit_result_ms,
-         unlock_ms, external_dispute_unlock_ms, next_at_ms) VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?)`,
+    const schedule = this.database.prepare("INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms) VALUES (?, ?, ?)");
+    const step = this.database.prepare(
+      `INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace,
+         creator_paid) VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?, 0)`,
     );
-    const { listing, address, buyer } = this.#smith;
+    const { address } = this.#smith;
     atOnce(this.database, () => {
       this.#payments(locks);
       for (const lock of locks) {
@@ -66,9 +67,9 @@ export class Books {
         const { tx, state, datum, locked } = lock;
         const { payBy, submitResult, unlock, externalDisputeUnlock } = lock.deadlines;
         settle.run(hash, height, ms, tx);
-        buy.run(tx, listing.id, listing.sellerAddress, buyer.text, priceOf(lock), creatorsOf(lock), state, ms);
-        const times = [payBy, submitResult, unlock, externalDisputeUnlock];
-        open.run(tx, `${tx}#0`, address, datum, locked, ...times, nextAt(lock));
+        lockedBy.run(tx, address, payBy, submitResult, unlock, externalDisputeUnlock);
+        schedule.run(tx, `${tx}#0`, nextAt(lock));
+        step.run(tx, tx, height, ms, state, `${tx}#0`, datum, locked);
       }
     });
   }

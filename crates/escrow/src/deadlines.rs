@@ -27,7 +27,8 @@ pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 /// than their own clock plus those seconds. With the full five minutes, a client whose clock is one second slow would
 /// reject every quote.
 const PAY_BY_MS: Millis = 4 * MINUTE_MS;
-const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
+/// Time from the issue of a quote to its deadline for the result; see [`Deadlines::issue`].
+pub const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;
 const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
 

@@ -20,8 +20,7 @@ use draft::{ListingDraft, optional, required};
 
 /// Minimum price of a listing.
 pub const MIN_PRICE: Lovelace = Lovelace::from_ada(1);
-/// Minimum price with buyer protection, which has to cover the escrow's transactions.
-pub const MIN_PROTECTED_PRICE: Lovelace = Lovelace::from_ada(5);
+pub use x402_cardano::method::MIN_PROTECTED_PRICE;
 
 /// Id of a listing: `lst_` and a ULID (26 characters of Crockford's base 32).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

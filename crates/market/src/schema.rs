@@ -14,8 +14,18 @@ pub const MIGRATIONS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use crate::listing::{MIN_PRICE, MIN_PROTECTED_PRICE};
+
     #[test]
     fn its_first_migration_is_the_outboxs_schema() {
         assert_eq!(include_str!("../../../d1-migrations/0001_outbox.sql"), outbox::SCHEMA);
+    }
+
+    #[test]
+    fn its_checks_have_the_least_prices() {
+        let listings = include_str!("../../../d1-migrations/0002_listings.sql");
+        for (check, least) in [("CHECK (", MIN_PRICE), ("protected = 0 OR ", MIN_PROTECTED_PRICE)] {
+            assert!(listings.contains(&format!("{check}price_lovelace >= {})", least.get())), "{least}");
+        }
     }
 }

@@ -6,14 +6,12 @@
 
 use api_types::{Alarm, AlarmName};
 use cardano::{keys::SigningKey, slots::Millis};
-use escrow::Datum;
+use escrow::{Datum, evidence::EVIDENCE_GRACE_MS};
 use serde::Deserialize;
 use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, ServiceWallet, Watch};
 
-/// Time after its window opened within which a dispute should be settled, ms: as long as the arbiter waits for evidence.
-const RESOLVED_WITHIN_MS: Millis = 10 * 60_000;
 /// Longest time by which a failed dispute is put off, ms: it still counts as undecided.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one tick examines, those that are due first.
@@ -105,6 +103,6 @@ fn late(clock: Millis) -> Statement {
          WHERE e.utxo IS NOT NULL AND e.next_at_ms <= ?1 AND e.external_dispute_unlock_ms <= ?2 AND p.status = 'Disputed' \
          ORDER BY e.external_dispute_unlock_ms LIMIT {MAX_ESCROWS}",
         clock.saturating_add(PUT_OFF_MS),
-        clock.saturating_sub(RESOLVED_WITHIN_MS)
+        clock.saturating_sub(EVIDENCE_GRACE_MS)
     )
 }

@@ -1,7 +1,7 @@
 //! Escrows that need an action now.
 
 use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
-use escrow::{Datum, Deadlines};
+use escrow::{Datum, Deadlines, deadlines::SUBMIT_RESULT_MS};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use sql::{DatabaseError, Read, Statement, statement};
@@ -15,9 +15,6 @@ pub(super) const PAGE: u32 = 128;
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
 /// Time in ms by which each failed action moves such an escrow back in the order.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// Time in ms by which a result is moved forward in the order: from issuance to its deadline, so that it counts as due
-/// now. Its buyer is waiting for the content.
-const RESULT_WINDOW_MS: Millis = 16 * 60 * 1_000;
 /// Time in ms by which each failure moves a result back, so that new ones come first and all are retried about equally
 /// often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
@@ -104,8 +101,9 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
             page = PAGE,
             height = newest("height", "e.purchase_id"),
             fresh = "p.status IN ('FundsLocked', 'RefundRequested') AND e.submit_result_ms > ?1 AND coalesce(w.failures, 0) = 0",
+            // Moved forward by the time from issuance, so that it counts as due now: its buyer is waiting for the content.
             result =
-                format_args!("e.submit_result_ms - {RESULT_WINDOW_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
+                format_args!("e.submit_result_ms - {SUBMIT_RESULT_MS} + coalesce(w.failures, 0) * {RESULT_FAILED_MS}"),
             some_day =
                 format_args!("e.external_dispute_unlock_ms + {NO_DEADLINE_MS} + coalesce(w.failures, 0) * {FAILED_MS}"),
         ),

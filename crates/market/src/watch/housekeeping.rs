@@ -1,10 +1,12 @@
-//! Deletes rows that are no longer needed, a bounded number per tick.
+//! Deletes rows that are no longer needed, a bounded number per tick: a part of its own, before the tick writes anything else, so
+//! that a full database has room again.
 
 use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
-use sql::{Statement, statement};
+use sql::{Database, Statement, statement};
 
-use crate::limits::DAY_MS;
+use super::{ArbiterClient, Keys, Ledger, context::Tick};
+use crate::{contents::Contents, limits::DAY_MS};
 
 /// Maximum depth of a rollback in blocks (the network's security parameter).
 const SECURITY_BLOCKS: u64 = 2_160;
@@ -38,7 +40,15 @@ const GRANT_MS: Millis = 100 * DAY_MS;
 /// Lifetime in ms of a client's metadata document, as a fallback if it cannot be fetched.
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
-pub(super) fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
+impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
+    /// Deletes what is no longer needed. A statement that fails is noted and stops neither the others nor the tick.
+    pub(super) async fn clean_up(&mut self) {
+        let statements = statements(self.ports.now, &self.view.tip);
+        self.write_each(statements.into_iter().map(|statement| vec![statement]).collect()).await;
+    }
+}
+
+fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
     statements.extend(agents(now));
     statements.extend([

@@ -14,7 +14,6 @@ use super::{
     context::Tick,
     due,
     foreign_steps::{self, RecheckedStep},
-    housekeeping,
     reconcile::blocks_to_recheck,
     stored::{SeenBlock, Stored, note_block},
 };
@@ -39,7 +38,7 @@ pub(super) struct Synced {
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Undoes a rollback and stores the newest block, before anything that depends on it is written. `None` if this
     /// tick must not continue.
-    pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Synced>, PortError> {
+    pub(super) async fn sync(&mut self, mut stored: Stored) -> Result<Option<Stored>, PortError> {
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.ports.now) / 1_000;
@@ -51,11 +50,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(None);
         }
         (self.view.rollbacks, self.view.read_to) = (stored.rollbacks, stored.read_to());
-        self.note_tip(stored).await
+        Ok(Some(stored))
     }
 
     /// Stores the newest block; `None` if another tick undid a rollback, or saw another block, meanwhile.
-    async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, PortError> {
+    pub(super) async fn note_tip(&mut self, stored: Stored) -> Result<Option<Synced>, PortError> {
         let tip = self.view.tip;
         let seller = self.view.seller.map(|seller| seller.to_string()).unwrap_or_default();
         let [check_later, signers] = due::signers_changed(&format!("{seller} {}", self.ports.keys.versions()));
@@ -71,15 +70,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             signers,
             chain_state::note(&tip),
         );
-        let clearing = housekeeping::statements(self.ports.now, &tip);
-        let answers = match self.ports.database.batch((statements.clone(), clearing.clone())).await {
-            Ok((answers, _)) => answers,
-            // Housekeeping must not stop the tick. In a full database, each statement is tried separately.
-            Err(_) => {
-                self.write_each(clearing.into_iter().map(|statement| vec![statement]).collect()).await;
-                self.ports.database.batch(statements).await?
-            }
-        };
+        let answers = self.ports.database.batch(statements).await?;
         let (_, noted, _, blocks, steps, ..) = answers;
         if noted.first().is_none() {
             self.report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());

@@ -34,8 +34,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
         };
         let is_restored = stored.has_unread_wallets;
         let mut tick = Tick { ports: self, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
-        if let Some(synced) = tick.sync(stored).await? {
-            tick.run_parts(synced).await?;
+        if let Some(stored) = tick.sync(stored).await? {
+            tick.clean_up().await;
+            if let Some(synced) = tick.note_tip(stored).await? {
+                tick.run_parts(synced).await?;
+            }
         }
         let alarms = self.alarms(clock).await?;
         let Tick { mut report, unposted, .. } = tick;
