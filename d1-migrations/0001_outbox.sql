@@ -4,7 +4,7 @@
 CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   kind TEXT NOT NULL CHECK (kind IN
-    ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'payout', 'split',
+    ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'release', 'payout', 'split',
       'award')),
   purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
   wallet TEXT,                                   -- the service's wallet that built it; NULL for a payer's own

@@ -90,3 +90,12 @@ CREATE TABLE escrows (
 CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
 CREATE INDEX escrows_unposted ON escrows (submit_result_ms) WHERE utxo IS NOT NULL AND result_hash IS NULL;
 CREATE INDEX escrows_creator_due ON escrows (purchase_id) WHERE creator_due = 1;
+
+-- Decisions of disputes, as the arbiter told them when it was asked. The chain shows what was paid; the reason stands here.
+CREATE TABLE decisions (
+  purchase_id TEXT PRIMARY KEY CHECK (length(purchase_id) = 64),
+  seller_address TEXT NOT NULL,
+  winner TEXT NOT NULL CHECK (winner IN ('buyer', 'seller')),
+  reason TEXT NOT NULL CHECK (length(reason) <= 500)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX decisions_by_seller ON decisions (seller_address, winner);

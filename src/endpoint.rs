@@ -81,6 +81,7 @@ endpoints! {
     Withdraw POST "/me/wallet/withdraw";
     AgentLimits PUT "/me/agent-limits";
     BoughtContent(id) GET "/me/purchases/{id}/content";
+    BuyerAction(id) POST "/me/purchases/{id}/actions";
     Agents GET "/me/agents";
     Agent(id) DELETE "/me/agents/{id}";
     PurchaseRequests GET "/me/requests";

@@ -116,6 +116,7 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
         Endpoint::Withdraw => routes::me::withdraw(app).await,
         Endpoint::AgentLimits => routes::me::set_limits(app).await,
         Endpoint::BoughtContent(id) => routes::me::content(app, &id).await,
+        Endpoint::BuyerAction(id) => routes::me::act(app, &id).await,
         Endpoint::PurchaseRequests => routes::purchase_requests::list(app).await,
         Endpoint::PurchaseRequest(id) => routes::purchase_requests::show(app, &id).await,
         Endpoint::AnswerRequest(id) => routes::purchase_requests::answer(app, &id).await,

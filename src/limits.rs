@@ -70,6 +70,7 @@ impl Counted {
     pub const PAYMENT: Self = Self(PAYMENT, "payment", "payments");
     pub const PROOF: Self = Self(PAYMENT, "proof", "proofs of earlier payments");
     pub const BUY: Self = Self(PAYMENT, "buy", "purchases of this account");
+    pub const ACT: Self = Self(PAYMENT, "act", "actions on this account's purchases");
     pub const WITHDRAW: Self = Self(PAYMENT, "withdraw", "withdrawals of this account");
     pub const MESSAGE: Self = Self(AGENT, "message", "messages of this agent");
     pub const TOOL: Self = Self(AGENT, "tool", "tool calls");

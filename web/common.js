@@ -178,7 +178,10 @@ export async function askWallet(refused, what) {
     if (error instanceof Problem) throw error;
     const { code, info, message } = Object(error);
     if (code === refused || code === REFUSED.access) fail("You declined in the wallet, so nothing was signed.");
-    fail(`The wallet could not do this: ${info ?? message ?? "no reason"}`);
+    const reason = `${info ?? message ?? "no reason"}`;
+    // A node's own words are for nobody who signs.
+    if (/[{[]/.test(reason)) fail("The network did not accept the transaction. Reload the page and try again.");
+    fail(`The wallet could not do this: ${reason}`);
   }
 }
 

@@ -1,15 +1,18 @@
 // @ts-check
-// Script of a purchase's page: shows the content to its buyer, offers the possible actions, and sends the buyer's verdict.
+// Script of a purchase's page: shows the content to its buyer and offers the buyer's action. When the purchase changes, it
+// replaces only the parts that the server marks.
 import {
   ask,
   askWallet,
   bearer,
   buyersProof,
+  chosen,
   connectChosen,
   createElement,
   element,
   exact,
   fail,
+  keyIn,
   largest,
   offerRows,
   ownWallet,
@@ -23,25 +26,18 @@ import {
   showError,
   signed,
   stored,
+  tellTimes,
   withBusy,
 } from "./common.js";
 
 const LOOK_AGAIN_MS = 4000;
-const { purchase = "", listing, buyer, status, verdict, hash, file = "" } = element("main").dataset;
+const main = element("main");
+const { purchase = "", listing, buyer = "", balance, hash, file = "" } = main.dataset;
 const path = `/purchases/${purchase}`;
-let busy = false;
-
-/** Reloads the page when the purchase changes. */
-async function follow() {
-  /** @type {string | undefined} */
-  let known;
-  for (;;) {
-    const now = await ask(path).then(JSON.stringify, () => known);
-    known ??= now;
-    if (now !== known && !busy) location.reload();
-    await pause(LOOK_AGAIN_MS);
-  }
-}
+/** Whether the reader is known to be the buyer. The service checks it for each action. */
+let isBuyer = false;
+/** The content, once it is shown. @type {string | undefined} */
+let shown;
 
 /**
  * Renders headings, lists, code and paragraphs of a text for reading.
@@ -55,7 +51,7 @@ function readable(text) {
     if (!words) continue;
     const [, marks, heading] = /^(#{1,6}) (.*)$/.exec(words.split("\n")[0] ?? "") ?? [];
     const rest = marks ? words.split("\n").slice(1).join("\n") : words;
-    // Below the page's own headings.
+    // The page's own headings come before the text's.
     if (marks) parts.push(createElement(`h${Math.min(6, marks.length + 2)}`, { textContent: heading }));
     if (/^```/.test(rest)) parts.push(createElement("pre", { textContent: rest.replace(/^```.*\n|\n?```$/g, "") }));
     else if (/^[-*] /.test(rest)) {
@@ -69,6 +65,7 @@ function readable(text) {
 
 /** @param {string} content */
 async function show(content) {
+  shown = content;
   const whole = !hash || (await sha256(content)) === hash;
   element("content").textContent = content;
   element("copy").dataset.copy = content;
@@ -94,119 +91,188 @@ async function show(content) {
     checked.textContent = "This is not the listed text. You can dispute it below.";
     element("wrong")?.setAttribute("open", "");
   }
-  element("reading").addEventListener("click", ({ currentTarget }) => {
-    const reading = /** @type {HTMLElement} */ (currentTarget);
-    const on = reading.ariaPressed !== "true";
-    reading.ariaPressed = `${on}`;
-    if (on) element("readable").replaceChildren(...readable(content));
-    reveal("readable", on);
-    reveal("content", !on);
-  });
-  reveal("closed", false);
+  reveal("viewer", false);
   reveal("goods");
 }
 
-/** Shows the content if the signed-in account bought it. */
+element("reading").addEventListener("click", ({ currentTarget }) => {
+  const reading = /** @type {HTMLElement} */ (currentTarget);
+  const on = reading.ariaPressed !== "true";
+  reading.ariaPressed = `${on}`;
+  if (on) element("readable").replaceChildren(...readable(shown ?? ""));
+  reveal("readable", on);
+  reveal("content", !on);
+});
+
+/** Shows the content if the signed-in account bought it and it may be read. */
 async function showToAccount() {
   const answer = await request(`/me/purchases/${purchase}/content`, { headers: bearer() });
   if (answer.ok) await show(await exact(answer));
-  else reveal("opening");
 }
 
-/** Shows the content to the wallet that paid. */
+/** Checks that a wallet paid, and shows the content for its signature if it may be read. */
 async function showToWallet() {
   const wallet = await connectChosen();
-  const proof = await buyersProof(wallet, listing, buyer);
-  if (!proof) fail(`${wallet.name} did not pay for this. The buyer is ${buyer}.`);
-  const answer = await request(`/listings/${listing}/unlock`, { headers: { accept: "text/plain", ...proof } });
-  const text = await exact(answer);
-  if (!answer.ok) fail("The text cannot be shown now. Try again in a minute.");
-  await show(text);
+  const paid = wallet.addresses.some(({ text }) => keyIn(text) === keyIn(buyer));
+  if (!paid) fail(`${wallet.name} did not pay for this. ${balance === undefined ? `${buyer} did.` : BALANCE_PAID}`);
+  isBuyer = true;
+  if ("readable" in main.dataset) {
+    const proof = await buyersProof(wallet, listing, buyer);
+    const answer = await request(`/listings/${listing}/unlock`, { headers: { accept: "text/plain", ...proof } });
+    const text = await exact(answer);
+    if (!answer.ok) fail("The text cannot be shown now. Try again in a minute.");
+    await show(text);
+    element("goods").focus();
+  }
   setStatus("");
-  element("goods").focus();
+  await arrange();
 }
 
-/** @typedef {{ action: string, by: string, words: string, timing: string, opens: string, closes?: string }} Offer */
+const BALANCE_PAID = "A Surety balance did: sign in to its account.";
 
-/** Labels of the buttons. */
-const NAMES = {
-  SetRefundRequested: status === "FundsLocked" ? "Ask for a refund" : "Dispute this purchase",
-  AuthorizeWithdrawal: "Release the money to the seller",
-  WithdrawRefund: "Take your money back",
-};
+/** @typedef {{ action: string, name?: string, words: string, timing: string, opens: string, closes?: string, expectedWinner?: string }} Offer */
 
 /** @param {string} ms */
 const clock = (ms) => new Date(Number(ms)).toLocaleTimeString("en-GB", { timeStyle: "short" });
 
-/** @param {Offer} offer */
-function choice({ action, words, timing, opens, closes }) {
-  const part = createElement("div", { className: "stack" });
-  const name = Reflect.get(NAMES, action) ?? action;
-  const open = timing === "open";
-  if (open) {
-    // Highlighted after a wrong delivery.
-    const quiet = action === "SetRefundRequested" && verdict !== "mismatch" ? "quiet" : "";
-    const button = createElement("button", { type: "button", className: quiet, textContent: name });
-    button.addEventListener("click", () =>
+/** Shows the buyer the page's action if the contract permits it, and other readers how to prove to be the buyer. */
+async function arrange() {
+  reveal("viewer", !isBuyer);
+  reveal("opening", !isBuyer);
+  const offered = /** @type {HTMLElement | null} */ (document.querySelector("[data-action]"));
+  if (!isBuyer || !offered) return;
+  /** @type {{ actions: Offer[] }} */
+  const { actions } = await ask(`${path}/action-draft`, {});
+  const offer = actions.find(({ name }) => name === offered.dataset.action);
+  // The chain is ahead of what is shown: the next look shows it.
+  if (!offer || offer.timing === "over" || !offered.isConnected) return;
+  offered.hidden = offer.timing !== "open";
+  const wrong = element("wrong");
+  if (wrong?.contains(offered)) {
+    wrong.hidden = false;
+    const when = offer.timing === "open" ? "" : ` From ${clock(offer.opens)}.`;
+    element("meaning").textContent = offer.words + when;
+  }
+  const button = offered.querySelector("button");
+  if (button)
+    button.onclick = () =>
       withBusy(
         () => {},
-        () => act(action),
-      ),
-    );
-    part.append(button);
-  }
-  const when = open ? (closes ? ` Until ${clock(closes)}.` : "") : ` From ${clock(opens)}.`;
-  part.append(createElement("p", { className: "small soft", textContent: words + when }));
-  return part;
-}
-
-/** Offers the possible actions. If the chain is ahead of the page, waits for the page to change. */
-async function offer() {
-  /** @type {{ state: string, actions: Offer[] }} */
-  const { state, actions } = await ask(`${path}/action-draft`, {});
-  if (state !== status) return setStatus("News from the network: this page refreshes.");
-  // The escrow's seller is this service.
-  const own = actions.filter(({ by, timing }) => by === "buyer" && timing !== "over");
-  element("actions").replaceChildren(...own.map(choice));
-  reveal("actions", own.length > 0);
-}
-
-/** @param {string} action */
-async function act(action) {
-  busy = true;
-  try {
-    const wallet = await connectChosen();
-    const { api, addresses } = wallet;
-    const draft = await ask(`${path}/action-draft`, {
-      action,
-      utxos: largest(await api.getUtxos()),
-      collateral: ((await api.getCollateral?.().catch(() => null)) ?? []).slice(0, 20),
-      changeAddress: await api.getChangeAddress(),
-      addresses: addresses.slice(0, 200).map(({ hex }) => hex),
-    });
-    const hex = await signed(wallet, draft);
-    await askWallet(REFUSED.tx, () => api.submitTx(hex));
-    reveal("actions", false);
-    reveal("draft", false);
-    setStatus("Sent. This page shows it within about a minute.");
-  } finally {
-    busy = false;
-  }
+        () => confirmed(offer, `${button.textContent}`),
+      );
 }
 
 /**
- * Sends the buyer's verdict, and reloads the page, which shows the consequences.
- * @param {string} verification
+ * Performs an action after the reader has confirmed it.
+ * @param {Offer} offer
+ * @param {string} label
  */
-async function judge(verification) {
-  const own = ownWallet() === buyer;
-  const wallet = own ? undefined : await connectChosen();
-  const headers = wallet ? await buyersProof(wallet, listing, buyer) : bearer();
-  if (!headers)
-    fail(`${wallet?.name} did not pay for this, ${buyer} did. Paid from your Surety balance? Then sign in.`);
-  await ask(`${path}/verification`, { verification }, { headers });
-  location.hash = "judge";
-  location.reload();
+async function confirmed({ action, name, words, expectedWinner }, label) {
+  const dialog = /** @type {HTMLDialogElement} */ (element("confirm"));
+  const lost = expectedWinner === "seller";
+  const yes = await answered(dialog, label, words, lost ? `${label} all the same` : label, balance === undefined);
+  if (!yes) return;
+  if (balance === undefined) await signAndSubmit(action);
+  else await ask(`/me/purchases/${purchase}/actions`, { action: name }, { headers: bearer() });
+  for (const offered of document.querySelectorAll("[data-action]")) offered.toggleAttribute("hidden", true);
+  setStatus("Sent. This page shows it within about a minute.");
+}
+
+/**
+ * Asks for confirmation. Resolves to whether the reader agrees.
+ * @param {HTMLDialogElement} dialog
+ * @param {string} title
+ * @param {string} consequence
+ * @param {string} yes
+ * @param {boolean} signs Whether a wallet is chosen.
+ */
+function answered(dialog, title, consequence, yes, signs) {
+  element("asks").textContent = title;
+  element("consequence").textContent = consequence;
+  element("yes").textContent = yes;
+  reveal("payers", signs);
+  dialog.returnValue = "";
+  dialog.showModal();
+  choose();
+  return new Promise((resolve) => {
+    dialog.onclose = () => resolve(dialog.returnValue === "yes");
+  });
+}
+
+/** Disables the confirmation while no wallet is chosen to sign. */
+function choose() {
+  const without = !element("payers").hidden && !chosen();
+  element("yes").toggleAttribute("disabled", without);
+}
+
+/** @param {string} action */
+async function signAndSubmit(action) {
+  const wallet = await connectChosen();
+  const { api, addresses } = wallet;
+  const draft = await ask(`${path}/action-draft`, {
+    action,
+    utxos: largest(await api.getUtxos()),
+    collateral: ((await api.getCollateral?.().catch(() => null)) ?? []).slice(0, 20),
+    changeAddress: await api.getChangeAddress(),
+    addresses: addresses.slice(0, 200).map(({ hex }) => hex),
+  });
+  const hex = await signed(wallet, draft);
+  await askWallet(REFUSED.tx, () => api.submitTx(hex));
+  reveal("draft", false);
+}
+
+/**
+ * Returns the text of a part as the server sent it, without what scripts changed.
+ * @param {Element} part
+ */
+function words(part) {
+  const copy = /** @type {Element} */ (part.cloneNode(true));
+  for (const time of copy.querySelectorAll("time")) time.textContent = time.dateTime;
+  copy.querySelector("#meaning")?.replaceChildren();
+  return copy.textContent;
+}
+
+/**
+ * Returns a text that changes whenever the chain changes the page, as the server does.
+ * @param {{ status: string, events: unknown[], decision?: { winner: string } }} of
+ */
+const version = ({ status, events, decision }) => [status, events.length, decision?.winner ?? ""].join(".");
+
+/** Fetches the page again and replaces the parts that changed. */
+async function refresh() {
+  const answer = await request(path, { headers: { accept: "text/html" } });
+  if (!answer.ok) return;
+  const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const { dataset } = /** @type {HTMLElement} */ (next.getElementById("main"));
+  for (const name of ["readable", "open", "changesIn", "version"]) {
+    const value = dataset[name];
+    if (value === undefined) delete main.dataset[name];
+    else main.dataset[name] = value;
+  }
+  for (const part of document.querySelectorAll("[data-part]")) {
+    const now = next.getElementById(part.id);
+    // What a reader has open stays as it is, where it is told as before.
+    if (now && words(now) !== words(part)) part.replaceChildren(...now.childNodes);
+  }
+  setStatus("");
+  tellTimes();
+  await arrange();
+  if (!shown && isBuyer && session() && "readable" in main.dataset) await showToAccount();
+}
+
+/** Returns the time at which the page changes although nothing happens on the chain. */
+const nextChange = () => performance.now() + Number(main.dataset.changesIn ?? Number.POSITIVE_INFINITY);
+
+/** Refreshes the page when the purchase changes, as long as it is open. */
+async function follow() {
+  let changes = nextChange();
+  while ("open" in main.dataset) {
+    await pause(LOOK_AGAIN_MS);
+    const now = await ask(path).then(version, () => main.dataset.version);
+    if ("busy" in main.dataset || (now === main.dataset.version && performance.now() < changes)) continue;
+    await refresh().catch(() => {});
+    changes = nextChange();
+  }
 }
 
 const receipt = stored(`receipt:${purchase}`);
@@ -216,23 +282,19 @@ if (receipt) {
   link?.setAttribute("href", URL.createObjectURL(new Blob([json], { type: "application/json" })));
   reveal("signed-receipt");
 }
-offerRows();
-if (location.hash === "#judge") element("wrong")?.setAttribute("open", "");
-if (element("closed")) {
-  element("open").addEventListener("click", () => withBusy(() => {}, showToWallet));
-  if (session()) showToAccount().catch(showError);
-  else reveal("opening");
-}
-if (element("actions")) {
-  offer().catch(showError);
-  follow();
-}
-for (const button of document.querySelectorAll("#verdicts button")) {
-  reveal("verdicts");
-  button.addEventListener("click", () =>
-    withBusy(
-      () => {},
-      () => judge(/** @type {HTMLButtonElement} */ (button).value),
-    ),
-  );
-}
+offerRows(choose);
+element("open").addEventListener("click", () =>
+  withBusy(
+    () => {},
+    async () => {
+      const dialog = /** @type {HTMLDialogElement} */ (element("confirm"));
+      const words = "Your wallet shows that it paid. A message that it signs moves no money.";
+      if (await answered(dialog, "Open with your wallet", words, "Open", true)) await showToWallet();
+    },
+  ),
+);
+// The account that is signed in bought it, from its balance or with the wallet that it signs in with.
+isBuyer = Boolean(session()) && (ownWallet() === buyer || keyIn(`${stored("owner")}`) === keyIn(buyer));
+if (isBuyer && "readable" in main.dataset) showToAccount().catch(showError);
+arrange().catch(showError);
+follow();

@@ -4,7 +4,7 @@ use agents::{
     mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
     oauth::grant::Caller,
 };
-use api_types::{PurchaseRequest, RequestStatus, mcp::Withdrawal};
+use api_types::{BuyerAction, PurchaseRequest, RequestStatus, SubmittedAction, mcp::Withdrawal};
 use cardano::{Lovelace, TxHash, chain::Chain};
 use market::{
     DeliveryMode, ListingId,
@@ -23,6 +23,7 @@ use crate::{
     app::App,
     checkout::{self, Ordered},
     limits::{self, Counted},
+    routes::purchases,
 };
 
 /// The shop for an account's agent.
@@ -136,6 +137,11 @@ impl Shop for OwnerShop<'_> {
             error => ShopError::NotDone(error.to_string()),
         })?;
         Ok(Withdrawal { tx: sent.tx, lovelace: sent.lovelace, to: account.owner.clone() })
+    }
+
+    async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError> {
+        let tx = purchases::perform(self.app, &self.caller.account, purchase, action).await.map_err(told)?;
+        Ok(SubmittedAction { purchase: *purchase, action, tx })
     }
 }
 

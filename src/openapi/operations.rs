@@ -2,9 +2,10 @@
 
 use api_types::{
     Actions, Agent, Approval, Bought, Buy, Category, Challenge, ChallengeRequest, ConnectChallenge, Connected, Creator,
-    DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewLimits, NewListing, NewPaymentDraft,
-    OAuthError, PaymentDraft, Purchase, PurchaseRequest, Readiness, Registered, Registration, RequestAnswer,
-    Revocation, ServiceStatus, Session, SignIn, Sort, TokenRequest, Tokens, Verdict, Withdrawal, mcp::RpcMessage,
+    DeliveryMode, Error, Health, LimitsSet, Listing, Me, NewActionDraft, NewBuyerAction, NewLimits, NewListing,
+    NewPaymentDraft, OAuthError, PaymentDraft, Purchase, PurchaseRequest, Readiness, Registered, Registration,
+    RequestAnswer, Revocation, ServiceStatus, Session, SignIn, Sort, SubmittedAction, TokenRequest, Tokens, Verdict,
+    Withdrawal, mcp::RpcMessage,
 };
 use market::catalogue::discovery::MAX_ADDRESSES;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -382,7 +383,10 @@ fn purchases(g: &mut SchemaGenerator) -> Operations {
         .answers::<Actions>(g, 200, "The actions, or the draft of one.")
         .fails(&[400, 403, 404, 409, 413, 429]);
     let verify = operation("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
-        .more("Signed by the payer as for unlocking; or in the session of the account whose service wallet paid.")
+        .more(
+            "Signed by the payer as for unlocking; or in the session of the account whose service wallet paid. For such a \
+             purchase `mismatch` also starts a dispute, while the contract permits one; otherwise a verdict moves no money.",
+        )
         .set("/security", json!([{ "proof": [] }, { "session": [] }]))
         .path("id", "The purchase.")
         .body::<Verdict>(g, JSON)
@@ -447,6 +451,16 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         .path("id", "The purchase.")
         .text(200, TEXT, "The content.")
         .fails(&[404, 410]);
+    let act = operation("actOnPurchase", "Account", "Act as the buyer of what the service wallet paid for")
+        .more(
+            "The service signs. A repeated request is answered with the same transaction. `POST /purchases/{id}/action-draft` \
+             lists what is possible, and what follows from it.",
+        )
+        .session()
+        .path("id", "The purchase.")
+        .body::<NewBuyerAction>(g, JSON)
+        .answers::<SubmittedAction>(g, 200, "The transaction, which is on its way or in a block.")
+        .fails(&[400, 403, 404, 409, 413]);
     let list = operation("listAgents", "Account", "The agents that were let in")
         .session()
         .answers::<Vec<Agent>>(g, 200, "Agents.");
@@ -476,6 +490,7 @@ fn account(g: &mut SchemaGenerator) -> Operations {
         ("/me/wallet/withdraw", vec![("post", withdraw)]),
         ("/me/agent-limits", vec![("put", limits)]),
         ("/me/purchases/{id}/content", vec![("get", content)]),
+        ("/me/purchases/{id}/actions", vec![("post", act)]),
         ("/me/agents", vec![("get", list)]),
         ("/me/agents/{id}", vec![("delete", revoke)]),
         ("/me/requests", vec![("get", requests)]),

@@ -15,7 +15,7 @@ use edge::{
 };
 use escrow::Action;
 use market::{
-    actions::{ActionDraft, ActionError, Actions, NoEscrow},
+    actions::{ActionDraft, ActionError, NoEscrow},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
     cip30::{Cip30Wallet, WalletDescription},
 };
@@ -32,7 +32,10 @@ use crate::{
     limits::{Counted, Weight},
     paywall::{self, Priced, Purpose},
     respond,
-    routes::{listings, purchases},
+    routes::{
+        listings,
+        purchases::{self, ApiActions},
+    },
 };
 
 /// Errors that are not the client's are faults of the service.
@@ -41,13 +44,15 @@ impl From<ActionError> for ApiError {
         let answer = match error {
             ActionError::NoEscrow(NoEscrow::Port(error)) => return error.into(),
             ActionError::NoEscrow(NoEscrow::Unknown) => purchases::unknown(),
-            ActionError::NoEscrow(NoEscrow::Busy) => ErrorAnswer::unavailable(error),
-            ActionError::NotYours { .. } => ErrorAnswer::forbidden(error),
+            ActionError::NoEscrow(NoEscrow::Busy) | ActionError::Later(_) => ErrorAnswer::unavailable(error),
+            ActionError::NotYours { .. } | ActionError::OwnWallet(_) => ErrorAnswer::forbidden(error),
             ActionError::NoEscrow(NoEscrow::Instant | NoEscrow::OtherContract)
             | ActionError::Insufficient { .. }
             | ActionError::Collateral { .. }
             | ActionError::Build(_) => ErrorAnswer::bad_request(error),
             ActionError::Ended(_)
+            | ActionError::NotNow { .. }
+            | ActionError::OnItsWay(_)
             | ActionError::State { .. }
             | ActionError::TooEarly { .. }
             | ActionError::TooLate { .. }
@@ -143,20 +148,11 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::DRAFT).await?;
     let id = purchases::id(id)?;
     let body = WalletBody::read(app).await?;
-    let (database, chain, contents, methods) = (app.database(), app.chain()?, app.contents()?, app.methods()?);
-    let no_contract = "protected purchases are not configured here: there is no escrow";
-    let actions = Actions {
-        database: &database,
-        chain: &chain,
-        contents: &contents,
-        deployment: methods
-            .deployment()
-            .ok_or_else(|| ErrorAnswer::bad_request(Error::new(ErrorCode::EscrowUnavailable, no_contract)))?,
-        now: app.now_ms,
-        lead: app.settings()?.lead,
-    };
     let Some(action) = action_of(&body)? else {
-        return respond::private(&actions.possible(&id).await.map_err(ActionError::from)?);
+        purchases::catch_up(app, &id).await;
+        let possible =
+            async |actions: &ApiActions<'_>| Ok::<_, ApiError>(actions.possible(&id).await.map_err(ActionError::from)?);
+        return respond::private(&purchases::acting(app, possible).await?);
     };
     let mut permit = None;
     let read = async || {
@@ -164,7 +160,7 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
         permit = Some(Weight::DRAFT.hold(&app.request).await?);
         acting_wallet(&body.says()?)
     };
-    let draft = actions.draft(&id, action, read).await?;
+    let draft: ActionDraft = purchases::acting(app, async |actions| actions.draft(&id, action, read).await).await?;
     drop(permit);
     let (transaction, tx_hash, signers) = unsigned(&draft.tx)?;
     let ActionDraft { summary, words, .. } = draft;

@@ -1,6 +1,7 @@
-//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/wallet/withdraw`
+//! `GET /me`, `POST /me/buy`, `PUT /me/agent-limits`, `GET /me/purchases/{id}/content`, `POST /me/purchases/{id}/actions`,
+//! `POST /me/wallet/withdraw`
 
-use api_types::{Buy, LimitsSet, NewLimits};
+use api_types::{Buy, LimitsSet, NewBuyerAction, NewLimits, SubmittedAction};
 use cardano::{
     Lovelace, TxHash,
     chain::{Chain, ChainError},
@@ -23,6 +24,7 @@ use crate::{
     error::{ApiError, not_signed_in},
     limits::{Counted, Weight},
     respond,
+    routes::purchases,
     session::Session,
 };
 
@@ -84,6 +86,15 @@ pub async fn content(app: &App, id: &str) -> Result<Response, ApiError> {
     let bought = checkout::own_purchase(app, &account, &id, true).await??;
     // An unconfirmed payment is not a purchase yet.
     Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?))
+}
+
+/// Performs a buyer's action on a purchase that the session's service wallet paid for.
+pub async fn act(app: &App, id: &str) -> Result<Response, ApiError> {
+    let Session { account, .. } = Session::of(app).await?;
+    let NewBuyerAction { action } = body::read(app, MAX_BODY).await?;
+    let purchase = purchases::id(id)?;
+    let tx = purchases::perform(app, &account, &purchase, action).await?;
+    respond::private(&SubmittedAction { purchase, action, tx })
 }
 
 /// Buys a listing from the service wallet.

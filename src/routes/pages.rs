@@ -182,6 +182,7 @@ async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
 async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = purchases::id(id)?;
     app.limit_client(Counted::READ).await?;
+    purchases::catch_up(app, &id).await;
     let (database, settings) = (app.database(), app.settings()?);
     let asked = (purchase::read(&id), receipt::read(&id), chain_state::read_time());
     let (found, receipt, time) = database.batch(asked).await?;

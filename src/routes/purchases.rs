@@ -1,9 +1,14 @@
-//! `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST /purchases/{id}/verification`
+//! `GET /purchases`, `GET /purchases/{id}`, `GET /purchases/{id}/statement`, `POST /purchases/{id}/verification`; and actions
+//! on purchases, for the routes and tools that take them
 
-use api_types::{Error, ErrorCode, Verdict};
+use api_types::{BuyerAction, Error, ErrorCode, Verdict};
 use cardano::{Address, TxHash};
-use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
+use edge::{
+    answer::ErrorAnswer, chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, serve::Response,
+};
 use market::{
+    account::Account,
+    actions::{ActionError, Actions, Owner},
     payment::{self, PaymentRecord},
     proof::Proof,
     purchase,
@@ -14,10 +19,13 @@ use crate::{
     app::App,
     body::{self, MAX_BODY},
     error::ApiError,
-    limits::{Counted, Weight},
+    limits::{self, Counted, Weight},
     receipts,
     session::Session,
 };
+
+/// Actions on purchases, with the worker's ports.
+pub type ApiActions<'a> = Actions<'a, D1, Blockfrost, ContentStore>;
 
 /// Maximum number of buyers in a query, as many addresses as wallets list.
 const MAX_BUYERS: usize = 100;
@@ -61,6 +69,7 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.limit_client(Counted::READ).await?;
+    catch_up(app, &id).await;
     let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
 }
@@ -72,6 +81,48 @@ pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
     let facts: Option<purchase::Facts> = app.database().run(purchase::facts(&id)).await?.first_json()?;
     let jws = receipts::statement(app, facts.ok_or_else(unknown)?)?;
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
+}
+
+/// Runs a use case of [`Actions`] with the worker's ports.
+pub async fn acting<T, E: From<ApiError>>(
+    app: &App,
+    run: impl AsyncFnOnce(&ApiActions<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let no_contract = "protected purchases are not configured here: there is no escrow";
+    let methods = app.methods()?;
+    let deployment = methods.deployment().ok_or_else(|| {
+        ApiError::from(ErrorAnswer::bad_request(Error::new(ErrorCode::EscrowUnavailable, no_contract)))
+    })?;
+    let (database, chain, contents) = (app.database(), app.chain()?, app.contents()?);
+    let lead = app.settings()?.lead;
+    run(&Actions { database: &database, chain: &chain, contents: &contents, deployment, now: app.now_ms, lead }).await
+}
+
+/// Records the next step of a purchase if a block includes it already. On failure the stored state is shown.
+pub async fn catch_up(app: &App, id: &TxHash) {
+    if !app.methods().is_ok_and(|methods| methods.deployment().is_some()) {
+        return;
+    }
+    let caught_up = acting(app, async |actions| actions.catch_up(id).await.map_err(ApiError::from)).await;
+    if let Err(error) = caught_up {
+        app.line.note("not caught up", &error.to_string());
+    }
+}
+
+/// Performs a buyer's action for the account whose service wallet paid, authorized by its owner or an agent.
+pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: BuyerAction) -> Result<TxHash, ApiError> {
+    app.limit(Counted::ACT, &limits::of_account(account)).await?;
+    let (keys, key) = (app.keys()?, app.account_key(account)?);
+    let owner = Owner { account, key: &key, platform: keys.required_seller()? };
+    acting(app, async |actions| {
+        actions.perform(purchase, action, &owner).await.map_err(|error| {
+            if let ActionError::Refused(reason) | ActionError::Later(reason) = &error {
+                app.line.note("not submitted", reason);
+            }
+            ApiError::from(error)
+        })
+    })
+    .await
 }
 
 /// Stores a buyer's verdict, signed by the payer's wallet, or in a session of the account whose service wallet paid.

@@ -146,7 +146,7 @@ describe("an agent that its owner connected", () => {
     const shaken = resultOf(await legacy(mcp, agent, "initialize", { protocolVersion: "2025-06-18" }));
     assert.equal(shaken.protocolVersion, "2025-06-18");
     const { tools } = resultOf<{ tools: { name: string }[] }>(await legacy(mcp, agent, "tools/list"));
-    assert.equal(tools.length, 7);
+    assert.equal(tools.length, 8);
 
     const [cheap, dear] = [
       await world.list({ priceLovelace: "4000000" }),

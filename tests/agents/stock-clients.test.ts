@@ -70,7 +70,7 @@ describe("other people's clients sign in and buy", () => {
 
     const { client, connected } = await connect();
     await connected;
-    assert.equal((await client.listTools()).tools.length, 7);
+    assert.equal((await client.listTools()).tools.length, 8);
     const found = await client.callTool({ name: "search_listings", arguments: { query: "lighthouses" } });
     const { listings } = found.structuredContent as { listings: { id: string }[] };
     assert.deepEqual([listings[0]?.id, listings.length], [listing.id, 1]);
@@ -110,7 +110,7 @@ describe("other people's clients sign in and buy", () => {
 
       const { client, transport } = start();
       await client.connect(transport);
-      assert.equal((await client.listTools()).tools.length, 7);
+      assert.equal((await client.listTools()).tools.length, 8);
       const query = listing.title.split(" ").at(-1);
       const found = await client.callTool({ name: "search_listings", arguments: { query } });
       const { listings } = found.structuredContent as { listings: { id: string }[] };

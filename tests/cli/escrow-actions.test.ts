@@ -87,7 +87,9 @@ describe("the buyer", () => {
       return (await stateOf(purchase)) === "ResultSubmitted";
     });
     await refused(/not possible in the state ResultSubmitted.*surety status/, "release", purchase);
-    await client.done("request-refund", purchase);
+    await refused(/`surety dispute [0-9a-f]{64}` disputes it/, "request-refund", purchase);
+    await refused(/you will lose this dispute\. `--anyway` disputes all the same/, "dispute", purchase);
+    await client.done("dispute", "--anyway", purchase);
     await world.tick();
     await shownSoon(() => stateOf(purchase), "Disputed");
     const { status, out } = await client.surety("status", purchase);
@@ -126,7 +128,7 @@ describe("the buyer", () => {
   });
 });
 
-test("a seller who posts the result at the same moment does not prevent the refund request", async () => {
+test("a seller who posts the result at the same moment does not turn the refund request into a dispute", async () => {
   const slow = await startWorld({ escrow: true, watcher: {}, blockTime: 0 });
   const buyer = clientOf(slow.api, slow.ledger.blockfrost);
   try {
@@ -139,9 +141,8 @@ test("a seller who posts the result at the same moment does not prevent the refu
     const asking = buyer.start("request-refund", purchase);
     await asking.says(/waiting for another transaction/);
     await slow.ledger.block();
-    await eventually("one in the mempool", async () => (await waiting(slow)).length === 1);
-    await slow.ledger.block();
-    assert.equal((await asking.ended).status, 0);
+    const { status, err } = await asking.ended;
+    assert.deepEqual([status, /`surety dispute [0-9a-f]{64}` disputes it/.test(err)], [1, true], err);
   } finally {
     buyer.stop();
     await slow.stop();

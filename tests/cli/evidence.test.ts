@@ -333,7 +333,7 @@ describe("evidence", () => {
         return (await purchaseOf(world, purchase)).status === status;
       });
     await becomes("ResultSubmitted");
-    await client.done("request-refund", purchase);
+    await client.done("dispute", "--anyway", purchase);
     await becomes("Disputed");
     await passTo(world, purchase, "externalDisputeUnlock");
     await becomes("withdrawn");
@@ -363,7 +363,7 @@ describe("evidence", () => {
       });
     await becomes("ResultSubmitted");
     const open = await evidence(purchase, listing);
-    await client.done("request-refund", purchase);
+    await client.done("dispute", "--anyway", purchase);
     await becomes("Disputed");
     // Taken before the dispute: the file says as of when, and the chain that there is more.
     const path = inFolder("open.json", JSON.stringify(open));

@@ -141,7 +141,7 @@ test("a delivery with another hash is reported, with the next step", async () =>
   const { status, out, err } = await client.surety("--json", "buy", listing.id, "--protected");
   assert.equal(status, 1, err);
   assert.equal(JSON.parse(out).asListed, false);
-  assert.match(err, /not what was listed .*: `surety request-refund [0-9a-f]{64}` disputes it/);
+  assert.match(err, /not what was listed .*: `surety dispute [0-9a-f]{64}` disputes it/);
   assert.deepEqual(pending(), [], "the money is in the escrow");
   proxy.meddle = ({ headers }) => ("x-service-proof" in headers ? "something else" : undefined);
   const again = await client.surety("--json", "buy", listing.id, "--protected");

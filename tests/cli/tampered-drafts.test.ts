@@ -301,10 +301,10 @@ describe("an action is not signed that", () => {
     purchase = told.purchase;
   });
   for (const [what, [change, says]] of Object.entries(action)) {
-    test(what, () => refused(["request-refund", purchase], "/action-draft", change, says));
+    test(what, () => refused(["dispute", "--anyway", purchase], "/action-draft", change, says));
   }
   test("unchanged: that one is signed", async () => {
-    const told = await client.json<{ txHash: string }>("request-refund", purchase);
+    const told = await client.json<{ txHash: string }>("dispute", "--anyway", purchase);
     assert.equal((await world.ledger.tx(told.txHash))?.state, "block");
   });
 });

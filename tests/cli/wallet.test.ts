@@ -91,7 +91,7 @@ describe("a recovery phrase from another wallet", () => {
     await world.ledger.faucet(USED["m/1852'/1815'/0'/0/21"], 12_000_000n);
     const kept = await list(world.api, world.person("seller"), { modes: ["protected"], priceLovelace: "6000000" });
     await client.done("--wallet", "found", "buy", kept.id, "--protected");
-    await client.done("--wallet", "found", "request-refund", kept.id);
+    await client.done("--wallet", "found", "dispute", "--anyway", kept.id);
     assert.match(await client.done("--wallet", "found", "status", kept.id), /Disputed/);
     assert.match(await client.done("--wallet", "found", "sign-in"), new RegExp(`signed in as ${FIRST}`));
   });

@@ -113,8 +113,7 @@ export interface Account {
   readonly authorization: { readonly authorization: string };
 }
 
-export async function account(world: World): Promise<Account> {
-  const owner = world.person("owner");
+export async function account(world: World, owner = world.person("owner")): Promise<Account> {
   const challenge = json<{ owner: string; digest: string }>(
     await post(`${world.api}/auth/challenge`, { address: owner.address }),
   );

@@ -2,13 +2,13 @@
 // moved. The seller acts by hand.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { act, escrowIn } from "../../scripts/act.ts";
-import { open } from "../accounts/account.ts";
-import { balance, lockUnposted, passTo } from "../escrow/sale.ts";
+import { type Account, open as openAccount } from "../accounts/account.ts";
+import { balance, buyUnposted, lock, lockUnposted, passTo, sellerDoes } from "../escrow/sale.ts";
 import { startBrowser } from "../helpers/browser.ts";
-import { json, send } from "../helpers/http.ts";
-import { assertAccessible, assertFits } from "../helpers/page.ts";
+import { json, send, untilAnswered } from "../helpers/http.ts";
+import { assertAccessible, assertFits, type Opened } from "../helpers/page.ts";
 import { eventually } from "../helpers/wait.ts";
 import { BUYER_LOVELACE, startWorld, type World } from "../helpers/world.ts";
 import type { Wallet } from "../wallets/wallet.ts";
@@ -71,25 +71,62 @@ async function until(id: string, status: string): Promise<void> {
   });
 }
 
-/** Opens what a buyer looks for when something is wrong. */
-async function openWrong(page: Page): Promise<void> {
-  const wrong = page.locator("#wrong");
-  await page.getByRole("radio", { name: "Test wallet", includeHidden: true }).waitFor({ state: "attached" });
-  if ((await wrong.getAttribute("open")) === null) await wrong.locator("summary").first().click();
+/** Shows the page that this browser's wallet paid. */
+async function showWallet(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "I bought this" }).click();
+  await page.getByRole("dialog").getByRole("radio", { name: "Test wallet" }).check();
+  await page.getByRole("dialog").getByRole("button", { name: "Open" }).click();
 }
 
-/** Does one of the things that the page offers, and waits until the page shows what followed. */
-async function choose(page: Page, what: string, id: string, status: string): Promise<void> {
-  await openWrong(page);
-  await page.getByRole("button", { name: what }).click();
+/** Opens what a buyer looks for when something is wrong, and its action. */
+async function open(page: Page, what: string): Promise<Locator> {
+  const wrong = page.locator("#wrong");
+  const button = page.getByRole("button", { name: what, exact: true });
+  if ((await wrong.count()) > 0) {
+    await wrong.locator("summary").waitFor();
+    if ((await wrong.getAttribute("open")) === null) await wrong.locator("summary").click();
+  }
+  await button.waitFor();
+  return button;
+}
+
+/** Takes the action that the page offers, reads what follows, and confirms it. */
+async function confirm(page: Page, what: string, consequence: RegExp): Promise<void> {
+  await (await open(page, what)).click();
+  const dialog = page.getByRole("dialog", { name: what });
+  await dialog.getByText(consequence).waitFor();
+  await dialog.getByRole("button", { name: what }).click();
+}
+
+/** Takes the action that the page offers, and waits until the page shows what followed. */
+async function choose(page: Page, what: string, consequence: RegExp, id: string, status: string): Promise<void> {
+  await confirm(page, what, consequence);
   await page.getByText("Sent. This page shows it").waitFor();
   await until(id, status);
 }
 
-/** Gives the buyer's verdict. */
-async function judge(page: Page, found: string): Promise<void> {
-  await openWrong(page);
-  await page.getByRole("button", { name: found }).click();
+/** Something bought with protection from a Surety balance, whose owner is signed in in this browser. */
+async function boughtFromBalance(
+  title: string,
+  seller: "posts" | "posts nothing" = "posts",
+): Promise<{ account: Account; owner: Wallet; id: string }> {
+  const [owner, listing] = [world.person("owner"), await offered(world, { title })];
+  const account = await openAccount(world.api, owner);
+  await world.ledger.faucet(account.address, 30_000_000n);
+  if (seller === "posts nothing") {
+    const authorization = { authorization: `Bearer ${account.token}` };
+    return { account, owner, id: await buyUnposted(world, listing, { wallet: account.address, authorization }) };
+  }
+  const bought = await untilAnswered(() => account.tryBuy(listing.id, "protected"));
+  return { account, owner, id: json<{ purchase: { id: string } }>(bought).purchase.id };
+}
+
+/** The purchase's page, for the owner of the balance that paid. */
+async function visitSignedIn(owner: Wallet, id: string): Promise<Opened> {
+  const opened = await visit(world, browser, `/me?next=/purchases/${id}`, { wallet: owner });
+  await opened.page.getByRole("button", { name: "Sign in with Test wallet" }).click();
+  await opened.page.waitForURL(`**/purchases/${id}`);
+  return opened;
 }
 
 /** An amount on the receipt, in lovelace. */
@@ -107,24 +144,37 @@ describe("a purchase's page", () => {
     await world.tick();
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
     await headline(page, "Waiting for the proof of delivery");
+    assert.equal(
+      await page.getByRole("button", { name: "Ask for a refund" }).count(),
+      0,
+      "nobody is known to be the buyer",
+    );
     const left = BUYER_LOVELACE - (await balance(world, buyer.address));
     const [paid, fee] = [await receipt(page, "Total paid"), await receipt(page, "Network fee")];
     assert.deepEqual([paid, fee], [left, left - 6_000_000n], "the receipt says what left the wallet");
     assert.equal(await receipt(page, "Held by the contract"), 6_000_000n);
-    await openWrong(page);
-    await page.getByRole("button", { name: "Ask for a refund" }).waitFor();
+    await showWallet(page);
+    await open(page, "Ask for a refund");
     await assertAccessible(page);
     await assertFits(page, "purchase-locked");
-    await choose(page, "Ask for a refund", id, "RefundRequested");
-    await headline(page, "The buyer asked for a refund");
+    await choose(
+      page,
+      "Ask for a refund",
+      /If the seller posts one in time, the purchase is in dispute/,
+      id,
+      "RefundRequested",
+    );
+    await headline(page, "You asked for a refund");
     await pass(id, "submitResult");
     await page.reload();
-    await headline(page, "The buyer can take the money back");
+    await headline(page, "No proof of delivery came in time");
+    await showWallet(page);
+    assert.equal(await page.getByText("Ask for a refund").count(), 0, "one action");
     const before = await world.ledger.tip();
-    await choose(page, "Take your money back", id, "refunded");
+    await choose(page, "Take your money back", /Take back 6 tADA/, id, "refunded");
     assert.ok((await world.ledger.tip()).height > before.height);
-    await headline(page, "All done");
-    await page.getByText("The buyer has the money back").waitFor();
+    await headline(page, "Refunded");
+    await page.getByText("Your money is back in your wallet").waitFor();
     assert.equal(await receipt(page, "Paid back"), 6_000_000n);
     assert.equal(await page.locator("main").getByRole("button").count(), 0, "nothing can be done any more");
     await assertAccessible(page);
@@ -138,100 +188,108 @@ describe("a purchase's page", () => {
     await deliverWrong(id);
     await until(id, "ResultSubmitted");
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await headline(page, "All good? Nothing to do");
-    await choose(page, "Dispute this purchase", id, "Disputed");
-    await headline(page, "The arbiter decides");
-    await page.getByText("Something wrong?").waitFor();
+    await headline(page, "Delivered");
+    await showWallet(page);
+    await page.getByText("Exactly the text that was listed").waitFor();
+    await open(page, "Dispute");
+    await assertAccessible(page);
+    await assertFits(page, "purchase-dispute");
+    await choose(page, "Dispute", /the seller can no longer collect the 6 tADA/, id, "Disputed");
+    await headline(page, "You disputed this purchase");
+    await page.getByText("Exactly the text that was listed").waitFor();
     await assertAccessible(page);
     await assertFits(page, "purchase-disputed");
+    await page.locator("#wrong summary").click();
     await page.getByText(/^Release 6 tADA to the seller: .* From \d\d:\d\d/).waitFor();
     assert.equal(await page.getByRole("button", { name: /^Dispute/ }).count(), 0, "there is one dispute");
     // The contract gives each party a pause between two actions.
     await world.ledger.advance(COOLDOWN_SECONDS);
     await world.tick();
     await page.reload();
-    await choose(page, "Release the money to the seller", id, "WithdrawAuthorized");
-    await headline(page, "The seller collects the payment");
+    await showWallet(page);
+    await choose(page, "Release the money to the seller", /the money does not come back/, id, "WithdrawAuthorized");
+    await headline(page, "You released the money");
     assertQuiet(errors);
     await page.close();
   });
 
-  it("refuses another wallet than the purchase's, and a declined signature changes nothing", async () => {
+  it("lets no wallet but the purchase's act, and a declined signature or a cancelled question changes nothing", async () => {
     const { buyer, id } = await bought("Calm landing");
     await world.tick();
-    for (const [wallet, declines, told] of [
-      [await world.buyer(), false, /addr_test1/],
-      [buyer, true, /You declined in the wallet/],
-    ] as const) {
-      const { page } = await visit(world, browser, `/purchases/${id}`, { wallet, declines });
-      await openWrong(page);
-      const ask = page.getByRole("button", { name: "Ask for a refund" });
-      await ask.click();
-      await page.getByRole("alert").filter({ hasText: told }).waitFor();
-      assert.equal(await ask.isEnabled(), true);
-      await page.close();
-    }
+    const stranger = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
+    await showWallet(stranger.page);
+    await stranger.page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
+    assert.equal(await stranger.page.getByRole("button", { name: "Ask for a refund" }).count(), 0);
+    await stranger.page.close();
+    const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer, declines: true });
+    await showWallet(page);
+    const ask = await open(page, "Ask for a refund");
+    await ask.click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await confirm(page, "Ask for a refund", /in dispute/);
+    await page
+      .getByRole("alert")
+      .filter({ hasText: /You declined in the wallet/ })
+      .waitFor();
+    assert.equal(await ask.isEnabled(), true);
+    await page.close();
     assert.equal((await purchaseOf(id)).status, "FundsLocked");
   });
 
-  it("takes a verdict by the payer's signature, and links to the dispute without starting it", async () => {
-    const { buyer, id } = await bought("Fjord portfolio");
-    await deliverWrong(id);
-    await until(id, "ResultSubmitted");
-    const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await openWrong(page);
-    await page.getByRole("button", { name: "Dispute this purchase" }).waitFor();
-    await assertAccessible(page);
-    await assertFits(page, "purchase-verdict");
-    await judge(page, "No, something else");
-    await page.getByText("it is not what was listed").waitFor();
-    await page.getByText("Dispute above, in time").waitFor();
-    const { verification, status } = await purchaseOf(id);
-    assert.deepEqual([verification, status], ["mismatch", "ResultSubmitted"]);
-    // The next step is one click away.
-    await choose(page, "Dispute this purchase", id, "Disputed");
-    await page.getByText("asked back already").waitFor();
-    assertQuiet(errors);
-    await page.close();
-  });
-
-  it("refuses a verdict from another wallet, and names the one that paid", async () => {
-    const { buyer, id } = await bought("Tide landing");
-    const { page } = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
-    await judge(page, "No, something else");
-    await page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
-    assert.equal((await purchaseOf(id)).verification, undefined);
-    await page.close();
-  });
-
-  it("takes a verdict on a purchase from a Surety balance in its account, without a signature", async () => {
-    const [owner, listing] = [world.person("owner"), await offered(world, { title: "Dune hero" })];
-    const account = await open(world.api, owner);
-    await world.ledger.faucet(account.address, 30_000_000n);
-    const { id } = json<{ purchase: { id: string } }>(await account.tryBuy(listing.id, "protected")).purchase;
-    const { page, errors } = await visit(world, browser, "/me", { wallet: owner });
-    await page.getByRole("button", { name: "Sign in with Test wallet" }).click();
-    await page.getByRole("link", { name: "Open Dune hero" }).click();
+  it("disputes what a Surety balance paid for in its account, once it said that the dispute will be lost", async () => {
+    const { owner, id } = await boughtFromBalance("Dune hero");
+    const { page, errors } = await visitSignedIn(owner, id);
     await page.getByText("Exactly the text that was listed").waitFor();
-    await judge(page, "No, something else");
-    await page.getByText("The dispute starts by itself").waitFor();
-    assert.equal((await purchaseOf(id)).verification, "mismatch");
-    await judge(page, "Yes, as listed");
-    await page.getByText("The seller is paid when the time to dispute is over").waitFor();
-    assert.equal((await purchaseOf(id)).verification, "ok");
+    await headline(page, "Delivered");
+    assert.equal(await page.getByRole("button", { name: "I bought this" }).count(), 0, "the account is known");
+    await (await open(page, "Dispute")).click();
+    const dialog = page.getByRole("dialog", { name: "Dispute" });
+    await dialog.getByText("you will lose this dispute").waitFor();
+    assert.equal(await dialog.getByRole("radio").count(), 0, "no wallet signs");
+    await assertAccessible(page);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await world.tick();
+    assert.equal((await purchaseOf(id)).status, "ResultSubmitted", "nothing is disputed unasked");
+    await (await open(page, "Dispute")).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Dispute all the same" }).click();
+    await page.getByText("Sent. This page shows it").waitFor();
+    // The page finds the block without the watcher.
+    await headline(page, "You disputed this purchase");
+    await page.getByText("Exactly the text that was listed").waitFor();
+    assert.equal((await purchaseOf(id)).status, "Disputed");
     assertQuiet(errors);
     await page.close();
   });
 
-  it("shows the verified content to the wallet that paid, to copy, save and read, and to no other wallet", async () => {
-    const { buyer, id } = await bought("Mist hero");
+  it("takes the money of a Surety balance back in its account, and says that it returns by itself", async () => {
+    const { account, owner, id } = await boughtFromBalance("Basalt hero", "posts nothing");
+    const { page, errors } = await visitSignedIn(owner, id);
+    await headline(page, "Waiting for the proof of delivery");
+    await page.getByText(/If no proof comes by \d\d:\d\d, your money returns to your balance by itself/).waitFor();
+    await passTo(world, id, "submitResult");
+    // The watcher sees the time, and cannot refund yet.
+    const fault = await world.ledger.fault({ endpoint: "/utils/txs/evaluate**", status: 503 });
     await world.tick();
-    const stranger = await visit(world, browser, `/purchases/${id}`, { wallet: await world.buyer() });
-    await stranger.page.getByRole("button", { name: "Show the text (free)" }).click();
-    await stranger.page.getByRole("alert").filter({ hasText: buyer.address }).waitFor();
-    await stranger.page.close();
+    await world.ledger.clearFault(fault);
+    await page.reload();
+    await headline(page, "No proof of delivery came in time");
+    const before = await balance(world, account.address);
+    await confirm(page, "Take your money back now", /Take back 6 tADA/);
+    await headline(page, "Refunded");
+    await page.getByText("Your money is back in your Surety balance").waitFor();
+    assert.equal(await balance(world, account.address), before + 6_000_000n);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows the verified content to the wallet that paid, to copy, save and read, and keeps it when the status changes", async () => {
+    const [listing, buyer] = [
+      await offered(world, { title: "Mist hero" }),
+      await world.buyer(undefined, { kind: "enterprise" }),
+    ];
+    const id = await lock(world, listing, buyer);
     const { page, errors } = await visit(world, browser, `/purchases/${id}`, { wallet: buyer });
-    await page.getByRole("button", { name: "Show the text (free)" }).click();
+    await showWallet(page);
     await page.getByText("Exactly the text that was listed").waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.id), "goods");
     const [download] = await Promise.all([
@@ -243,6 +301,16 @@ describe("a purchase's page", () => {
     await page.locator("#readable p").first().waitFor();
     await assertAccessible(page);
     await assertFits(page, "purchase-open");
+    await page.locator("#chain summary").click();
+    await page.evaluate(() => Reflect.set(window, "same", true));
+    // The contract gives each party a pause between two actions.
+    await world.ledger.advance(COOLDOWN_SECONDS);
+    await sellerDoes(world, id, "allow-refund");
+    await until(id, "RefundAuthorized");
+    await headline(page, "The seller agreed to a refund");
+    assert.equal(await page.evaluate(() => Reflect.get(window, "same")), true, "the page was not loaded again");
+    assert.equal(await page.locator("#readable p").first().isVisible(), true, "what is read stays");
+    assert.equal(await page.locator("#chain").getAttribute("open"), "");
     assertQuiet(errors);
     await page.close();
   });

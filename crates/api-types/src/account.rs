@@ -5,7 +5,7 @@ use cardano::{Address, ContentHash, Lovelace, TxHash};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{DeliveryMode, Listing, Purchase, Scope, SellerReputation, text::Millis, text::OptionalMillis};
+use crate::{DeliveryMode, Disputes, Listing, Purchase, Scope, SellerReputation, text::Millis, text::OptionalMillis};
 
 /// Maximum amount that an account may allow per purchase, in ADA.
 pub const MAX_PER_PAYMENT_ADA: u32 = 100;
@@ -128,6 +128,9 @@ pub struct Me {
     /// The account's reputation as a seller; absent until it has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
+    /// The seller's disputes that an arbiter decided; absent until there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disputes: Option<Disputes>,
 }
 
 /// A seller's sales figures.
@@ -140,6 +143,9 @@ pub struct SellerFigures {
     /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
+    /// The seller's disputes that an arbiter decided; absent until there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disputes: Option<Disputes>,
 }
 
 /// A purchase from the service wallet.

@@ -146,6 +146,9 @@ pub struct PossibleActions {
 pub struct PossibleAction {
     /// Name of the action in the contract.
     pub action: String,
+    /// The name under which `POST /me/purchases/{id}/actions` takes it; absent for the seller's actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<BuyerAction>,
     /// `buyer` or `seller`.
     pub by: String,
     /// Whether the action is possible now.
@@ -161,6 +164,57 @@ pub struct PossibleAction {
     pub fee_lovelace: Option<Lovelace>,
     /// Description for people.
     pub words: String,
+    /// Who would win a dispute, `buyer` or `seller`, where the hashes that the arbiter compares already tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_winner: Option<String>,
+}
+
+/// An action of a buyer on a protected purchase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BuyerAction {
+    /// Before the seller's proof of delivery: asks for the money back.
+    RequestRefund,
+    /// After the seller's proof of delivery: disputes it, so that the arbiter decides.
+    Dispute,
+    /// Takes the money back, where no proof came in time or the seller agreed to a refund.
+    TakeRefund,
+    /// Ends a dispute: releases the money to the seller.
+    Release,
+}
+
+impl BuyerAction {
+    /// The name in the API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RequestRefund => "request_refund",
+            Self::Dispute => "dispute",
+            Self::TakeRefund => "take_refund",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// An action on a purchase that the account's service wallet paid for. The service signs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct NewBuyerAction {
+    /// The action.
+    pub action: BuyerAction,
+}
+
+/// A buyer's action that was submitted. The purchase shows it once a block includes the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct SubmittedAction {
+    /// The purchase.
+    pub purchase: TxHash,
+    /// The action.
+    pub action: BuyerAction,
+    /// The transaction. A repeated request gets the same one.
+    pub tx: TxHash,
 }
 
 /// Whether an action is possible now.

@@ -115,6 +115,16 @@ pub struct SellerReputation {
     pub basis: u64,
 }
 
+/// A seller's disputes that an arbiter decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Disputes {
+    /// Number of decisions.
+    pub decided: u64,
+    /// Number of decisions for the buyer.
+    pub lost: u64,
+}
+
 /// A listing. Only its sales figures change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -210,4 +220,7 @@ pub struct Creator {
     /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
+    /// The seller's disputes that an arbiter decided; absent until there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disputes: Option<Disputes>,
 }

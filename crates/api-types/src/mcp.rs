@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 #[cfg(feature = "schema")]
 use crate::CATEGORIES;
-use crate::{DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, Sort};
+use crate::{BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, Sort};
 
 /// Arguments of `search_listings`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -247,6 +247,18 @@ pub struct WalletView {
     pub shared_demo_wallet: bool,
     /// Suggested next step.
     pub next: String,
+}
+
+/// Arguments of `act_on_purchase`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ActOnPurchase {
+    /// The purchase's transaction, from buy_listing or my_purchases.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
+    pub tx: String,
+    /// What to do.
+    pub action: BuyerAction,
 }
 
 /// Result of `withdraw_to_owner`.

@@ -66,7 +66,7 @@ impl PurchaseStatus {
             Self::WithdrawAuthorized => "Released",
             Self::RefundAuthorized => "Refund agreed",
             Self::Withdrawing => "Paying the seller",
-            Self::Settled => "Paid",
+            Self::Settled => "Delivered",
             Self::Withdrawn => "Complete",
             Self::Refunded => "Refunded",
             Self::Closed => "Closed",
@@ -220,6 +220,10 @@ pub struct Purchase {
     pub mode: DeliveryMode,
     /// Address that paid.
     pub buyer_address: Address,
+    /// `true` if a Surety balance paid: the account's session is the buyer's authority, and Surety signs for the buyer.
+    /// Absent where a wallet of the buyer's own paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_from_balance: Option<bool>,
     /// Same as `id`.
     pub tx_hash: TxHash,
     /// Status.
@@ -232,6 +236,24 @@ pub struct Purchase {
     /// The buyer's verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
+    /// The arbiter's decision of a dispute, once it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+}
+
+/// An arbiter's decision of a dispute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// `buyer` or `seller`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^(buyer|seller)$")))]
+    pub winner: String,
+    /// The arbiter's reason, in words.
+    pub reason: String,
+    /// The transaction that paid it out, once a block includes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_hash: Option<TxHash>,
 }
 
 /// A buyer's verdict.

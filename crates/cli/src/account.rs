@@ -234,13 +234,27 @@ fn segment(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Sends a request with the session's token, only to the service that issued it.
-fn ask(shop: &Shop, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, Failure> {
-    let base = shop.service.base();
+/// Returns the live session at the service, if there is one.
+fn live(shop: &Shop) -> Result<Option<SignedIn>, Failure> {
     let kept: Option<SignedIn> = shop.home.read(SESSION)?;
-    let live = kept.filter(|kept| kept.api == base && kept.session.expires_at > now_ms());
-    let signed_out = || Failure::Refused(format!("not signed in at {base}: `surety sign-in`"));
-    let authorization = format!("Bearer {}", live.ok_or_else(signed_out)?.session.token);
-    let headers = vec![("authorization", authorization.as_str())];
-    shop.service.ask(method, path, Ask { headers, ..body.map_or_else(Ask::default, Ask::json) })
+    Ok(kept.filter(|kept| kept.api == shop.service.base() && kept.session.expires_at > now_ms()))
+}
+
+/// Returns whether a session is live at the service.
+///
+/// # Errors
+/// The stored session cannot be read.
+pub fn is_signed_in(shop: &Shop) -> Result<bool, Failure> {
+    Ok(live(shop)?.is_some())
+}
+
+/// Sends a request with the session's token, only to the service that issued it.
+///
+/// # Errors
+/// Not signed in, or no answer.
+pub fn ask(shop: &Shop, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, Failure> {
+    let signed_out = || Failure::Refused(format!("not signed in at {}: `surety sign-in`", shop.service.base()));
+    let authorization = format!("Bearer {}", live(shop)?.ok_or_else(signed_out)?.session.token);
+    let ask = body.map(Ask::json).unwrap_or_default();
+    shop.service.ask(method, path, Ask { headers: vec![("authorization", &authorization)], ..ask })
 }

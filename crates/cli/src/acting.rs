@@ -1,8 +1,13 @@
-//! `surety status`, `request-refund`, `refund`, `release` and `verdict`: the commands after a purchase.
+//! `surety status`, `request-refund`, `dispute`, `refund`, `release` and `verdict`: the commands after a purchase.
+//!
+//! A wallet signs for what it paid. For what a Surety balance paid, the session is the authority and the service signs.
 
 use std::{thread::sleep, time::Duration};
 
-use api_types::{ActionTiming, DeliveryMode, PossibleActions, Purchase, PurchaseStatus};
+use api_types::{
+    ActionTiming, BuyerAction, DeliveryMode, Me, NewBuyerAction, PossibleActions, Purchase, PurchaseStatus,
+    SubmittedAction,
+};
 use cardano::{Address, TxHash, chain::Utxo, slots::Millis};
 use clap::Args;
 use escrow::{Action, plan::Escrow, rules::Timing, spend::Spent};
@@ -13,7 +18,7 @@ use time::OffsetDateTime;
 use x402_cardano::escrow::listing_input_hash;
 
 use crate::{
-    Shop,
+    Shop, account,
     chain::described,
     failure::Failure,
     keys::Keys,
@@ -34,12 +39,24 @@ const MOVE_SECONDS: u32 = 90;
 /// Maximum number of steps of an escrow to follow.
 const MAX_STEPS: usize = 32;
 
-/// The buyer's actions, with their commands and the message once the action is in a block.
-const BUYERS: [(Action, &str, &str); 3] = [
-    (Action::SetRefundRequested, "request-refund", "the money is asked back"),
-    (Action::WithdrawRefund, "refund", "the money is back in the wallet"),
-    (Action::AuthorizeWithdrawal, "release", "the money is released to the seller"),
-];
+/// Returns the command of a buyer's action, and the message once the action is in a block.
+const fn told(action: BuyerAction) -> (&'static str, &'static str) {
+    match action {
+        BuyerAction::RequestRefund => ("request-refund", "the money is asked back"),
+        BuyerAction::Dispute => ("dispute", "the purchase is disputed"),
+        BuyerAction::TakeRefund => ("refund", "the money is back"),
+        BuyerAction::Release => ("release", "the money is released to the seller"),
+    }
+}
+
+/// Returns the contract's action for a buyer's action.
+const fn contracts(action: BuyerAction) -> Action {
+    match action {
+        BuyerAction::RequestRefund | BuyerAction::Dispute => Action::SetRefundRequested,
+        BuyerAction::TakeRefund => Action::WithdrawRefund,
+        BuyerAction::Release => Action::AuthorizeWithdrawal,
+    }
+}
 
 /// A purchase as an argument.
 #[derive(Args)]
@@ -47,6 +64,16 @@ pub struct PurchaseArgument {
     /// The purchase's id (64 hexadecimal characters), or the id of the listing that this wallet bought.
     #[arg(value_parser = named)]
     purchase: Named,
+}
+
+/// Arguments of `dispute`.
+#[derive(Args)]
+pub struct DisputeArguments {
+    #[command(flatten)]
+    purchase: PurchaseArgument,
+    /// Dispute although the hashes match what was listed, so that the arbiter decides for the seller.
+    #[arg(long)]
+    anyway: bool,
 }
 
 /// Arguments of `verdict`.
@@ -86,8 +113,15 @@ impl PurchaseArgument {
         let address = keys.address();
         let bought = purchases_of(shop, &keys, &shop.service.listing(listing)?.seller_address)?;
         let is_it = |one: &&Purchase| one.listing_id == listing.as_str() && one.status != PurchaseStatus::Refunded;
+        if let Some(found) = bought.iter().find(is_it) {
+            return Ok(found.id);
+        }
+        let from_balance = match account::is_signed_in(shop)? {
+            true => account::ask(shop, "GET", "/me", None)?.json::<Me>()?.purchases,
+            false => vec![],
+        };
         let none = || Failure::Refused(format!("{address} owns no purchase of {listing}: name it by its own id"));
-        Ok(bought.iter().find(is_it).ok_or_else(none)?.id)
+        Ok(from_balance.iter().find(is_it).ok_or_else(none)?.id)
     }
 
     /// Returns the purchase's listing, from the argument or from this wallet's records.
@@ -117,7 +151,7 @@ impl PurchaseArgument {
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let known: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
-    let mut told = json!(known);
+    let mut result = json!(known);
     let mut lines = vec![
         format!("purchase  {id}"),
         format!("listing   {}", plain(&known.listing_id)),
@@ -127,6 +161,9 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     for event in &known.events {
         lines.push(format!("  {}  {:<32}  {}", time_of(event.at), plain(event.words(known.mode)), event.tx_hash));
     }
+    if let Some(decision) = &known.decision {
+        lines.push(format!("arbiter   for the {}: {}", plain(&decision.winner), plain(&decision.reason)));
+    }
     if known.mode == DeliveryMode::Protected {
         let path = format!("/purchases/{id}/action-draft");
         let PossibleActions { state, actions, .. } = shop.service.post(&path, Ask::default())?;
@@ -135,20 +172,20 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
             lines.push(format!("on the chain already: {}", state.words()));
         }
         for possible in &actions {
-            let own = BUYERS.into_iter().find(|(action, ..)| action.name() == possible.action);
             let when = match possible.timing {
                 ActionTiming::Open => "now".to_owned(),
                 ActionTiming::Early => format!("from {} on", time_of(possible.opens)),
                 ActionTiming::Over => continue,
             };
-            let told = |command| format!("\n{}\n  `surety {command} {id}`  ({when})", plain(&possible.words));
-            lines.extend(own.map(|(_, command, _)| told(command)));
+            let command = possible.name.map(|action| told(action).0);
+            let line = |command| format!("\n{}\n  `surety {command} {id}`  ({when})", plain(&possible.words));
+            lines.extend(command.map(line));
         }
-        if let Some(fields) = told.as_object_mut() {
+        if let Some(fields) = result.as_object_mut() {
             fields.extend([("state".into(), json!(state)), ("actions".into(), json!(actions))]);
         }
     }
-    shop.tell.result(&told, &lines.join("\n"))
+    shop.tell.result(&result, &lines.join("\n"))
 }
 
 /// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
@@ -161,35 +198,68 @@ pub fn time_of(ms: Millis) -> String {
 /// Reports whether the delivered content is the listed one.
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
-    let keys = shop.home.keys()?;
-    let listing = purchase.listing(&id, shop)?;
-    let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
-    let proof = proof::of_purchase(keys.owner(&bought.buyer_address)?, &listing)?;
-    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!({ "verification": verdict })) };
-    let judged: Purchase = shop.service.post(&format!("/purchases/{id}/verification"), ask)?;
+    let (path, body) = (format!("/purchases/{id}/verification"), json!({ "verification": verdict }));
+    let judged: Purchase = if is_from_balance(shop, &id)? {
+        account::ask(shop, "POST", &path, Some(&body))?.json()?
+    } else {
+        let keys = shop.home.keys()?;
+        let listing = purchase.listing(&id, shop)?;
+        let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+        let proof = proof::of_purchase(keys.owner(&bought.buyer_address)?, &listing)?;
+        shop.service.post(&path, Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&body) })?
+    };
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
-/// Performs an action on a protected purchase's escrow.
-pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(), Failure> {
+/// Returns whether a Surety balance paid for a purchase, according to the service. This wallet signs nothing then.
+fn is_from_balance(shop: &Shop, id: &TxHash) -> Result<bool, Failure> {
+    let answer = shop.service.ask("GET", &format!("/purchases/{id}"), Ask::default())?;
+    // No block has it yet, as far as the service knows.
+    if answer.status == 404 {
+        return Ok(false);
+    }
+    Ok(answer.json::<Purchase>()?.paid_from_balance == Some(true))
+}
+
+/// Disputes a delivery. Refuses a dispute that is certain to be lost, unless `--anyway` is given.
+pub fn dispute(shop: &Shop, DisputeArguments { purchase, anyway }: &DisputeArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
+    if !anyway {
+        let possible: PossibleActions = shop.service.post(&format!("/purchases/{id}/action-draft"), Ask::default())?;
+        let dispute = possible.actions.into_iter().find(|possible| possible.name == Some(BuyerAction::Dispute));
+        if let Some(lost) = dispute.filter(|dispute| dispute.expected_winner.as_deref() == Some("seller")) {
+            return Err(Failure::Refused(format!("{} `--anyway` disputes all the same", plain(&lost.words))));
+        }
+    }
+    act(shop, purchase, BuyerAction::Dispute)
+}
+
+/// Performs a buyer's action on a protected purchase.
+pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: BuyerAction) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    if is_from_balance(shop, &id)? {
+        let body = json!(NewBuyerAction { action: what });
+        let path = format!("/me/purchases/{id}/actions");
+        let done: SubmittedAction = account::ask(shop, "POST", &path, Some(&body))?.json()?;
+        let words = format!("{} is submitted, in transaction {}: `surety status {id}`", what.name(), done.tx);
+        return shop.tell.result(&json!(done), &words);
+    }
     let keys = shop.home.keys()?;
     shop.chain.must_be_preprod()?;
     let _locked = shop.home.lock()?;
     for _ in 0..MAX_TRIES {
         let escrow = current(shop, &id, &keys)?;
         purchase.must_be_of(&escrow, shop)?;
-        not_early(&escrow, what, shop.chain.clock()?)?;
-        match attempt(shop, &id, (what, &escrow), &keys) {
+        must_fit(what, &escrow, &id)?;
+        not_early(&escrow, contracts(what), shop.chain.clock()?)?;
+        match attempt(shop, &id, (contracts(what), &escrow), &keys) {
             Ok(tx) => {
                 shop.tell.progress("the shop shows it within a minute: `surety status`");
-                let done =
-                    BUYERS.into_iter().find(|(action, ..)| *action == what).map_or(what.name(), |(.., done)| done);
-                let told = json!({ "purchase": id, "action": what.name(), "txHash": tx });
-                return shop.tell.result(&told, &format!("{done}, in transaction {tx}"));
+                let result = json!({ "purchase": id, "action": contracts(what).name(), "txHash": tx });
+                return shop.tell.result(&result, &format!("{}, in transaction {tx}", told(what).1));
             }
             Err(Failure::Refused(why)) => {
-                if !is_superseded(shop, &escrow, what)? {
+                if !is_superseded(shop, &escrow, contracts(what))? {
                     return Err(Failure::Refused(format!("{why}: `surety status {id}` says what can be done")));
                 }
                 shop.tell.progress("another transaction spent the escrow meanwhile: trying again");
@@ -198,6 +268,20 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: Action) -> Result<(),
         }
     }
     Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
+}
+
+/// Checks that the action is what its command says. The contract treats a request for a refund after the proof of
+/// delivery as a dispute.
+fn must_fit(what: BuyerAction, escrow: &Escrow, id: &TxHash) -> Result<(), Failure> {
+    match (what, escrow.datum.has_result()) {
+        (BuyerAction::RequestRefund, true) => Err(Failure::Refused(format!(
+            "the proof of delivery is on the chain: `surety dispute {id}` disputes it, and the arbiter decides"
+        ))),
+        (BuyerAction::Dispute, false) => Err(Failure::Refused(format!(
+            "there is no proof of delivery to dispute: `surety request-refund {id}` asks for the money back"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &Keys) -> Result<TxHash, Failure> {

@@ -172,7 +172,7 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
         let minutes = |at: Millis| at.saturating_sub(now) / 60_000;
         let deadlines = terms.deadlines();
         shop.tell.progress(&format!(
-            "no result within {} minutes: `surety refund`; a wrong one within {}: `surety request-refund`",
+            "no result within {} minutes: `surety refund`; a wrong one within {}: `surety dispute`",
             minutes(deadlines.submit_result),
             minutes(deadlines.unlock),
         ));

@@ -40,7 +40,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use api_types::MAX_CONTENT_BYTES;
+use api_types::{BuyerAction, MAX_CONTENT_BYTES};
 use cardano::{Lovelace, slots::Millis};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use market::ListingId;
@@ -116,12 +116,16 @@ enum Command {
     },
     /// Buy a listing and print its content; nothing is paid twice.
     Buy(buying::BuyArguments),
+    /// Print a purchase's content again, in the session of the account that bought it.
+    Read(redelivery::ReadArguments),
     /// Prove by a signature that the wallet bought a listing, and print the content again.
     Prove(redelivery::ProveArguments),
     /// Show the state of a purchase and the possible actions.
     Status(acting::PurchaseArgument),
-    /// Request a refund of a protected purchase; once there is a result, dispute it.
+    /// Request a refund of a protected purchase, before its proof of delivery.
     RequestRefund(acting::PurchaseArgument),
+    /// Dispute a delivery after its proof, so that the arbiter decides.
+    Dispute(acting::DisputeArguments),
     /// Take the money back, once the contract allows it.
     Refund(acting::PurchaseArgument),
     /// End a dispute: release the money to the seller.
@@ -192,11 +196,13 @@ impl Shop {
             Command::Browse(arguments) => catalogue::browse(self, arguments),
             Command::Show { listing } => catalogue::show(self, listing),
             Command::Buy(arguments) => buying::run(self, arguments),
+            Command::Read(arguments) => redelivery::read(self, arguments),
             Command::Prove(arguments) => redelivery::run(self, arguments),
             Command::Status(purchase) => acting::status(self, purchase),
-            Command::RequestRefund(purchase) => acting::act(self, purchase, escrow::Action::SetRefundRequested),
-            Command::Refund(purchase) => acting::act(self, purchase, escrow::Action::WithdrawRefund),
-            Command::Release(purchase) => acting::act(self, purchase, escrow::Action::AuthorizeWithdrawal),
+            Command::RequestRefund(purchase) => acting::act(self, purchase, BuyerAction::RequestRefund),
+            Command::Dispute(arguments) => acting::dispute(self, arguments),
+            Command::Refund(purchase) => acting::act(self, purchase, BuyerAction::TakeRefund),
+            Command::Release(purchase) => acting::act(self, purchase, BuyerAction::Release),
             Command::Verdict(arguments) => acting::verdict(self, arguments),
             Command::Evidence(arguments) => evidence::collect(self, arguments),
             Command::Verify(arguments) => evidence::verify(self, arguments),

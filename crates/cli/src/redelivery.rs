@@ -1,4 +1,4 @@
-//! `surety prove`: prints purchased content again, for a signature.
+//! `surety prove` and `surety read`: print purchased content again, for a signature or in a session.
 
 use std::{fs, path::PathBuf};
 
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use x402_cardano::wire::{PaymentRequired, decode_header};
 
 use crate::{
-    Shop,
+    Shop, account,
+    acting::PurchaseArgument,
     catalogue::listing_id,
     failure::Failure,
     keys::Keys,
@@ -30,6 +31,28 @@ pub struct ProveArguments {
     /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
+}
+
+/// Arguments of `read`.
+#[derive(Args)]
+pub struct ReadArguments {
+    #[command(flatten)]
+    purchase: PurchaseArgument,
+    /// A file for it, instead of stdout.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Prints the content of a purchase of the signed-in account.
+pub fn read(shop: &Shop, ReadArguments { purchase, out }: &ReadArguments) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    let answer = account::ask(shop, "GET", &format!("/me/purchases/{id}/content"), None)?;
+    if answer.status != 200 {
+        return Err(answer.failure());
+    }
+    let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let told = json!({ "listing": bought.listing_id, "purchase": id });
+    hand_over(shop, told, &answer.body, out.as_ref())
 }
 
 /// A purchase of a listing by this wallet.

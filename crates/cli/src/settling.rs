@@ -226,7 +226,7 @@ impl Payment {
             "feeLovelace": fee, "alreadyOwned": false,
         });
         let advice = match mode {
-            DeliveryMode::Protected => format!("`surety request-refund {tx}` disputes it"),
+            DeliveryMode::Protected => format!("`surety dispute {tx}` disputes it"),
             DeliveryMode::Instant => format!("`surety verdict {} mismatch` says so", listing.id),
         };
         let handed = hand_over_as_listed(shop, told, (&answer.body, &listing.content_hash), out, &advice);

@@ -1,19 +1,20 @@
-//! Escrow actions that buyers and sellers perform with their own wallets.
+//! Escrow actions of buyers and sellers.
 //!
 //! ```text
 //! purchase ──> its escrow on the chain ──> possible: each action with its party, times and estimated fee
-//!                                      └─> draft: the transaction of one action, for the party's wallet to sign and submit
+//!                                      ├─> draft: the transaction of one action, for the party's wallet to sign and submit
+//!                                      └─> perform: the same for a service wallet, signed and submitted here
 //! ```
 //!
-//! Nothing is stored: the watcher finds the submitted action on the chain. The contract's rules decide what is
-//! possible.
+//! The contract's rules decide what is possible. The watcher finds on the chain what a party's own wallet submitted.
 
 mod draft;
+mod perform;
 mod words;
 
 use std::collections::BTreeSet;
 
-use api_types::{ActionTiming, PossibleAction, PossibleActions};
+use api_types::{ActionTiming, BuyerAction, PossibleAction, PossibleActions};
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     chain::{Chain, ChainError, Tip, Utxo, Value},
@@ -23,18 +24,22 @@ use cardano::{
     tx::build::{Validity, Wallet, build},
 };
 use escrow::{
-    Action, Deployment, State,
+    Action, Datum, Deployment, State,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
     rules::{Effect, Party, Rule, Timing},
     spend::Spent,
 };
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Read};
+use sql::{Database, DatabaseError, Read, Statement, statement};
 
-pub use self::draft::{ActionDraft, ActionError};
+pub use self::{
+    draft::{ActionDraft, ActionError},
+    perform::Owner,
+};
 use crate::{
     chain_state::Lead,
     contents::ContentsError,
+    escrow_steps::{Recorded, StepRecorder, rollbacks},
     listing::DeliveryMode,
     port_error::{PortError, from_by_way_of},
     purchase::Status,
@@ -67,6 +72,9 @@ struct LockedPurchase {
     content_hash: ContentHash,
     creator: Address,
     share: Lovelace,
+    buyer: Address,
+    /// Result hash of the delivered content, if it is known. A posted result that equals it wins every dispute.
+    delivered: Option<ContentHash>,
 }
 
 /// Reason why the escrow of a purchase is not available.
@@ -128,9 +136,28 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         })
     }
 
+    /// Records the next step of a purchase's escrow if a block includes it already, so that a reader need not wait for the
+    /// watcher's next tick. Makes at most four provider calls, and none unless a transaction of the service is pending.
+    ///
+    /// # Errors
+    /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
+    pub async fn catch_up(&self, purchase: &TxHash) -> Result<(), PortError> {
+        let Some(from): Option<TxRef> = self.database.run(acted_on(purchase)).await?.first_json()? else {
+            return Ok(());
+        };
+        let tip = self.chain.recent_tip().await?;
+        let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
+        let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None };
+        recorder.follow(&from, &mut Recorded::default()).await?;
+        Ok(())
+    }
+
     async fn locked_purchase(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
-        let known = self.database.fetch(read(purchase)).await?.ok_or(NoEscrow::Unknown)?;
-        if known.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(known) }
+        self.known(purchase).await?.protected()
+    }
+
+    async fn known(&self, purchase: &TxHash) -> Result<LockedPurchase, NoEscrow> {
+        self.database.fetch(read(purchase)).await?.ok_or(NoEscrow::Unknown)
     }
 
     /// Follows the escrow from the last step that the watcher has stored to its current output.
@@ -162,13 +189,12 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     ) -> Vec<PossibleAction> {
         let parties = [Party::Buyer, Party::Seller].into_iter();
         let windows = parties.flat_map(|by| escrow.datum.windows_of(by).map(move |window| (by, window)));
-        // The contract allows disputing again, which costs a fee and changes nothing.
-        let again = |action| action == Action::SetRefundRequested && escrow.datum.state == State::Disputed;
-        let useful = windows.filter(|(_, (action, _))| !again(*action));
+        let useful = windows.filter(|(_, (action, _))| !is_pointless(*action, &escrow.datum, now));
         let possible = useful.filter_map(|(by, (action, window))| {
             let step = known.step(action, || Some(ContentHash::of(&[])))?;
             Some(PossibleAction {
                 action: action.name().into(),
+                name: buyers_name(action, &escrow.datum),
                 by: words::party(by).into(),
                 timing: match window.timing(now, LEAST_WINDOW_MS) {
                     Timing::Early(_) => ActionTiming::Early,
@@ -179,6 +205,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
                 closes: window.closes,
                 fee_lovelace: self.estimate(escrow, (by, &step), tip, parameters),
                 words: words::of(action, escrow, known, now),
+                expected_winner: known.expected_winner(action, &escrow.datum).map(|winner| words::party(winner).into()),
             })
         });
         possible.collect()
@@ -220,7 +247,36 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 }
 
+/// Returns whether an action that the contract allows would only cost a fee: a second dispute, or a request for a refund
+/// that can be taken at once.
+fn is_pointless(action: Action, datum: &Datum, now: Millis) -> bool {
+    let refundable = || !datum.has_result() && now >= datum.deadlines.submit_result;
+    action == Action::SetRefundRequested && (datum.state == State::Disputed || refundable())
+}
+
+/// Returns the API's name for a buyer's action on this escrow.
+fn buyers_name(action: Action, datum: &Datum) -> Option<BuyerAction> {
+    match action {
+        Action::SetRefundRequested if datum.has_result() => Some(BuyerAction::Dispute),
+        Action::SetRefundRequested => Some(BuyerAction::RequestRefund),
+        Action::WithdrawRefund => Some(BuyerAction::TakeRefund),
+        Action::AuthorizeWithdrawal => Some(BuyerAction::Release),
+        _ => None,
+    }
+}
+
 impl LockedPurchase {
+    fn protected(self) -> Result<Self, NoEscrow> {
+        if self.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(self) }
+    }
+
+    /// Returns the party that would win the dispute started by an action, if the hashes that the arbiter compares decide it.
+    fn expected_winner(&self, action: Action, datum: &Datum) -> Option<Party> {
+        let starts_dispute = action == Action::SetRefundRequested && datum.has_result();
+        let delivered = self.delivered.filter(|_| starts_dispute)?;
+        Some(if datum.result_hash == delivered.as_bytes() { Party::Seller } else { Party::Buyer })
+    }
+
     /// Returns the step of an action, `None` for actions that no party performs. `result` is called only if a result is
     /// posted.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
@@ -249,9 +305,23 @@ fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
 fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     sql::read!(
         "SELECT p.mode, p.status, e.utxo, l.content_hash, p.seller_address AS creator, \
-           CAST(p.creator_lovelace AS TEXT) AS share \
+           CAST(p.creator_lovelace AS TEXT) AS share, p.buyer_address AS buyer, \
+           coalesce((SELECT delivered_hash FROM escrow_watch WHERE purchase_id = e.purchase_id), (SELECT e.result_hash \
+             FROM outbox WHERE tx_id = substr(e.utxo, 1, 64) AND kind = 'result' AND state = 'included')) AS delivered \
          FROM purchases p JOIN listings l ON l.id = p.listing_id LEFT JOIN escrows e ON e.purchase_id = p.id \
          WHERE p.id = ?1",
+        purchase
+    )
+}
+
+/// Builds the statement that reads the last known output of an escrow, as a JSON string, if a live transaction of the
+/// service acts on it that is not recorded as a step.
+fn acted_on(purchase: &TxHash) -> Statement {
+    statement!(
+        "SELECT json_quote(e.utxo) FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
+           FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+           AND o.state IN ('claimed', 'submitted', 'included') AND NOT EXISTS (SELECT 1 FROM escrow_steps s \
+             WHERE s.purchase_id = ?1 AND s.tx_id = o.tx_id))",
         purchase
     )
 }

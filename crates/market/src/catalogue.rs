@@ -101,13 +101,15 @@ pub(crate) fn figures_of(members: &str) -> Result<SellerFigures, DatabaseError> 
         .map_err(|error| DatabaseError(format!("a seller's figures cannot be read: {error}")))
 }
 
-/// SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...}`, where `address` is an SQL
-/// expression.
+/// SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...},"disputes":{...}`, where `address`
+/// is an SQL expression.
 pub(crate) fn seller_figures(address: &str) -> String {
     format!(
         "SELECT '\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
          ',\"sellerReputation\":{{\"score\":' || ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
-         ',\"basis\":' || (withdrawn + refunded) || '}}' END FROM sellers WHERE address = {address}"
+         ',\"basis\":' || (withdrawn + refunded) || '}}' END || (SELECT CASE WHEN count(*) = 0 THEN '' ELSE \
+         ',\"disputes\":{{\"decided\":' || count(*) || ',\"lost\":' || sum(winner = 'buyer') || '}}' END \
+         FROM decisions WHERE seller_address = {address}) FROM sellers WHERE address = {address}"
     )
 }
 

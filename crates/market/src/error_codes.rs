@@ -143,10 +143,14 @@ impl From<ActionError> for Error {
         let (code, field) = match &error {
             ActionError::NoEscrow(why) => (Self::from(why.clone()).code, None),
             ActionError::Ended(_) => (ErrorCode::EscrowEnded, None),
-            ActionError::State { .. } | ActionError::Plan(_) => (ErrorCode::ActionNotPossible, None),
+            ActionError::State { .. }
+            | ActionError::Plan(_)
+            | ActionError::NotNow { .. }
+            | ActionError::OnItsWay(_) => (ErrorCode::ActionNotPossible, None),
+            ActionError::Later(_) => (ErrorCode::Unavailable, None),
             ActionError::TooEarly { .. } => (ErrorCode::TooEarly, None),
             ActionError::TooLate { .. } => (ErrorCode::TooLate, None),
-            ActionError::NotYours { .. } => (ErrorCode::NotYours, None),
+            ActionError::NotYours { .. } | ActionError::OwnWallet(_) => (ErrorCode::NotYours, None),
             ActionError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
             ActionError::Collateral { .. } => (ErrorCode::NoCollateral, None),
             ActionError::Build(_) => (ErrorCode::CannotBuild, Some("utxos")),

@@ -1,5 +1,6 @@
 json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode,
-'buyerAddress', buyer_address, 'txHash', id, 'status', status,
+'buyerAddress', buyer_address,
+'paidFromBalance', json((SELECT 'true' FROM accounts WHERE wallet_address = buyer_address)), 'txHash', id, 'status', status,
 'events', json((SELECT json_group_array(json_object('status', e.status, 'txHash', e.tx_id, 'at', CAST(e.at_ms AS TEXT)))
   FROM (SELECT 'settled' AS status, purchases.id AS tx_id, purchases.bought_at_ms AS at_ms, 0 AS late, 0 AS position
       WHERE purchases.mode = 'instant'
@@ -15,4 +16,9 @@ json_patch('{}', json_object('id', id, 'listingId', listing_id, 'mode', mode,
     'payBy', CAST(pay_by_ms AS TEXT), 'submitResult', CAST(submit_result_ms AS TEXT),
     'unlock', CAST(unlock_ms AS TEXT), 'externalDisputeUnlock', CAST(external_dispute_unlock_ms AS TEXT))))
   FROM escrows WHERE purchase_id = purchases.id)),
-'verification', (SELECT verification FROM payments WHERE tx_id = purchases.id)))
+'verification', (SELECT verification FROM payments WHERE tx_id = purchases.id),
+'decision', json((SELECT json_patch('{}', json_object('winner', d.winner, 'reason', d.reason, 'txHash',
+    (SELECT last.tx_id FROM escrow_steps last JOIN escrow_steps disputed ON disputed.purchase_id = last.purchase_id
+      AND disputed.position = last.position - 1 WHERE last.purchase_id = purchases.id AND last.utxo IS NULL
+      AND disputed.status = 'Disputed')))
+  FROM decisions d WHERE d.purchase_id = purchases.id))))

@@ -32,7 +32,10 @@ impl Keys for Holding {
 }
 
 impl ArbiterClient for Holding {
-    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
+    async fn resolve(
+        &self,
+        _: &api_types::arbiter::ResolveRequest,
+    ) -> Result<api_types::arbiter::ResolveResult, String> {
         Err("status 401".into())
     }
 }

@@ -57,7 +57,7 @@ fn many_due_escrows_read_few_contents_at_once() {
     }
     let deployment = deployment();
     let database = Counting(&db, Cell::new(0));
-    let platform = Platform { seller: person(2), wallets: vec![] };
+    let platform = Platform { seller: person(2), wallets: vec![], arbiter: Default::default() };
     let watch = Watch {
         database: &database,
         chain: &Ledger::new(),

@@ -20,6 +20,7 @@ mod full_text_cost;
 mod kept_rows_cost;
 mod long_answers;
 mod lost_answers;
+mod owners_actions;
 mod projections;
 mod purchase_requests;
 mod redelivery;

@@ -64,6 +64,16 @@ fn sold() -> Sold {
     sales.until(32);
     sales.ticks(2);
     assert_eq!(sales.status(&lock), "withdrawn");
+    // As if Surety balances had paid, and an arbiter had decided a dispute about each.
+    for change in [
+        "INSERT INTO accounts (owner, wallet_address, wallet_key, key_version, max_per_payment, daily_budget, created_at_ms) \
+           SELECT 'payer of ' || id, buyer_address, buyer_key, 1, 10000000, 30000000, 0 FROM purchases",
+        "UPDATE escrow_steps SET status = 'Disputed' WHERE status = 'ResultSubmitted'",
+        "INSERT INTO decisions (purchase_id, seller_address, winner, reason) \
+           SELECT id, seller_address, 'seller', 'as listed' FROM purchases",
+    ] {
+        run(&sales, change);
+    }
     for judged in [lock, own] {
         block(purchase::verify(&sales.db, &judged, Verification::Ok)).unwrap();
     }
@@ -156,7 +166,7 @@ fn every_query_with_a_type_fits_the_schema() {
     run(
         &sales,
         &format!(
-            "INSERT INTO unread_wallets (wallet, height, position) VALUES ('{}', 0, 0)",
+            "INSERT OR IGNORE INTO unread_wallets (wallet, height, position) VALUES ('{}', 0, 0)",
             person(OWNER).enterprise_address()
         ),
     );

@@ -45,8 +45,10 @@ pub enum Kind {
     Collect,
     /// A buyer takes a refund.
     Refund,
-    /// A buyer opens a dispute.
+    /// A buyer asks for a refund, or disputes.
     Dispute,
+    /// A buyer ends a dispute by releasing the money to the seller.
+    Release,
     /// A creator is paid for a sale that was won in a dispute.
     Payout,
     /// The platform's wallet is split into outputs that results can spend independently.
@@ -67,6 +69,7 @@ impl Kind {
             Self::Collect => "collect",
             Self::Refund => "refund",
             Self::Dispute => "dispute",
+            Self::Release => "release",
             Self::Payout => "payout",
             Self::Split => "split",
             Self::Award => "award",

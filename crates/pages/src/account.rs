@@ -12,7 +12,7 @@ use crate::{
     asset::ACCOUNT,
     format::{on, short, span, tada},
     layout::{Page, Section},
-    parts,
+    parts, purchase,
     view::{Agent, Listing, Purchase, PurchaseRequest},
 };
 
@@ -168,7 +168,7 @@ impl Account {
                         @for bought in self.me.purchases.iter().take(SHOWN) {
                             li {
                                 a href={ "/purchases/" (bought.id) } { (self.title_of(bought)) }
-                                span.status.(bought.status.name()) { (bought.status.words()) }
+                                span.status.(bought.status.name()) { (purchase::standing(bought)) }
                                 @if let Some(event) = bought.events.first() { span.soft { (on(event.at)) } }
                                 div.acts {
                                     a.button.quiet href={ "/purchases/" (bought.id) } aria-label={ "Open " (self.title_of(bought)) } { "Open" }

@@ -130,8 +130,11 @@ mod tests {
             "createdAt": "1790000000000", "sales": 17, "sellerReputation": { "score": 100, "basis": 9 },
         }))
         .unwrap();
-        let page =
-            page("https://shop.example", &listing, &Seller { sales: 17, seller_reputation: listing.seller_reputation });
+        let page = page(
+            "https://shop.example",
+            &listing,
+            &Seller { sales: 17, seller_reputation: listing.seller_reputation, ..Seller::default() },
+        );
         let Listing {
             id,
             title,

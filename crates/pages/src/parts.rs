@@ -104,6 +104,9 @@ pub fn standing(seller: &Seller) -> Markup {
             None if seller.sales == 0 => { span { "New seller" } }
             None => { span { "No protected sales yet" } }
         }
+        @if let Some(disputes) = seller.disputes {
+            span { (count(disputes.decided, "dispute")) " decided, " (disputes.lost) " against the seller" }
+        }
     }
 }
 

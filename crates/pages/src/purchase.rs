@@ -9,15 +9,17 @@ use maud::{Markup, html};
 
 use crate::{
     asset::PURCHASE,
-    format::{at, clock, file_name, on, short, tada},
+    format::{at, file_name, on, short, tada},
     layout::{Page, Section},
     parts,
-    view::{Listing, Purchase, deadlines},
+    view::{Listing, Purchase},
 };
 
-mod next;
+mod told;
 mod track;
-mod verdict;
+
+pub(crate) use told::standing;
+use told::{Offer, Told};
 
 /// Data of a purchase's page.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +38,18 @@ pub struct Shown<'a> {
     pub explorer: &'a str,
 }
 
-/// Renders the page.
+/// Renders the page. When the purchase changes, the script replaces the elements with `data-part` in place, so that nothing
+/// that the reader has open moves or vanishes.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
     let Shown { purchase, listing, now, .. } = *shown;
-    let next = next::after(purchase, now);
+    let told = told::tell(purchase, now);
     let title = listing.map_or("A prompt that is no longer for sale", |listing| &listing.title);
+    let changes_in = told.changes.map(|at| at.saturating_sub(now));
     let main = html! {
         main #main.two data-purchase=(purchase.id) data-listing=(purchase.listing_id) data-buyer=(purchase.buyer_address)
-            data-status=(purchase.status.name()) data-verdict=[purchase.verification.map(Verification::as_str)]
+            data-balance[purchase.paid_from_balance == Some(true)] data-readable[told::is_readable(purchase)]
+            data-open[shown.is_open()] data-changes-in=[changes_in] data-version=(version(purchase))
             data-hash=[listing.map(|listing| listing.content_hash)] data-file=(file_name(title)) {
             div.stack {
                 div {
@@ -56,23 +61,63 @@ pub fn page(shown: &Shown<'_>) -> String {
                         }
                     }
                 }
-                (shown.goods())
-                section.box aria-labelledby="protection" {
-                    h2 #protection { (if purchase.escrow.is_some() { "Buyer protection" } else { "Instant purchase" }) }
-                    (track::steps(purchase, now))
-                    p.small {
-                        b #next { (next.what) } ". " (next.how)
-                        @if let Some(by) = next.by { " " span.by { (at(by)) "." } }
-                    }
-                }
+                (shown.state(&told))
                 (parts::progress())
-                (shown.wrong())
+                (parts::draft())
+                (goods())
+                (shown.unless_well(&told))
                 (shown.details())
             }
             (shown.receipt())
+            (confirmation())
         }
     };
     Page { title, section: Section::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
+}
+
+/// Renders the place of the content, which the script loads for its buyer.
+fn goods() -> Markup {
+    html! {
+        section.box.stack #goods hidden tabindex="-1" aria-label="The text" {
+            p #checked {}
+            div.acts {
+                button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
+                a.button.quiet #download {}
+                button.quiet #reading type="button" aria-pressed="false" { "Reading view" }
+            }
+            pre #content tabindex="0" aria-label="The prompt" {}
+            div #readable hidden {}
+        }
+    }
+}
+
+/// Renders the dialog that asks for confirmation of an action, with its consequence and the choice of a wallet.
+fn confirmation() -> Markup {
+    html! {
+        dialog #confirm aria-labelledby="asks" {
+            form.stack method="dialog" {
+                h2 #asks {}
+                p #consequence {}
+                fieldset.options #payers { legend { "Sign with" } }
+                (parts::no_wallet())
+                div.acts {
+                    button #yes value="yes" {}
+                    button.quiet value="no" { "Cancel" }
+                }
+            }
+        }
+    }
+}
+
+/// Renders a part that the script replaces when the purchase changes.
+fn part(id: &str, content: &Markup) -> Markup {
+    html! { div id=(id) data-part { (content) } }
+}
+
+/// Renders the button of an action. The script shows it to the buyer while the contract permits the action.
+fn button(Offer { action, label, unless_well }: &Offer) -> Markup {
+    let look = if unless_well.is_some() { "quiet" } else { "" };
+    html! { div.acts hidden data-action=(action.name()) { button.(look) type="button" { (label) } } }
 }
 
 impl Shown<'_> {
@@ -83,89 +128,74 @@ impl Shown<'_> {
         self.purchase.escrow.is_some() && !over
     }
 
-    /// Renders the place of the content, which the script loads for its buyer.
-    fn goods(&self) -> Markup {
-        if self.purchase.status == Status::Refunded {
-            return html! { p.box { "This purchase was refunded, so its text is no longer available." } };
-        }
+    /// Renders the state: a headline, a sentence or two, and the next step, if there is one.
+    fn state(&self, told: &Told) -> Markup {
+        let Self { purchase, now, .. } = *self;
+        let next_step = told.action.as_ref().filter(|offer| offer.unless_well.is_none());
         html! {
-            section.box.stack aria-label="What was bought" {
-                div #closed {
-                    p { span.status.(self.purchase.status.name()) { (self.purchase.status.words()) } " Only the buyer can open the text." }
-                    div.acts #opening hidden { button #open type="button" { "Show the text (free)" } }
-                    noscript { p.note { "Opening it needs JavaScript, because your wallet is asked to sign." } }
+            section.box.stack aria-label="State" {
+                (part("track", &track::steps(purchase, now)))
+                div #told data-part aria-live="polite" {
+                    h2 #next { (told.what) }
+                    p.small { (told.how) }
+                    @if let Some(verdict) = purchase.verification { p.small.soft { "The buyer says: " (said(verdict)) "." } }
                 }
-                div.stack #goods hidden tabindex="-1" aria-label="The text" {
-                    p #checked {}
-                    div.acts {
-                        button.copy #copy type="button" hidden data-copy="" { "Copy prompt" }
-                        a.button.quiet #download {}
-                        button.quiet #reading type="button" aria-pressed="false" { "Reading view" }
+                (part("next-step", &html! { @if let Some(offer) = next_step { (button(offer)) } }))
+                div.stack #viewer {
+                    p.small.soft { "This page speaks to the buyer. Is that you? Sign in, or show the wallet that paid." }
+                    div.acts #opening hidden {
+                        button #open type="button" { "I bought this" }
+                        a.button.quiet href={ "/me?next=/purchases/" (purchase.id) } { "Sign in" }
                     }
-                    pre #content tabindex="0" aria-label="The prompt" {}
-                    div #readable hidden {}
+                    noscript { p.note { "Opening the text needs JavaScript, because your wallet is asked to sign." } }
                 }
             }
         }
     }
 
-    /// Renders the buyer's possible actions and verdict, which the script fills in.
-    fn wrong(&self) -> Markup {
-        let Purchase { status, verification, .. } = self.purchase;
-        let deadlines = deadlines(self.purchase);
-        let late = deadlines.is_some_and(|deadlines| self.now >= deadlines.submit_result);
-        let due = match status {
-            Status::RefundRequested | Status::RefundAuthorized | Status::Disputed => true,
-            Status::FundsLocked if late => true,
-            _ => *verification == Some(Verification::Mismatch),
-        };
-        let judged = verdict::section(self.purchase);
-        if !self.is_open() && judged.is_none() {
-            return html! {};
-        }
-        html! {
-            details #wrong open[due] {
-                summary {
-                    "Something wrong?"
-                    @if let (Status::ResultSubmitted, Some(deadlines)) = (status, deadlines) {
-                        " Dispute this purchase (until " (clock(deadlines.unlock)) ")"
+    /// Renders the action that the buyer needs only if something is wrong.
+    fn unless_well(&self, told: &Told) -> Markup {
+        let offered = told.action.as_ref().and_then(|offer| Some((offer, offer.unless_well.as_ref()?)));
+        part(
+            "otherwise",
+            &html! {
+                @if let Some((offer, summary)) = offered {
+                    details #wrong hidden {
+                        summary { (summary) }
+                        p.small.soft #meaning {}
+                        (button(offer))
                     }
                 }
-                @if self.is_open() {
-                    div.stack #actions hidden {}
-                }
-                @if let Some(judged) = judged { (judged) }
-                fieldset.options #payers { legend { "Sign with" } }
-                (parts::no_wallet())
-                (parts::draft())
-            }
-        }
+            },
+        )
     }
 
     fn details(&self) -> Markup {
         let purchase = self.purchase;
         let named = |name: &str, value: &str| html! { dt { (name) } dd { code { (value) } } };
         html! {
-            details {
+            details #chain {
                 summary { "Transactions and fingerprints" }
-                ol.events {
-                    @for event in &purchase.events {
-                        li {
-                            b { (event.words(purchase.mode)) }
-                            span { (at(event.at)) " · " (parts::transaction(self.explorer, &event.tx_hash)) }
+                div #facts data-part {
+                    ol.events {
+                        @for event in &purchase.events {
+                            li {
+                                b { (event.words(purchase.mode)) }
+                                span { (at(event.at)) " · " (parts::transaction(self.explorer, &event.tx_hash)) }
+                            }
                         }
                     }
-                }
-                dl.small {
-                    (named("Buyer", &purchase.buyer_address.to_string()))
-                    @if let Some(listing) = self.listing {
-                        (named("Seller", &listing.seller_address.to_string()))
-                        (named("Fingerprint of the text (SHA-256)", &listing.content_hash.to_string()))
-                    }
-                    @if let Some(escrow) = &purchase.escrow {
-                        (named("Contract that holds the money", &escrow.address))
-                        @if let Some(hash) = &escrow.input_hash { (named("Commitment to this listing", &hash.to_string())) }
-                        @if let Some(result) = &escrow.result_hash { (named("Proof of delivery", &result.to_string())) }
+                    dl.small {
+                        (named("Buyer", &purchase.buyer_address.to_string()))
+                        @if let Some(listing) = self.listing {
+                            (named("Seller", &listing.seller_address.to_string()))
+                            (named("Fingerprint of the text (SHA-256)", &listing.content_hash.to_string()))
+                        }
+                        @if let Some(escrow) = &purchase.escrow {
+                            (named("Contract that holds the money", &escrow.address))
+                            @if let Some(hash) = &escrow.input_hash { (named("Commitment to this listing", &hash.to_string())) }
+                            @if let Some(result) = &escrow.result_hash { (named("Proof of delivery", &result.to_string())) }
+                        }
                     }
                 }
             }
@@ -180,7 +210,7 @@ impl Shown<'_> {
         html! {
             aside.box.stack.sticky aria-labelledby="receipt" {
                 h2 #receipt { "Receipt" }
-                div {
+                div #amounts data-part {
                     div.line { span { "Price" } (tada(receipt.price)) }
                     @if let Some(collateral) = collateral { (line("Collateral (comes back)", collateral)) }
                     @if let Some(fee) = receipt.fee { (line("Network fee", fee)) }
@@ -190,14 +220,29 @@ impl Shown<'_> {
                         div.line.good { span { "Paid back" } (tada(back)) }
                     }
                 }
-                div {
+                div #standing data-part {
                     div.line.soft { span { "Protection" } span { (if purchase.escrow.is_some() { "Protected" } else { "Instant" }) } }
                     @if let Some(paid) = purchase.events.first() { div.line.soft { span { "Paid" } (on(paid.at)) } }
-                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (purchase.status.words()) } }
+                    div.line.soft { span { "Status" } span.status.(purchase.status.name()) { (told::standing(purchase)) } }
                 }
                 p.small.soft { "Transaction " (parts::transaction(self.explorer, &purchase.id)) }
                 p.small #signed-receipt hidden { a download={ "receipt-" (short(&purchase.id.to_string())) ".json" } { "Signed receipt (JSON)" } }
             }
         }
+    }
+}
+
+/// Returns a text that changes whenever the chain changes the page. The script computes the same from the API's JSON.
+fn version(Purchase { status, events, decision, .. }: &Purchase) -> String {
+    let winner = decision.as_ref().map_or("", |decision| &decision.winner);
+    format!("{}.{}.{winner}", status.name(), events.len())
+}
+
+/// Returns a verdict in words.
+const fn said(verdict: Verification) -> &'static str {
+    match verdict {
+        Verification::Ok => "it is what was listed",
+        Verification::Mismatch => "it is not what was listed",
+        Verification::NoResultYet => "nothing came yet",
     }
 }

@@ -41,7 +41,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    async fn ask(&self, dispute: &ResolveRequest) -> Result<String, AskError> {
+    async fn ask(&self, dispute: &ResolveRequest) -> Result<ResolveResult, AskError> {
         let arbiter = self.env.service("ARBITER")?;
         let request = request(dispute, self.token.ok_or(AskError::NoToken)?)?;
         if !self.usage.call() {
@@ -49,7 +49,7 @@ impl Bound<'_> {
         }
         let answer = http::ask(&arbiter, request, TIME, MAX_ANSWER).await?;
         let said = serde_json::from_slice::<ResolveResult>(&answer.body).ok().filter(|_| answer.status == 200);
-        said.map(|said| said.status().to_owned()).ok_or(AskError::Status(answer.status))
+        said.ok_or(AskError::Status(answer.status))
     }
 }
 
@@ -58,7 +58,7 @@ impl ArbiterClient for Bound<'_> {
         edge::now_ms() < self.until
     }
 
-    async fn resolve(&self, dispute: &ResolveRequest) -> Result<String, String> {
+    async fn resolve(&self, dispute: &ResolveRequest) -> Result<ResolveResult, String> {
         self.ask(dispute).await.map_err(|error| error.to_string())
     }
 }

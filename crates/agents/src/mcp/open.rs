@@ -59,9 +59,12 @@ impl<S: OpenShop> Toolset for OpenTools<'_, S> {
             Tool::GetListing => get(self.0, arguments).await,
             Tool::UnlockListing => unlock(self.0, arguments, meta).await,
             // These need an owner's service wallet.
-            Tool::BuyListing | Tool::MyPurchases | Tool::GetPurchaseStatus | Tool::MyWallet | Tool::WithdrawToOwner => {
-                return None;
-            }
+            Tool::BuyListing
+            | Tool::MyPurchases
+            | Tool::GetPurchaseStatus
+            | Tool::MyWallet
+            | Tool::WithdrawToOwner
+            | Tool::ActOnPurchase => return None,
         };
         Some(outcome.unwrap_or_else(ToolResult::failed))
     }

@@ -2,7 +2,7 @@
 //!
 //! `UPDATE_TOOLS=1 cargo test -p agents schemas` rewrites the files.
 
-use api_types::{Listing, mcp::*};
+use api_types::{Listing, SubmittedAction, mcp::*};
 use futures_lite::future::block_on;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -154,6 +154,15 @@ fn definition(of: Tool) -> Value {
             "SENDS the owner's Surety balance, but about 2 tADA kept for fees, to the wallet that the owner signed in \
              with. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
             Some(schema::<Withdrawal>(false)),
+        ),
+        Tool::ActOnPurchase => tool::<ActOnPurchase>(
+            of,
+            "Act on a protected purchase",
+            "ACTS as the buyer of a protected purchase that the owner's Surety balance paid for: only when the owner asks for \
+             it. dispute stops the seller's payment: the arbiter compares hashes alone, so where get_purchase_status says \
+             contentMatches true the dispute is lost. Missing deliveries, and content that does not match, are refunded or \
+             disputed without any call. Costs nothing. Safe to call again with the same arguments.",
+            Some(schema::<SubmittedAction>(false)),
         ),
         // Without an output schema, because clients would check it against PaymentRequired too.
         Tool::UnlockListing => tool::<UnlockListing>(

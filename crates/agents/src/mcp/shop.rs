@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use api_types::{Bought, PurchaseRequest, mcp::Withdrawal};
+use api_types::{Bought, BuyerAction, PurchaseRequest, SubmittedAction, mcp::Withdrawal};
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     account::Account,
@@ -51,6 +51,8 @@ pub trait Shop {
     async fn wallet(&self) -> Result<WalletState, ShopError>;
     /// Sends the remaining balance to the owner. A retry within a minute returns the same answer.
     async fn withdraw(&self) -> Result<Withdrawal, ShopError>;
+    /// Takes a buyer's action on what the service wallet paid for. Asking again never submits a second transaction.
+    async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError>;
 }
 
 /// The shop for an agent with its own wallet.
@@ -156,6 +158,12 @@ pub enum ShopError {
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
+    /// All clients share the demo wallet's purchases.
+    #[error(
+        "Not done: the shared demo wallet's purchases are protected by the service itself, and nobody else acts on them. \
+         Nothing is to be done: get_purchase_status shows what happens by itself."
+    )]
+    DemoPurchase,
     /// The balance is too small to withdraw; `pending` if a purchase in progress reserves the rest.
     #[error(
         "There is nothing to withdraw: the Surety balance is {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),

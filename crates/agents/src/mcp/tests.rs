@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use api_types::{
-    Bought, Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, check,
+    Bought, BuyerAction, Listing, Purchase, PurchaseRequest, PurchaseStatus, RequestStatus, SubmittedAction, check,
     mcp::{FoundListings, OwnPurchases, Withdrawal},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -107,6 +107,8 @@ fn purchase() -> Purchase {
         events: vec![],
         escrow: None,
         verification: None,
+        paid_from_balance: None,
+        decision: None,
     }
 }
 
@@ -193,6 +195,10 @@ impl Shop for Stall {
     }
     async fn withdraw(&self) -> Result<Withdrawal, ShopError> {
         Err(ShopError::DemoWallet)
+    }
+    async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError> {
+        self.refuse()?;
+        Ok(SubmittedAction { purchase: *purchase, action, tx: TxHash::new([8; 32]) })
     }
 }
 
@@ -447,6 +453,17 @@ fn a_limit_refusal_says_who_can_change_the_limit() {
         assert!(said(false).ends_with("The owner does so at https://surety.example.com/me."), "{}", said(false));
         assert!(said(true).contains("demo wallet") && !said(true).contains("owner allows"), "{}", said(true));
     }
+}
+
+#[test]
+fn an_owners_agent_acts_on_a_purchase_and_nobody_does_on_the_demo_wallets() {
+    let arguments = json!({ "tx": "07".repeat(32), "action": "dispute" });
+    let told = call(&Stall::default(), "act_on_purchase", arguments.clone());
+    let structured = told.value();
+    assert_eq!((&structured["action"], &structured["tx"]), (&json!("dispute"), &json!("08".repeat(32))));
+    let demo = Stall { account: Owner::named(DEMO_OWNER), ..Stall::default() };
+    assert!(call(&demo, "act_on_purchase", arguments).is_error);
+    assert!(call(&Stall::default(), "act_on_purchase", json!({ "tx": "07".repeat(32), "action": "steal" })).is_error);
 }
 
 #[test]

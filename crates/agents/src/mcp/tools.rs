@@ -1,10 +1,10 @@
-//! The tools, and the endpoint `/mcp` with seven of them.
+//! The tools, and the endpoint `/mcp` with those for an owner's agent.
 
 use api_types::{
     Purchase, PurchaseStatus as Status,
     mcp::{
-        ApprovalAsked, BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases, NoArguments,
-        PurchaseStatus, Purchased, SearchListings, WalletView,
+        ActOnPurchase, ApprovalAsked, BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases,
+        NoArguments, PurchaseStatus, Purchased, SearchListings, WalletView,
     },
 };
 use cardano::{ContentHash, Lovelace, TxHash};
@@ -33,12 +33,13 @@ pub enum Tool {
     GetPurchaseStatus,
     MyWallet,
     WithdrawToOwner,
+    ActOnPurchase,
     UnlockListing,
 }
 
 impl Tool {
     /// All tools with their names, in the order of the list.
-    pub const ALL: [(Self, &str); 8] = [
+    pub const ALL: [(Self, &str); 9] = [
         (Self::SearchListings, "search_listings"),
         (Self::GetListing, "get_listing"),
         (Self::BuyListing, "buy_listing"),
@@ -46,6 +47,7 @@ impl Tool {
         (Self::GetPurchaseStatus, "get_purchase_status"),
         (Self::MyWallet, "my_wallet"),
         (Self::WithdrawToOwner, "withdraw_to_owner"),
+        (Self::ActOnPurchase, "act_on_purchase"),
         (Self::UnlockListing, "unlock_listing"),
     ];
 
@@ -59,7 +61,7 @@ impl Tool {
     #[must_use]
     pub const fn spends(self) -> bool {
         match self {
-            Self::BuyListing | Self::WithdrawToOwner | Self::UnlockListing => true,
+            Self::BuyListing | Self::WithdrawToOwner | Self::ActOnPurchase | Self::UnlockListing => true,
             Self::SearchListings | Self::GetListing | Self::MyPurchases | Self::GetPurchaseStatus | Self::MyWallet => {
                 false
             }
@@ -102,6 +104,7 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
             Tool::GetPurchaseStatus => status(shop, arguments).await,
             Tool::MyWallet => wallet(shop, arguments).await,
             Tool::WithdrawToOwner => withdraw(shop, arguments).await,
+            Tool::ActOnPurchase => act(shop, arguments).await,
             // This one is for agents with their own wallet.
             Tool::UnlockListing => return None,
         };
@@ -244,6 +247,20 @@ async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcom
     Ok(ToolResult::with(&shop.withdraw().await?, |fields| {
         let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
         fields.insert("next".into(), json!(next));
+    }))
+}
+
+async fn act(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
+    let ActOnPurchase { tx, action } = read(arguments)?;
+    let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
+    if shop.account().owner == DEMO_OWNER {
+        return Err(ShopError::DemoPurchase.into());
+    }
+    Ok(ToolResult::with(&shop.act(&tx, action).await?, |fields| {
+        let next = "Submitted: get_purchase_status shows it once a block has it, in about a minute. Calling again with the \
+            same arguments submits nothing more.";
+        fields.insert("next".into(), json!(next));
+        fields.insert("links".into(), links(&shop.shelf().origin(), &tx.to_string()));
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api_types::ActionSummary;
+use api_types::{ActionSummary, BuyerAction};
 use cardano::{
     Address, ContentHash, Lovelace, TxHash,
     chain::{Chain, ChainError, Tip},
@@ -83,13 +83,48 @@ pub enum ActionError {
     Collateral { missing: Lovelace, wallet: Address },
     #[error("utxos: {0}")]
     Build(BuildError),
-    #[error("the ledger would refuse this transaction: read the wallet's outputs again, some may be spent ({0})")]
+    /// The ledger's reason is for the log: nobody can act on it.
+    #[error("the network refuses this transaction: read the wallet's outputs again, some may be spent, and try again")]
     Refused(String),
+    #[error(
+        "a wallet of your own paid for this purchase, {0}: draft the action for it (POST /purchases/{{id}}/action-draft), \
+         and sign that with the wallet"
+    )]
+    OwnWallet(Address),
+    #[error("{} is not possible: {}", action.name(), not_possible(*action, state))]
+    NotNow {
+        action: BuyerAction,
+        /// In the API's word.
+        state: &'static str,
+    },
+    #[error("another transaction of this purchase is on its way ({0}): see its status in a minute")]
+    OnItsWay(&'static str),
+    #[error("this cannot be submitted at the moment, and nothing was: try again in a minute")]
+    Later(String),
     #[error("this escrow cannot be acted on: {0}")]
     Plan(PlanError),
 }
 
 from_by_way_of!(ActionError, NoEscrow: DatabaseError, ChainError);
+
+/// Why a buyer's action does not fit a state, with the action that does.
+fn not_possible(action: BuyerAction, state: &str) -> String {
+    let instead = match (action, state) {
+        (BuyerAction::Dispute, "FundsLocked") => "there is no proof of delivery to dispute yet: use request_refund",
+        (BuyerAction::RequestRefund, "ResultSubmitted") => {
+            "the proof of delivery is on the chain: what is wrong with it is for a dispute"
+        }
+        (BuyerAction::Dispute | BuyerAction::RequestRefund, "Disputed") => {
+            "it is disputed already: the arbiter decides"
+        }
+        (BuyerAction::Release, "ResultSubmitted") => "there is no dispute: the seller is paid without it",
+        (BuyerAction::TakeRefund, "ResultSubmitted" | "Disputed") => {
+            "there is a proof of delivery: the money goes back if the arbiter, or the seller, says so"
+        }
+        _ => return format!("the purchase is {state}"),
+    };
+    format!("the purchase is {state}, {instead}")
+}
 
 /// An action that the contract allows now.
 struct Permitted {
@@ -144,11 +179,8 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let now = self.lead.clock(tip.time_ms, self.now);
         let planner = self.planner(parameters);
         let time = ChainTime { tip_slot: tip.slot, now };
-        let mut plan = planner.plan(&permitted.escrow, &permitted.step, time).map_err(|error| match error {
-            PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },
-            PlanError::Refused(ContractRefusal::TooLate(until)) => ActionError::TooLate { action, until },
-            error => ActionError::Plan(error),
-        })?;
+        let mut plan =
+            planner.plan(&permitted.escrow, &permitted.step, time).map_err(|error| unplanned(error, action, now))?;
         plan.wallet_keys = wallet.keys();
         plan.collateral.clone_from(&wallet.collateral);
         let pays = Wallet { address: wallet.change, utxos: &wallet.utxos, reserved: &BTreeSet::new() };
@@ -179,6 +211,15 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         let content = self.contents.get(&known.content_hash).await?;
         let gone = || DatabaseError(format!("what {purchase} bought is not there"));
         Ok(result_hash(purchase, &content.ok_or_else(gone)?))
+    }
+}
+
+/// Why an action cannot be planned at this time.
+pub(super) fn unplanned(error: PlanError, action: Action, now: Millis) -> ActionError {
+    match error {
+        PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },
+        PlanError::Refused(ContractRefusal::TooLate(until)) => ActionError::TooLate { action, until },
+        error => ActionError::Plan(error),
     }
 }
 

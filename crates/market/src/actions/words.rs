@@ -20,13 +20,23 @@ pub(super) fn of(action: Action, escrow: &Escrow, known: &LockedPurchase, now: M
     let (datum, held) = (&escrow.datum, escrow.utxo.value.lovelace.display_tada());
     let deadlines = &datum.deadlines;
     match action {
-        Action::SetRefundRequested if datum.has_result() => format!(
-            "Dispute the purchase: the seller can no longer collect the {held}. If neither side gives in, arbiters settle \
-             it, in {} at the earliest.",
-            span(deadlines.external_dispute_unlock, now)
-        ),
+        Action::SetRefundRequested if datum.has_result() => {
+            let outlook = match known.expected_winner(action, datum) {
+                Some(Party::Seller) => {
+                    "They compare hashes alone, and these match what was listed: you will lose this dispute."
+                }
+                Some(_) => "They compare hashes alone, and the proof of delivery is of something else: you will win.",
+                None => "They compare hashes alone: what was listed with what was delivered.",
+            };
+            format!(
+                "Dispute the purchase: the seller can no longer collect the {held}. If neither side gives in, arbiters \
+                 settle it, in {} at the earliest. {outlook}",
+                span(deadlines.external_dispute_unlock, now)
+            )
+        }
         Action::SetRefundRequested => format!(
-            "Ask for a refund of {held}: if the seller posts no result within {}, you can take it back.",
+            "Ask for a refund of {held}: without a proof of delivery within {}, the money goes back. If the seller posts \
+             one in time, the purchase is in dispute, and arbiters settle it.",
             span(deadlines.submit_result, now)
         ),
         Action::AuthorizeWithdrawal => {

@@ -32,7 +32,7 @@ const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'paym
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
 /// Actions on escrows. The chain shows their effects, so they are not needed.
-const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute')";
+const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute', 'release')";
 
 /// Lifetime of an expired grant in ms, far beyond that of its tokens.
 const GRANT_MS: Millis = 100 * DAY_MS;

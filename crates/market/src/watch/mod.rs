@@ -28,7 +28,10 @@ mod stored;
 mod sync;
 mod tick;
 
-use api_types::{Alarm, arbiter::ResolveRequest};
+use api_types::{
+    Alarm,
+    arbiter::{ResolveRequest, ResolveResult},
+};
 use cardano::{chain::Chain, evaluation::Evaluate, history::History, keys::SigningKey, slots::Millis};
 use escrow::Deployment;
 use serde::Serialize;
@@ -91,11 +94,11 @@ pub trait ArbiterClient {
         true
     }
 
-    /// Asks for an award. Returns the arbiter's answer for the log; the award itself is read from the chain.
+    /// Asks for an award. The chain shows the award itself; the answer has the arbiter's reason.
     ///
     /// # Errors
     /// The failure, worded for the log.
-    async fn resolve(&self, dispute: &ResolveRequest) -> Result<String, String>;
+    async fn resolve(&self, dispute: &ResolveRequest) -> Result<ResolveResult, String>;
 }
 
 /// The keys of the watcher.

@@ -165,7 +165,7 @@ pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>
 }
 
 const fn acts_on_escrows(kind: Kind) -> bool {
-    matches!(kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute)
+    matches!(kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release)
 }
 
 fn read(entry: &Entry) -> Result<TransactionUtxos, DatabaseError> {

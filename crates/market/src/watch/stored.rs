@@ -88,7 +88,7 @@ impl Stored {
             unread(),
             restore::has_unread_wallets(),
             open_of_kinds(
-                &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Payout, Kind::Split],
+                &[Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Release, Kind::Payout, Kind::Split],
                 MAX_ACTIONS,
             ),
             open_of_kinds(&[Kind::Lock], MAX_LOCKS),

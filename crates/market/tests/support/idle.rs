@@ -16,7 +16,10 @@ impl Keys for Idle {
 }
 
 impl ArbiterClient for Idle {
-    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
+    async fn resolve(
+        &self,
+        _: &api_types::arbiter::ResolveRequest,
+    ) -> Result<api_types::arbiter::ResolveResult, String> {
         Err("no arbiter is asked".into())
     }
 }

@@ -1,5 +1,6 @@
 //! Protected sales on the chain in memory, and a watcher that acts on them.
 
+use api_types::arbiter::{ResolveRequest, ResolveResult};
 use cardano::{
     Address, ContentHash, Lovelace, TxHash, TxRef,
     address::PaymentAddress,
@@ -40,6 +41,8 @@ pub const PRICE: u64 = 10_000_000;
 pub struct Platform {
     pub seller: SigningKey,
     pub wallets: Vec<SigningKey>,
+    /// What the arbiter answers, if one is there.
+    pub arbiter: std::cell::RefCell<Option<ResolveResult>>,
 }
 
 impl Keys for Platform {
@@ -52,8 +55,8 @@ impl Keys for Platform {
 }
 
 impl ArbiterClient for Platform {
-    async fn resolve(&self, _: &api_types::arbiter::ResolveRequest) -> Result<String, String> {
-        Err("no arbiter is there".into())
+    async fn resolve(&self, _: &ResolveRequest) -> Result<ResolveResult, String> {
+        self.arbiter.borrow().clone().ok_or_else(|| "no arbiter is there".into())
     }
 }
 
@@ -87,7 +90,7 @@ impl Sales {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let listing = list(&db, 1, PRICE);
         let deployment = deployment();
-        let platform = Platform { seller: person(2), wallets: vec![] };
+        let platform = Platform { seller: person(2), wallets: vec![], arbiter: Default::default() };
         let ledger = Ledger::new();
         let sales = Self {
             db,

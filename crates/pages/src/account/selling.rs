@@ -26,7 +26,8 @@ fn figures(listing: &Listing) -> Markup {
 
 impl Account {
     pub(super) fn selling(&self) -> Markup {
-        let figures = Seller { sales: self.me.sales, seller_reputation: self.me.seller_reputation };
+        let figures =
+            Seller { sales: self.me.sales, seller_reputation: self.me.seller_reputation, disputes: self.me.disputes };
         html! {
             section aria-labelledby="selling" {
                 h2 #selling { "Selling" }

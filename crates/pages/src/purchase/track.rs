@@ -3,6 +3,7 @@
 use market::purchase::Status;
 use maud::{Markup, html};
 
+use super::told::{Ruling, ruling};
 use crate::{
     format::{clock, span},
     view::{Deadlines, Event, Purchase, deadlines},
@@ -14,40 +15,71 @@ pub fn steps(purchase: &Purchase, now: u64) -> Markup {
     html! {
         ol.track {
             (step("done", &html! { "✓ Paid " (clock(paid.at)) }, &html! { "Held by the contract" }))
-            @match happened(purchase, "ResultSubmitted") {
+            @match happened(purchase, &["ResultSubmitted", "Disputed"]) {
                 Some(proof) => { (step("done", &html! { "✓ Proof " (clock(proof.at)) }, &html! { "On the chain" })) }
-                None => {
-                    @let look = if purchase.status == Status::FundsLocked { "now" } else { "later" };
-                    (step(look, &html! { "Proof by " (clock(deadlines.submit_result)) }, &html! { "Or the money goes back" }))
-                }
+                None => { (without_proof(purchase, &deadlines, now)) }
             }
             (last(purchase, &deadlines, now))
         }
     }
 }
 
-/// Renders a step with the class `done`, `now`, `off` (in progress, but not going well for the seller) or `later`.
+fn without_proof(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
+    let waits = matches!(purchase.status, Status::FundsLocked | Status::RefundRequested);
+    let by = clock(deadlines.submit_result);
+    if waits && now < deadlines.submit_result {
+        step("now", &html! { "Proof by " (by) }, &html! { "Or the money goes back" })
+    } else {
+        step("off", &html! { "No proof" }, &html! { "Due by " (by) })
+    }
+}
+
+/// Renders a step with the class `done`, `now`, `off` (not as the buyer or the seller would like it) or `later`.
 fn step(look: &str, what: &Markup, more: &Markup) -> Markup {
-    html! { li.(look) aria-current=[matches!(look, "now" | "off").then_some("step")] { b { (what) } (more) } }
+    html! { li.(look) aria-current=[(look == "now").then_some("step")] { b { (what) } (more) } }
 }
 
-fn happened<'a>(purchase: &'a Purchase, status: &str) -> Option<&'a Event> {
-    purchase.events.iter().find(|event| event.status == status)
+/// Returns the first event with one of these statuses.
+fn happened<'a>(purchase: &'a Purchase, statuses: &[&str]) -> Option<&'a Event> {
+    purchase.events.iter().find(|event| statuses.contains(&event.status.as_str()))
 }
 
-/// Renders the third step, the purchase's status. The next step is explained below (`next`).
+/// Renders the third step: where the money goes.
 fn last(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup {
-    let status = purchase.status;
-    let seller_paid = html! { "Seller paid " (clock(deadlines.unlock)) };
-    let words = html! { (status.words()) };
-    match status {
-        Status::FundsLocked | Status::Settled => step("later", &seller_paid, &html! { "If all is well" }),
-        Status::ResultSubmitted => step("now", &seller_paid, &span(deadlines.unlock, now)),
-        Status::WithdrawAuthorized | Status::Withdrawing => step("now", &words, &html! {}),
-        Status::RefundRequested | Status::RefundAuthorized | Status::Disputed => step("off", &words, &html! {}),
-        Status::Withdrawn | Status::Refunded | Status::Closed => {
-            let at = happened(purchase, status.name()).map(|event| clock(event.at));
-            step("done", &html! { "✓ " (words) @if let Some(at) = at { " " (at) } }, &html! {})
+    let words = html! { (purchase.status.words()) };
+    match purchase.status {
+        Status::FundsLocked | Status::RefundRequested if now >= deadlines.submit_result => {
+            step("now", &html! { "Money back" }, &html! { "To the buyer" })
         }
+        Status::FundsLocked | Status::Settled => {
+            step("later", &html! { "Seller paid " (clock(deadlines.unlock)) }, &html! { "If a proof comes" })
+        }
+        Status::RefundRequested => step("later", &html! { "Money back" }, &html! { "If no proof comes" }),
+        Status::ResultSubmitted => {
+            let left = html! { @if now < deadlines.unlock { (span(deadlines.unlock, now)) } @else { "Any minute" } };
+            step("now", &html! { "Seller paid " (clock(deadlines.unlock)) }, &left)
+        }
+        Status::Disputed => {
+            step("now", &html! { "Arbiter " (clock(deadlines.external_dispute_unlock)) }, &html! { "Disputed" })
+        }
+        Status::WithdrawAuthorized | Status::Withdrawing => {
+            step("now", &html! { "Seller paid" }, &html! { "Any minute" })
+        }
+        Status::RefundAuthorized => step("now", &html! { "Money back" }, &html! { "Any minute" }),
+        Status::Withdrawn | Status::Refunded | Status::Closed => match ruling(purchase) {
+            Some((Ruling::ForSeller, end)) => {
+                step("off", &html! { "Dispute lost " (clock(end.at)) }, &html! { "Seller paid" })
+            }
+            Some((Ruling::ForBuyer, end)) => {
+                step("done", &html! { "✓ Dispute won " (clock(end.at)) }, &html! { "Money back" })
+            }
+            Some((Ruling::Divided, end)) => {
+                step("off", &html! { "Divided " (clock(end.at)) }, &html! { "By the arbiter" })
+            }
+            None => {
+                let at = happened(purchase, &[purchase.status.name()]).map(|event| clock(event.at));
+                step("done", &html! { "✓ " (words) @if let Some(at) = at { " " (at) } }, &html! {})
+            }
+        },
     }
 }

@@ -1,9 +1,9 @@
 //! Asks the arbiter to settle a dispute.
 
-use api_types::arbiter::{DisputedListing, ResolveRequest};
-use cardano::{chain::ChainError, slots::Millis};
-use escrow::evidence::EVIDENCE_GRACE_MS;
-use sql::Database;
+use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
+use cardano::{TxHash, chain::ChainError, slots::Millis};
+use escrow::evidence::{EVIDENCE_GRACE_MS, Winner};
+use sql::{Database, Statement, statement};
 
 use crate::{
     contents::Contents,
@@ -20,8 +20,8 @@ use crate::{
 
 /// Interval between questions in ms.
 const ASK_AGAIN_MS: Millis = 60_000;
-/// The arbiter's answer if nothing is proven.
-const NO_VERDICT: &str = "no_verdict";
+/// Maximum number of characters of the arbiter's reason that are kept.
+const MAX_REASON: usize = 500;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Asks the arbiter, unless the dispute is settled already; then returns the next tasks. As long as nothing is
@@ -46,19 +46,22 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         let listing = DisputedListing { id: due.listing_id.clone(), content_hash: due.content_hash };
         let dispute = ResolveRequest { escrow: due.utxo, listing, output };
-        let later = match self.ports.arbiter.resolve(&dispute).await {
+        let mut statements = vec![];
+        match self.ports.arbiter.resolve(&dispute).await {
             Ok(answer) => {
-                self.report.acted.push(format!("asked the arbiter about {purchase}: {answer}"));
+                self.report.acted.push(format!("asked the arbiter about {purchase}: {}", answer.status()));
                 let again = self.view.clock.saturating_add(ASK_AGAIN_MS);
                 let over = judged.datum.deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
-                due::check_later(&[(due.clone(), if answer == NO_VERDICT { again.max(over) } else { again })])
+                let undecided = matches!(answer, ResolveResult::NoVerdict { .. });
+                statements.push(due::check_later(&[(due.clone(), if undecided { again.max(over) } else { again })]));
+                statements.extend(decided(&purchase, &answer));
             }
             Err(error) => {
                 self.report.note(&purchase, &format_args!("the arbiter cannot be asked: {error}"));
-                due::retry_later(due, self.view.clock)
+                statements.push(due::retry_later(due, self.view.clock));
             }
-        };
-        self.ports.database.run(later).await?;
+        }
+        self.ports.database.batch(statements).await?;
         Ok(vec![])
     }
 
@@ -71,4 +74,23 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let acts = !matches!(step, NextStep::Wait(_) | NextStep::AskArbiter);
         Ok(acts.then(|| vec![Judged { due, datum, step, result }]).into_iter().collect())
     }
+}
+
+/// Builds the statement that stores the arbiter's decision and reason. Returns `None` while it has not decided.
+fn decided(purchase: &TxHash, answer: &ResolveResult) -> Option<Statement> {
+    let (ResolveResult::Paid { verdict, .. } | ResolveResult::Signed { verdict, .. }) = answer else { return None };
+    let Finding { winner, reason, .. } = verdict;
+    let winner = match winner.as_ref()? {
+        Winner::Buyer => "buyer",
+        Winner::Seller => "seller",
+    };
+    Some(statement!(
+        "INSERT INTO decisions (purchase_id, seller_address, winner, reason) \
+           SELECT id, seller_address, ?2, ?3 FROM purchases WHERE id = ?1 ON CONFLICT (purchase_id) \
+           DO UPDATE SET winner = excluded.winner, reason = excluded.reason \
+           WHERE winner <> excluded.winner OR reason <> excluded.reason",
+        purchase,
+        winner,
+        reason.chars().take(MAX_REASON).collect::<String>()
+    ))
 }

@@ -1,0 +1,220 @@
+//! Performs a buyer's action on a purchase that an account's service wallet paid for.
+//!
+//! The service alone holds that wallet's key, so the account's session, or its agent's grant, is the buyer's authority. The
+//! transaction goes through the outbox like the watcher's: written down with the escrow's output reserved before it is
+//! submitted. So the buyer's request, an agent's and the watcher's own protection, all at once, make one transaction.
+
+use std::collections::BTreeSet;
+
+use api_types::BuyerAction;
+use cardano::{
+    TxHash, TxRef,
+    chain::{Chain, Utxo},
+    evaluation::Evaluate,
+    keys::SigningKey,
+    tx::build::{BuiltTx, Wallet},
+};
+use escrow::{
+    Action, State,
+    plan::{ChainTime, DraftError, Escrow, Step},
+    rules::Rule,
+};
+use outbox::{ENTRY_JSON, Entry, EntryState, Kind, NewEntry, Outbox, OutboxError, Sent};
+use sql::{Database, Statement, statement};
+
+use super::{ActionError, Actions, CurrentEscrow, NoEscrow, buyers_name, draft::unplanned};
+use crate::{
+    account::Account,
+    contents::Contents,
+    escrow_tx,
+    platform::{MIN_FUNDS, PlatformWallet, pays_alone},
+    port_error::PortError,
+    purchase::Status,
+    result_poster::purpose,
+    transitions,
+};
+
+/// Maximum number of attempts, in case other transactions spend the inputs first.
+const MAX_TRIES: usize = 4;
+
+/// An account that acts as the buyer of its service wallet's purchases.
+#[derive(Clone, Copy)]
+pub struct Owner<'a> {
+    pub account: &'a Account,
+    /// The service wallet's key.
+    pub key: &'a SigningKey,
+    /// The platform's key. Its wallet pays the network's fee, so an empty Surety balance prevents nothing.
+    pub platform: &'a SigningKey,
+}
+
+/// Returns the contract's action, its step and the kind of its outbox entry.
+const fn contracts(action: BuyerAction) -> (Action, Step, Kind) {
+    match action {
+        BuyerAction::RequestRefund | BuyerAction::Dispute => {
+            (Action::SetRefundRequested, Step::SetRefundRequested, Kind::Dispute)
+        }
+        BuyerAction::TakeRefund => (Action::WithdrawRefund, Step::WithdrawRefund, Kind::Refund),
+        BuyerAction::Release => (Action::AuthorizeWithdrawal, Step::AuthorizeWithdrawal, Kind::Release),
+    }
+}
+
+/// Returns whether a purchase in this state shows the effect of an action.
+const fn is_done(action: BuyerAction, state: Status) -> bool {
+    match action {
+        BuyerAction::RequestRefund => matches!(state, Status::RefundRequested),
+        BuyerAction::Dispute => matches!(state, Status::Disputed),
+        BuyerAction::TakeRefund => matches!(state, Status::Refunded),
+        BuyerAction::Release => matches!(state, Status::WithdrawAuthorized | Status::Withdrawing | Status::Withdrawn),
+    }
+}
+
+/// Returns a description of a pending transaction for the buyer.
+const fn doing(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Result => "the seller's proof of delivery",
+        Kind::Collect => "the seller's collection",
+        Kind::Refund => "your refund",
+        Kind::Dispute => "your dispute",
+        Kind::Release => "your release of the money",
+        _ => "a payment",
+    }
+}
+
+impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
+    /// Performs an action for the account whose service wallet paid; returns the transaction. Idempotent: where the same
+    /// action is on its way or done, by whomever, that transaction is returned.
+    ///
+    /// # Errors
+    /// [`NoEscrow::Unknown`] where another account's purchase, or none, has this id; else why not, and what to do.
+    pub async fn perform(
+        &self,
+        purchase: &TxHash,
+        action: BuyerAction,
+        owner: &Owner<'_>,
+    ) -> Result<TxHash, ActionError> {
+        let known = self.known(purchase).await?;
+        if known.buyer != owner.account.wallet_address {
+            let is_own = owner.account.keys().contains(known.buyer.payment_key());
+            return Err(if is_own { ActionError::OwnWallet(known.buyer) } else { NoEscrow::Unknown.into() });
+        }
+        let known = known.protected()?;
+        let kind = contracts(action).2;
+        for attempt in 0..MAX_TRIES {
+            let (escrow, state) = match self.current_escrow(&known).await? {
+                CurrentEscrow::Ended(status) => (None, status),
+                CurrentEscrow::Open(escrow) => {
+                    let state = Status::from(escrow.datum.state);
+                    (Some(*escrow), state)
+                }
+            };
+            if is_done(action, state)
+                && let Some(entry) = Entry::first(&self.database.run(newest_of(purchase, kind)).await?)?
+            {
+                return Ok(entry.tx);
+            }
+            let Some(escrow) = escrow else { return Err(ActionError::Ended(state.name())) };
+            // Another step may be in a block by now. A request for a refund never starts a dispute.
+            let fits = Rule::find(contracts(action).0, &escrow.datum)
+                .is_some_and(|rule| buyers_name(rule.action, &escrow.datum) == Some(action));
+            if !fits || escrow.datum.state == State::Disputed && action == BuyerAction::Dispute {
+                return Err(ActionError::NotNow { action, state: state.name() });
+            }
+            if let Some(entry) = Entry::first(&self.database.run(spending(&escrow.utxo.reference)).await?)? {
+                return if entry.kind == kind { Ok(entry.tx) } else { Err(ActionError::OnItsWay(doing(entry.kind))) };
+            }
+            if let Some(tx) = self.attempt(purchase, action, &escrow, owner, attempt).await? {
+                return Ok(tx);
+            }
+        }
+        Err(ActionError::Later("other transactions took its inputs first".into()))
+    }
+
+    /// Builds, records and submits one transaction. Returns `None` if another transaction spent an input first.
+    async fn attempt(
+        &self,
+        purchase: &TxHash,
+        action: BuyerAction,
+        escrow: &Escrow,
+        owner: &Owner<'_>,
+        attempt: usize,
+    ) -> Result<Option<TxHash>, ActionError> {
+        let tip_slot = self.chain.recent_tip().await?.slot;
+        let address = owner.platform.enterprise_address();
+        let platform = PlatformWallet::read(self.database, self.chain, address, tip_slot, self.now, MIN_FUNDS).await;
+        let platform = platform.map_err(unsent)?;
+        let built = match self.built(purchase, action, escrow, (owner, &platform), attempt).await {
+            // The provider does not show yet what spends an input: the next attempt chooses another, or finds the step.
+            Err(ActionError::Refused(_)) if attempt.saturating_add(1) < MAX_TRIES => return Ok(None),
+            built => built?,
+        };
+        let new = NewEntry::built(contracts(action).2, purpose(&escrow.utxo.reference), address, &built);
+        let new = NewEntry { acts_on: vec![*purchase], ..new };
+        let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
+        Ok(match outbox.send_once(&new, &platform.snapshot, self.now).await? {
+            Sent::Submitted(entry) => Some(entry.tx),
+            // A rejection of what an earlier request submitted proves nothing: it may still be included.
+            Sent::Rejected(entry, _) => Some(entry.tx).filter(|_| entry.state != EntryState::Refused),
+            Sent::NotRecorded => None,
+        })
+    }
+
+    async fn built(
+        &self,
+        purchase: &TxHash,
+        action: BuyerAction,
+        escrow: &Escrow,
+        (owner, platform): (&Owner<'_>, &PlatformWallet),
+        attempt: usize,
+    ) -> Result<BuiltTx, ActionError> {
+        let tip = self.chain.recent_tip().await?;
+        let now = self.lead.clock(tip.time_ms, self.now);
+        let planner = self.planner(&platform.parameters);
+        let time = ChainTime { tip_slot: tip.slot, now };
+        let (contracts, step, _) = contracts(action);
+        let plan = escrow_tx::plan(planner, escrow, &step, time).map_err(|error| unplanned(error, contracts, now))?;
+        let from = chosen(platform, purchase, attempt);
+        let wallet = Wallet { address: platform.address, utxos: &from, reserved: &BTreeSet::new() };
+        let keys = [owner.platform, owner.key];
+        let built = escrow_tx::build(planner, self.chain, vec![plan], &wallet, &[], &keys).await;
+        built.map_err(|error| match error {
+            DraftError::Chain(error) => error.into(),
+            DraftError::Refused(reason) => ActionError::Refused(reason),
+            // The buyer cannot fill the platform's wallet.
+            error => ActionError::Later(error.to_string()),
+        })
+    }
+}
+
+fn unsent(error: OutboxError) -> ActionError {
+    NoEscrow::from(PortError::from(error)).into()
+}
+
+/// Chooses the outputs of the platform's wallet that pay for an attempt: a single one if one suffices. The choice depends on
+/// the purchase and the attempt, so concurrent requests rarely choose the same output.
+fn chosen(platform: &PlatformWallet, purchase: &TxHash, attempt: usize) -> Vec<Utxo> {
+    let alone: Vec<&Utxo> = platform.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
+    let spread =
+        purchase.as_bytes().iter().fold(attempt, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+    match spread.checked_rem(alone.len()).and_then(|at| alone.get(at)) {
+        Some(utxo) => vec![(*utxo).clone()],
+        None => platform.utxos.clone(),
+    }
+}
+
+/// Builds the statement that reads the outbox entry that spends an output.
+fn spending(output: &TxRef) -> Statement {
+    statement!(
+        "SELECT {ENTRY_JSON} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1",
+        output
+    )
+}
+
+/// Builds the statement that reads the newest live entry of a kind that acts on a purchase.
+fn newest_of(purchase: &TxHash, kind: Kind) -> Statement {
+    statement!(
+        "SELECT {ENTRY_JSON} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+           AND kind = ?2 AND state IN ('claimed', 'submitted', 'included') ORDER BY created_at_ms DESC LIMIT 1",
+        purchase,
+        kind.name()
+    )
+}

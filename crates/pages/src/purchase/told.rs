@@ -1,0 +1,240 @@
+//! Describes a purchase's state to its buyer: a headline, one or two sentences in the second person, and at most one
+//! action. Puts the contract's rules (`escrow::rules`) and the release of content (`market::release`) into words.
+
+use api_types::BuyerAction;
+use market::purchase::Status;
+use maud::{Markup, html};
+
+use crate::{
+    format::{at, clock},
+    view::{Deadlines, Event, Purchase, deadlines},
+};
+
+/// Description of a purchase's state.
+pub struct Told {
+    /// The headline.
+    pub what: &'static str,
+    /// One or two sentences.
+    pub how: Markup,
+    /// Time at which the description changes although nothing happens on the chain, POSIX ms.
+    pub changes: Option<u64>,
+    /// The action that the buyer may want to take now.
+    pub action: Option<Offer>,
+}
+
+/// An action that the page offers.
+pub struct Offer {
+    pub action: BuyerAction,
+    /// The label of its button.
+    pub label: &'static str,
+    /// Summary of the section that hides an action needed only if something is wrong; `None` for the next step.
+    pub unless_well: Option<Markup>,
+}
+
+const fn next_step(action: BuyerAction, label: &'static str) -> Option<Offer> {
+    Some(Offer { action, label, unless_well: None })
+}
+
+/// Decision of an arbiter, as the chain shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    ForBuyer,
+    ForSeller,
+    /// The money was divided so that neither got all of it.
+    Divided,
+}
+
+/// Returns the arbiter's decision and the event that paid it out, if the escrow ended while it was disputed.
+pub fn ruling(purchase: &Purchase) -> Option<(Ruling, &Event)> {
+    let ends = |event: &Event| match event.status.as_str() {
+        "withdrawn" => Some(Ruling::ForSeller),
+        "refunded" => Some(Ruling::ForBuyer),
+        "closed" => Some(Ruling::Divided),
+        _ => None,
+    };
+    let (_, end) = purchase
+        .events
+        .iter()
+        .zip(purchase.events.iter().skip(1))
+        .find(|(before, end)| before.status == Status::Disputed.name() && ends(end).is_some())?;
+    Some((ends(end)?, end))
+}
+
+/// Returns a purchase's status in a word or two, for its buyer.
+pub fn standing(purchase: &Purchase) -> &'static str {
+    match ruling(purchase) {
+        Some((Ruling::ForSeller, _)) => "Dispute lost",
+        Some((Ruling::ForBuyer, _)) => "Dispute won",
+        Some((Ruling::Divided, _)) => "Divided by the arbiter",
+        None => purchase.status.words(),
+    }
+}
+
+/// Returns whether the content may be read again: its proof of delivery, or an ending that paid the seller, is in a block,
+/// and the money did not go back.
+pub fn is_readable(purchase: &Purchase) -> bool {
+    let proven =
+        |event: &Event| matches!(event.status.as_str(), "ResultSubmitted" | "Disputed" | "withdrawn" | "closed");
+    purchase.status != Status::Refunded && (purchase.escrow.is_none() || purchase.events.iter().any(proven))
+}
+
+/// Describes a purchase's state; `now` is the escrow clock, POSIX ms.
+pub fn tell(purchase: &Purchase, now: u64) -> Told {
+    let told = |what, how| Told { what, how, changes: None, action: None };
+    let Some(deadlines) = deadlines(purchase) else {
+        return told(
+            "Delivered",
+            html! { "You paid the seller directly, so the sale is final: buyer protection does not cover it." },
+        );
+    };
+    let balance = purchase.paid_from_balance == Some(true);
+    match purchase.status {
+        Status::FundsLocked | Status::RefundRequested => without_proof(purchase, &deadlines, balance, now),
+        Status::ResultSubmitted => delivered(&deadlines, now),
+        Status::Disputed => disputed(purchase, &deadlines, now),
+        Status::WithdrawAuthorized => {
+            told("You released the money", html! { "The seller collects it, usually within minutes." })
+        }
+        Status::RefundAuthorized if balance => told(
+            "The seller agreed to a refund",
+            html! { "Your money returns to your balance by itself, usually within minutes." },
+        ),
+        Status::RefundAuthorized => Told {
+            action: next_step(BuyerAction::TakeRefund, "Take your money back"),
+            ..told("The seller agreed to a refund", html! { "Take your money back whenever you like." })
+        },
+        Status::Withdrawing => {
+            told("The seller is being paid", html! { "The payment is on its way. Your text stays yours." })
+        }
+        Status::Withdrawn | Status::Refunded | Status::Closed => ended(purchase, balance),
+        Status::Settled => told("Delivered", html! { "The sale is final." }),
+    }
+}
+
+fn without_proof(purchase: &Purchase, deadlines: &Deadlines, balance: bool, now: u64) -> Told {
+    let by = deadlines.submit_result;
+    if now >= by {
+        let what = "No proof of delivery came in time";
+        return if balance {
+            Told {
+                what,
+                how: html! { "It was due by " (clock(by)) ". Your money returns to your balance by itself, usually within minutes." },
+                changes: None,
+                action: next_step(BuyerAction::TakeRefund, "Take your money back now"),
+            }
+        } else {
+            Told {
+                what,
+                how: html! { "It was due by " (clock(by)) ". Take your money back: all that the contract holds is yours." },
+                changes: None,
+                action: next_step(BuyerAction::TakeRefund, "Take your money back"),
+            }
+        };
+    }
+    let otherwise = if balance {
+        html! { "If no proof comes by " (clock(by)) ", your money returns to your balance by itself." }
+    } else {
+        html! { "If no proof comes by " (clock(by)) ", you take your money back here." }
+    };
+    if purchase.status == Status::RefundRequested {
+        let how = html! { (otherwise) " If one comes before, the purchase is in dispute, and the arbiter decides." };
+        return Told { what: "You asked for a refund", how, changes: Some(by), action: None };
+    }
+    Told {
+        what: "Waiting for the proof of delivery",
+        how: html! { "Your text opens here as soon as the proof is in a block, usually within a minute. " (otherwise) },
+        changes: Some(by),
+        action: Some(Offer {
+            action: BuyerAction::RequestRefund,
+            label: "Ask for a refund",
+            unless_well: Some(html! { "Changed your mind? Ask for a refund" }),
+        }),
+    }
+}
+
+fn delivered(deadlines: &Deadlines, now: u64) -> Told {
+    let unlock = deadlines.unlock;
+    if now >= unlock {
+        return Told {
+            what: "Delivered",
+            how: html! { "The time to dispute ended at " (clock(unlock)) ". The seller is paid by itself, usually within minutes." },
+            changes: None,
+            action: None,
+        };
+    }
+    Told {
+        what: "Delivered",
+        how: html! { "All good? You need not do anything: the seller is paid at " (clock(unlock)) "." },
+        changes: Some(unlock),
+        action: Some(Offer {
+            action: BuyerAction::Dispute,
+            label: "Dispute",
+            unless_well: Some(html! { "Something wrong? Dispute this purchase (until " (clock(unlock)) ")" }),
+        }),
+    }
+}
+
+fn disputed(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Told {
+    let opens = deadlines.external_dispute_unlock;
+    let compares =
+        "The arbiter compares the hash of what was delivered with the hash that was listed, and nothing else.";
+    let how = match &purchase.decision {
+        Some(decision) => html! {
+            "The arbiter decided for " (if decision.winner == "buyer" { "you" } else { "the seller" }) ": " (decision.reason)
+            ". The contract pays it out next."
+        },
+        None if now < opens => {
+            html! { (compares) " It decides from " (at(opens)) " on; your money stays in the contract until then." }
+        }
+        None => html! { (compares) " Its decision is due, usually within minutes." },
+    };
+    Told {
+        what: "You disputed this purchase",
+        how,
+        changes: Some(opens).filter(|opens| now < *opens),
+        action: Some(Offer {
+            action: BuyerAction::Release,
+            label: "Release the money to the seller",
+            unless_well: Some(html! { "Changed your mind? End the dispute" }),
+        }),
+    }
+}
+
+fn ended(purchase: &Purchase, balance: bool) -> Told {
+    let told = |what, how| Told { what, how, changes: None, action: None };
+    let yours = if balance { "your Surety balance" } else { "your wallet" };
+    let reason = html! { @if let Some(decision) = &purchase.decision { (decision.reason) ". " } };
+    match (ruling(purchase).map(|(ruling, _)| ruling), purchase.status) {
+        (Some(Ruling::ForSeller), _) => told(
+            "You lost the dispute",
+            html! { "The arbiter decided for the seller: " (reason) "The seller has the price. Your text stays yours." },
+        ),
+        (Some(Ruling::ForBuyer), _) => told(
+            "You won the dispute",
+            html! { "The arbiter decided for you: " (reason) "Your money is back in " (yours) "." },
+        ),
+        (Some(Ruling::Divided), _) => told(
+            "The arbiter divided the money",
+            html! { (reason) "The last transaction below shows who got how much." },
+        ),
+        (None, Status::Refunded) => told("Refunded", html! { "Your money is back in " (yours) "." }),
+        (None, Status::Withdrawn) if is_creator_paid(purchase) => {
+            told("Complete", html! { "The seller is paid. Your text stays yours." })
+        }
+        (None, Status::Withdrawn) => told(
+            "Complete",
+            html! { "The contract paid out; the seller's share follows by itself. Your text stays yours." },
+        ),
+        (None, _) => told(
+            "Closed",
+            html! { "The contract ended, neither paid to the seller alone nor refunded. The last transaction below shows who got how much." },
+        ),
+    }
+}
+
+fn is_creator_paid(purchase: &Purchase) -> bool {
+    purchase.events.iter().any(|event| event.status == "creator_paid")
+}
+
+#[cfg(test)]
+mod tests;
