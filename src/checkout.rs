@@ -19,7 +19,7 @@ use crate::{
     app::App,
     error::ApiError,
     limits::{self, Counted},
-    paywall::{self, ChainClock, Purpose},
+    paywall::{self, ChainClock},
 };
 
 /// Waits in ms before each poll for a block: about 45 s in total, two blocks of preprod.
@@ -103,7 +103,7 @@ pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -
     app.limit(Counted::BUY, &limits::of_account(account)).await?;
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
     let _held = http::hold(&app.request, limits::PURCHASE_BYTES)?;
-    let Some(priced) = paywall::priced(app, &id, Purpose::Sell).await? else { return Ok(Ordered::UnknownListing) };
+    let Some(priced) = paywall::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };
     let terms = priced.terms.clone();
     let order = Order { account, key: &app.account_key(account)?, terms: &terms, mode, nonce: edge::random()? };
     let methods = app.methods()?;

@@ -54,25 +54,12 @@ impl Priced {
     }
 }
 
-/// What a request does with a listing's terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Shows them: the nearest copy of the database is good enough.
-    Show,
-    /// Sells under them, so that they come from the primary.
-    Sell,
-}
-
-/// Returns a listing's terms with the escrow clock. Terms to show are cached for up to a second, as the nearest copy of the
-/// database has them.
-pub async fn priced(app: &App, id: &ListingId, purpose: Purpose) -> Result<Option<Priced>, ApiError> {
+/// Returns a listing's terms with the escrow clock. They are cached for up to a second, and may come from a copy of the
+/// database that lags: the claim rejects a payment for a listing that was taken off sale meanwhile.
+pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
-    let found = match purpose {
-        Purpose::Show => read_cache::terms(app, lead, id).await?,
-        Purpose::Sell => read_cache::current_terms(app, id).await?,
-    };
-    let Some((terms, state)) = found else { return Ok(None) };
+    let Some((terms, state)) = read_cache::terms(app, lead, id).await? else { return Ok(None) };
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 

@@ -26,7 +26,7 @@ use market::{
     chain_state::Lead,
     state::{self, ShopState},
 };
-use sql::{Batch, Database, DatabaseError, One, ReadDatabase, Statement};
+use sql::{Batch, DatabaseError, One, ReadDatabase, Statement};
 
 use crate::{
     app::App,
@@ -276,15 +276,6 @@ pub async fn terms(app: &App, lead: Lead, id: &ListingId) -> Result<Option<(Rc<L
     let (terms, state) = (Rc::new(terms), database.state()?);
     TERMS.with_borrow_mut(|kept| kept.keep(id.as_str(), terms.title.len(), &(state.version, terms.clone())));
     Ok(Some((terms, state)))
-}
-
-/// Returns a listing's terms and the shop's state as the primary has them, for a request that pays: a copy may still show a
-/// listing that was taken off sale.
-pub async fn current_terms(app: &App, id: &ListingId) -> Result<Option<(Rc<ListingTerms>, ShopState)>, ApiError> {
-    app.limit_client(Counted::READ).await?;
-    let (terms, One(state)) = app.database().batch((catalogue::terms(id), state::read())).await?;
-    let Some(terms) = terms.first_json::<ListingTerms>()? else { return Ok(None) };
-    Ok(Some((Rc::new(terms), state)))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::{
 /// The shop for agents with their own wallet.
 impl OpenShop for App {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
-        let paywall = Paywall::of(self, id, &shown).await.map_err(told)?.ok_or(ShopError::NoListing)?;
+        let paywall = Paywall::of(self, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
         // The extension has no profile for tools, so a payment commits to the HTTP request for the listing.
         let digest = || paywall::unlock_digest(self, id);
         match paywall.unlock(shown, digest).await.map_err(told)? {

@@ -25,7 +25,7 @@ use x402_cardano::{
     wire::{PaymentRequired, PaymentRequirements, SettlementResponse, request_binding},
 };
 
-use super::{Priced, Purpose, priced, resource_info};
+use super::{Priced, priced, resource_info};
 use crate::{
     app::App,
     checkout,
@@ -60,11 +60,9 @@ pub struct Paywall<'a> {
 }
 
 impl<'a> Paywall<'a> {
-    /// Returns the paywall of a listing for a request that shows this; `None` if there is no such listing.
-    pub async fn of(app: &'a App, id: &ListingId, shown: &Presentation) -> Result<Option<Self>, ApiError> {
-        let pays = shown.payment.is_some() || shown.proof.is_some();
-        let purpose = if pays { Purpose::Sell } else { Purpose::Show };
-        let Some(priced) = priced(app, id, purpose).await? else { return Ok(None) };
+    /// Returns the paywall of a listing, or `None` if there is no such listing.
+    pub async fn of(app: &'a App, id: &ListingId) -> Result<Option<Self>, ApiError> {
+        let Some(priced) = priced(app, id).await? else { return Ok(None) };
         Ok(Some(Self { app, priced, methods: app.methods()? }))
     }
 
@@ -150,6 +148,7 @@ impl<'a> Paywall<'a> {
                 Ok(Outcome::Delivered { content: paid.content, settlement, purchase: None })
             }
             Err(PayError::Unavailable(error)) => Err(error.into()),
+            Err(PayError::OffSale) => Ok(Outcome::UnknownListing),
             Err(error) => {
                 let pending = error.is_pending().then(|| presented.accepted().ok()).flatten();
                 Ok(self.payment_required(error, pending))

@@ -30,7 +30,7 @@ use crate::{
     body::{FieldError, WalletBody},
     error::ApiError,
     limits::{Counted, Weight},
-    paywall::{self, Priced, Purpose},
+    paywall::{self, Priced},
     respond,
     routes::{
         listings,
@@ -71,7 +71,7 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::DRAFT).await?;
     let id = listings::id(id)?;
     let body = WalletBody::read(app).await?;
-    let priced = paywall::priced(app, &id, Purpose::Sell).await?.filter(|priced| !priced.terms.hidden);
+    let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;
     let clock = paywall::clock(app, &app.database()).await?.ms;
     let chain = app.chain()?;

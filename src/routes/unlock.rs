@@ -35,7 +35,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
         "HEAD" => Presentation::default(),
         _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header("x-service-proof")? },
     };
-    let paywall = Paywall::of(app, &listings::id(id)?, &shown).await?.ok_or_else(listings::unknown)?;
+    let paywall = Paywall::of(app, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
     match paywall.unlock(shown, || paywall::request_digest(app)).await? {
         Outcome::UnknownListing => Err(listings::unknown().into()),
         Outcome::Delivered { content, settlement, purchase } => {

@@ -97,6 +97,8 @@ pub enum Blocked {
     Owned { purchase: TxHash },
     /// The buyer has an unconfirmed payment for the listing.
     Paying { tx: TxHash },
+    /// The listing was taken off sale.
+    OffSale,
     /// The database was restored from a backup, and the service wallet's later purchases have not been read from the
     /// chain yet.
     Restoring,
@@ -134,6 +136,7 @@ impl TryFrom<BlockedRow> for Blocked {
             "identifierTaken" => Some(Self::IdentifierTaken),
             "owned" => row.purchase.map(|purchase| Self::Owned { purchase }),
             "paying" => row.paying.map(|tx| Self::Paying { tx }),
+            "offSale" => Some(Self::OffSale),
             "restoring" => Some(Self::Restoring),
             "unresolved" => Some(Self::Unresolved),
             "superseded" => Some(Self::Superseded),
@@ -443,29 +446,44 @@ mod tests {
         broken
     }
 
+    fn payment<'a>(account: &Account, listing_id: &'a ListingId, paying: Option<&'a Account>) -> NewPayment<'a> {
+        let hash = ContentHash::of(b"some");
+        NewPayment {
+            tx: TxHash::new([7; 32]),
+            cbor: &[1],
+            valid_until: 9,
+            provenance: Provenance::Ours,
+            listing_id,
+            mode: DeliveryMode::Instant,
+            payer: account.wallet_address,
+            amount: Lovelace::from_ada(5),
+            header: hash,
+            terms_digest: Some(hash),
+            identifier: Some(Identifier { id: "mine".into(), payload: hash }),
+            inputs: &[],
+            account: paying,
+            content: None,
+            checked: 0,
+            excluded: 0,
+        }
+    }
+
+    #[test]
+    fn a_listing_that_was_taken_off_sale_cannot_be_claimed() {
+        let (account, listing_id, database) = (account(), LISTING.parse::<ListingId>().unwrap(), database());
+        let hide: sql::Write<()> = sql::write!("UPDATE listings SET hidden_at_ms = ?1 WHERE id = ?2", NOW, LISTING);
+        block_on(database.execute(hide)).unwrap();
+        for paying in [Some(&account), None] {
+            let claim = block_on(payment(&account, &listing_id, paying).claim(&database, NOW)).unwrap();
+            assert_eq!(claim, Claim::Blocked(Blocked::OffSale));
+        }
+    }
+
     #[test]
     fn a_claim_with_a_fact_missing_misspelt_or_mistyped_is_refused() {
         let (account, listing_id, database) = (account(), LISTING.parse::<ListingId>().unwrap(), database());
-        let hash = ContentHash::of(b"some");
         for paying in [Some(&account), None] {
-            let payment = NewPayment {
-                tx: TxHash::new([7; 32]),
-                cbor: &[1],
-                valid_until: 9,
-                provenance: Provenance::Ours,
-                listing_id: &listing_id,
-                mode: DeliveryMode::Instant,
-                payer: account.wallet_address,
-                amount: Lovelace::from_ada(5),
-                header: hash,
-                terms_digest: Some(hash),
-                identifier: Some(Identifier { id: "mine".into(), payload: hash }),
-                inputs: &[],
-                account: paying,
-                content: None,
-                checked: 0,
-                excluded: 0,
-            };
+            let payment = payment(&account, &listing_id, paying);
             let claim = |facts: &Value| {
                 let database = database.copy().unwrap();
                 let claim = block_on(payment.claim_with(facts, &database, NOW));

@@ -64,6 +64,9 @@ FROM (SELECT CASE
   -- The buyer is paying for it.
   WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
     THEN 'paying'
+  -- The listing was taken off sale. The request may have read its terms from a copy of the database that lags.
+  WHEN NOT EXISTS (SELECT 1 FROM listings WHERE id = facts.listing AND hidden_at_ms IS NULL)
+    THEN 'offSale'
   -- The service wallet's purchases since the backup that the database was restored from are not read yet.
   WHEN facts.wallet IS NOT NULL AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
     THEN 'restoring'

@@ -83,6 +83,7 @@ impl From<PayError> for Error {
             PayError::Public => ErrorCode::PaymentPublic,
             PayError::TooManyUnresolved => ErrorCode::PayerUnresolved,
             PayError::IdentifierTaken => ErrorCode::PaymentIdentifierTaken,
+            PayError::OffSale => ErrorCode::UnknownListing,
             PayError::Unavailable(unavailable) => Self::from(unavailable.clone()).code,
         };
         Self::new(code, error)

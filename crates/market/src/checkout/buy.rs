@@ -117,6 +117,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         match blocked {
             Some(Blocked::Owned { purchase }) => return self.bought_before(order, &purchase).await.map(Some),
             Some(Blocked::Paying { tx }) => return self.resume_purchase(order, &tx).await,
+            Some(Blocked::OffSale) => return Err(BuyError::UnknownListing),
             Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(Blocked::Unresolved) => {
                 match self.check_earlier_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
@@ -263,6 +264,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
             Claim::Blocked(Blocked::Known) | Claim::InputsTaken => Ok(Next::Retry),
             Claim::Blocked(Blocked::ContentMissing) => Err(content_missing(&order.terms.content_hash).into()),
+            Claim::Blocked(Blocked::OffSale) => Err(BuyError::UnknownListing),
             Claim::Blocked(Blocked::SpendRefused { why }) => Err(why.into()),
             Claim::Blocked(_) => Ok(Next::Done(None)),
         }

@@ -67,6 +67,8 @@ pub enum PayError {
     NotSettled(Refusal, Box<SettlementResponse>),
     #[error("this payment was refunded: pay with a new transaction")]
     Refunded,
+    #[error("this listing was taken off sale; nothing was paid")]
+    OffSale,
     #[error(
         "this transaction is public, and no node's answer shows that this service was the first to submit it, so it does not show who sends it: send X-Service-Proof, signed by the payer, together with PAYMENT-SIGNATURE (a payment with a request commitment needs none); nothing is paid twice"
     )]
@@ -103,6 +105,7 @@ impl PayError {
             Self::NotOwned => "not_owned",
             Self::Refused(refusal) | Self::NotSettled(refusal, _) => refusal.code(),
             Self::Refunded => "payment_refunded",
+            Self::OffSale => "listing_off_sale",
             Self::Public => "payment_public",
             Self::TooManyUnresolved => "payer_unresolved",
             Self::ExpiresTooSoon => "invalid_exact_cardano_payload_ttl_too_soon",

@@ -352,6 +352,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
             Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
+            Blocked::OffSale => Err(PayError::OffSale),
             Blocked::ContentMissing | Blocked::Superseded | Blocked::Restoring | Blocked::SpendRefused { .. } => {
                 Err(content_missing(&pay.terms.content_hash).into())
             }
