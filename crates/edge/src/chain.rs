@@ -70,9 +70,9 @@ const BYTES_PER_CALL: usize = 128 << 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
     /// The author of a transaction, who pays a fee for its size.
-    AsMade,
+    ByAuthor,
     /// The sender of outputs to a wallet, who gives away the lovelace in them.
-    AsGiven,
+    BySender,
 }
 
 /// Whether the client may cause one more call to the provider.
@@ -259,7 +259,7 @@ impl Blockfrost {
     ) -> Result<Head, ChainError> {
         self.admitted().await?;
         let mut time = self.within(STREAM_TIME);
-        if length == Length::AsMade {
+        if length == Length::ByAuthor {
             time = time.min(Duration::from_millis(self.length_ms.get()).max(SHORT_TIME));
         }
         let request = self.budgeted(Method::Get, path, None)?;
@@ -271,7 +271,7 @@ impl Blockfrost {
             admitted.is_ok() && push(piece)
         });
         let head = head.await;
-        if length == Length::AsMade {
+        if length == Length::ByAuthor {
             let took_ms = crate::now_ms().saturating_sub(began_ms);
             self.length_ms.set(self.length_ms.get().saturating_sub(took_ms));
         }
@@ -280,7 +280,7 @@ impl Blockfrost {
             self.known(|known| known.answered(head.status, crate::now_ms()));
         }
         head.map_err(|error| match error {
-            CallError::TimedOut if length == Length::AsMade && self.length_ms.get() == 0 => ChainError::TooLong,
+            CallError::TimedOut if length == Length::ByAuthor && self.length_ms.get() == 0 => ChainError::TooLong,
             error => unanswered(error),
         })
     }
@@ -292,7 +292,7 @@ impl Blockfrost {
             self.admitted().await?;
         }
         for _ in begun(before, BYTES_PER_OUTSIDE_CALL)..begun(read, BYTES_PER_OUTSIDE_CALL) {
-            if length == Length::AsMade && !self.usage.call_for_length() {
+            if length == Length::ByAuthor && !self.usage.call_for_length() {
                 return Err(ChainError::TooLong);
             }
         }
@@ -341,7 +341,7 @@ impl Chain for Blockfrost {
     }
 
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError> {
-        self.collect(&format!("/txs/{tx}/utxos"), Length::AsMade, || TransactionOutputs::of(*tx)).await
+        self.collect(&format!("/txs/{tx}/utxos"), Length::ByAuthor, || TransactionOutputs::of(*tx)).await
     }
 
     async fn outputs_among(
@@ -351,7 +351,7 @@ impl Chain for Blockfrost {
         most_tokens: usize,
     ) -> Result<Option<Vec<TracedOutput>>, ChainError> {
         let path = format!("/txs/{tx}/utxos");
-        self.collect(&path, Length::AsMade, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
+        self.collect(&path, Length::ByAuthor, || TransactionOutputs::among(*tx, named.clone(), most_tokens)).await
     }
 
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError> {
@@ -373,7 +373,7 @@ impl Chain for Blockfrost {
         for (page, end) in Holdings::pages(MAX_PAGES_AT_AN_END) {
             let order = end.order();
             let path = format!("/addresses/{address}/utxos?count={PAGE}&page={page}&order={order}");
-            let read = match self.collect(&path, Length::AsGiven, || UnspentPage::at(address).without_datums()).await {
+            let read = match self.collect(&path, Length::BySender, || UnspentPage::at(address).without_datums()).await {
                 // The client has used up its share. The outputs read so far can be spent.
                 Err(ChainError::TooMany) if !holdings.utxos().is_empty() => break,
                 read => read?,
@@ -389,7 +389,7 @@ impl Chain for Blockfrost {
 
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError> {
         // An address that was never used is unknown to the provider and holds nothing.
-        let balance = self.collect(&format!("/addresses/{address}"), Length::AsGiven, LovelaceReader::default).await?;
+        let balance = self.collect(&format!("/addresses/{address}"), Length::BySender, LovelaceReader::default).await?;
         Ok(balance.unwrap_or(Lovelace::ZERO))
     }
 
