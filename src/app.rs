@@ -1,4 +1,5 @@
-//! Context of a request: the ports, created when first used, and the request's counters.
+//! Context of a request: the ports to database, chain and stores, created when first used, and the request's usage
+//! counters.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -36,20 +37,20 @@ use crate::{
     settings::{self, Settings},
 };
 
-/// Maximum time in ms for which a request polls the chain; purchases take 20 to 60 seconds.
+/// Maximum time in ms for which a request polls the chain. Purchases take 20 to 60 seconds.
 pub const MAX_REQUEST_MS: u64 = 60_000;
-/// Maximum time in ms of a tool call. Clients give up after about 60 seconds, and an earlier answer tells how to
-/// continue.
+/// Maximum duration of a tool call in ms. Clients time out after about 60 seconds, and an earlier answer can tell how
+/// to continue.
 pub const MAX_CALL_MS: u64 = 42_000;
 
-/// Setting with the service's own address.
+/// Name of the setting with the service's own address.
 const BASE_URL: &str = "BASE_URL";
 
 thread_local! {
     static AUTHORITY: RefCell<Option<Rc<Authority>>> = const { RefCell::new(None) };
 }
 
-/// A request and the worker's bindings. Clones belong to the same request.
+/// A request and the worker's bindings. Clones refer to the same request.
 #[derive(Clone)]
 pub struct App {
     env: Env,
@@ -57,9 +58,9 @@ pub struct App {
     pub usage: Usage,
     /// The request's log line.
     pub line: Line,
-    /// Time of arrival, POSIX ms.
+    /// Time at which the request arrived, POSIX ms.
     pub now_ms: u64,
-    /// Maximum duration in ms.
+    /// Maximum duration of the request in ms.
     pub max_ms: u64,
     settings: OnceCell<Rc<Settings>>,
 }
@@ -76,17 +77,17 @@ impl App {
         Self { env, request: Rc::new(request), usage, line, now_ms, max_ms: MAX_REQUEST_MS, settings: OnceCell::new() }
     }
 
-    /// Returns this context with the shorter time of a tool call.
+    /// Returns this context with a tool call's maximum duration, which is shorter than a request's.
     pub fn for_tool_call(&self) -> Self {
         Self { max_ms: MAX_CALL_MS, ..self.clone() }
     }
 
-    /// Time at which the request stops polling and answers, POSIX ms.
+    /// Returns the time at which the request stops polling and answers, in POSIX ms.
     const fn until(&self) -> u64 {
         self.now_ms.saturating_add(self.max_ms)
     }
 
-    /// Sleeps within the request's time.
+    /// Returns a timer that waits at most until the request has to answer.
     pub const fn timer(&self) -> Timer {
         Timer::until(self.until())
     }
@@ -110,7 +111,7 @@ impl App {
         }
     }
 
-    /// Whether answers report their cost.
+    /// Whether responses report the request's cost, for development.
     pub fn shows_usage(&self) -> bool {
         self.settings().is_ok_and(|settings| settings.shows_usage)
     }
@@ -120,18 +121,19 @@ impl App {
         self.settings().is_ok_and(|settings| settings.lead == Lead::LocalLedger)
     }
 
-    /// Returns the database's primary, for whatever decides about money, limits, sessions or claims.
+    /// Returns the database's primary, for reads that decide about money, limits, sessions or claims, and for all
+    /// writes.
     pub fn database(&self) -> D1 {
         D1::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Returns the database's nearest copy, for the catalogue and other answers that may be some seconds old.
+    /// Returns the database's nearest replica, for the catalogue and other answers that may be some seconds old.
     pub fn nearest(&self) -> Nearest {
         Nearest::new(&self.env, "DB", self.usage.clone())
     }
 
-    /// Returns the free space of the database, as of this isolate's last write, or asks the database if nothing was
-    /// written.
+    /// Returns the free space of the database as reported to this isolate's last write. If this isolate has not written
+    /// yet, asks the database.
     pub async fn room(&self) -> Result<StorageHeadroom, ApiError> {
         let most = self.settings()?.database_bytes;
         if StorageHeadroom::of(edge::d1::size(), most) == StorageHeadroom::Short {
@@ -140,7 +142,7 @@ impl App {
         Ok(StorageHeadroom::of(edge::d1::size(), most))
     }
 
-    /// Checks that there is room for rows that are free of charge.
+    /// Checks that the database has room for rows that nobody pays for.
     pub async fn ample_room(&self) -> Result<(), ApiError> {
         if self.room().await? == StorageHeadroom::Short { Err(storage_full().into()) } else { Ok(()) }
     }
@@ -150,7 +152,8 @@ impl App {
         Ok(ContentStore::bound(&self.env, self.database(), self.usage.clone(), limits::client(&self.request)?))
     }
 
-    /// Returns the chain's provider. Calls before a payment is claimed wait for their client's turn.
+    /// Returns a client of the chain's provider. Calls before a payment is claimed wait in a queue for their client's
+    /// turn.
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
@@ -176,14 +179,14 @@ impl App {
         Ok(KvChallenges::bound(&self.env)?)
     }
 
-    /// Returns the local ledger for the test wallet in pages; `None` on public networks and for requests over other
-    /// addresses than loopback.
+    /// Returns the address of the local ledger, which pages need for the test wallet; `None` on public networks, and
+    /// for requests that did not come over loopback.
     pub fn test_ledger(&self) -> Option<Url> {
         let local = self.is_on_local_ledger() && is_loopback(&self.request.url().ok()?);
         local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
     }
 
-    /// Returns the service's configured origin, or that of a request over loopback.
+    /// Returns the service's configured origin; if none is configured, the origin of a request over loopback.
     pub fn origin(&self) -> Result<String, ApiError> {
         if let Some(base) = &self.settings()?.base_url {
             return Ok(base.clone());
@@ -193,7 +196,7 @@ impl App {
         Ok(is_loopback(&url).then(|| url.origin().ascii_serialization()).ok_or(unset)?)
     }
 
-    /// Returns the configured origin, or else the request's, for documents that only link to the service.
+    /// Returns the configured origin, or else the request's own, for documents that only link to the service.
     pub fn public_origin(&self) -> Result<String, ApiError> {
         match &self.settings()?.base_url {
             Some(base) => Ok(base.clone()),
@@ -201,7 +204,7 @@ impl App {
         }
     }
 
-    /// Returns the authorization server with the service's origin as issuer.
+    /// Returns the OAuth authorization server, whose issuer is the service's origin.
     pub fn authority(&self) -> Result<Rc<Authority>, ApiError> {
         let base = self.origin()?;
         if let Some(kept) = AUTHORITY.with_borrow(|kept| kept.clone().filter(|kept| kept.issuer() == base)) {
@@ -226,17 +229,17 @@ impl App {
         Ok(self.keys()?.wallet_at(account.key_version, &account.owner, &account.wallet_address)?)
     }
 
-    /// Counts an action of `who` against its rate limit.
+    /// Counts an action against the rate limit of `who`, which is a client or an account.
     pub async fn limit(&self, action: Counted, who: &str) -> Result<(), ApiError> {
         limits::take(&self.env, action, who).await
     }
 
-    /// Counts an action of the client.
+    /// Counts an action against the client's rate limit.
     pub async fn limit_client(&self, action: Counted) -> Result<(), ApiError> {
         self.limit(action, &limits::client(&self.request)?).await
     }
 
-    /// Counts a search by the client, and reserves memory for its answer.
+    /// Counts a search against the client's rate limit, and reserves memory for its answer.
     pub async fn limit_search(&self, weight: Weight) -> Result<Permit, ApiError> {
         self.limit_client(Counted::SEARCH).await?;
         weight.hold(&self.request).await

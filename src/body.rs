@@ -29,16 +29,16 @@ pub const MAX_BODY: usize = 8 << 10;
 pub enum FieldError {
     #[error("body: must be JSON ({0})")]
     NotJson(String),
-    /// Not an object.
+    /// The body is not a JSON object.
     #[error("body: must be a JSON object")]
     NoObject,
-    /// More values than any body of the API needs.
+    /// The body has more JSON values than this maximum, which exceeds what any body of the API needs.
     #[error("body: has more than {0} values")]
     TooMany(usize),
-    /// Missing, or empty.
+    /// The named field is missing or empty.
     #[error("{0}: is required")]
     Missing(Cow<'static, str>),
-    /// A value of the wrong type.
+    /// The named field has a value of the wrong type. The second text says what is expected.
     #[error("{0}: {1}")]
     Value(String, Cow<'static, str>),
 }
@@ -72,24 +72,26 @@ impl de::Error for FieldError {
 
 /// Maximum size in bytes of a body with a wallet's outputs: five hundred ordinary ones, or fewer with many tokens.
 const MAX_WALLET_BODY: usize = 512 << 10;
-/// Maximum number of JSON values in such a body. Higher than the limits that have errors of their own.
+/// Maximum number of JSON values in a body with a wallet's outputs. Bodies above the limits that have error messages of
+/// their own are below this one.
 const MAX_WALLET_VALUES: usize = 12_000;
 
-/// An unparsed body with a wallet's outputs, which counts towards its client's memory until dropped.
+/// An unparsed body with a wallet's outputs, which counts against the client's memory limit until dropped.
 pub struct WalletBody {
     bytes: Vec<u8>,
     _held: Option<Permit>,
 }
 
 impl WalletBody {
-    /// Reads the body of a request for a draft. An empty one counts as an empty object.
+    /// Reads the body of a request for a draft. An empty body counts as an empty object.
     pub async fn read(app: &App) -> Result<Self, ApiError> {
         let (bytes, held) = hold_request(&app.request, MAX_WALLET_BODY).await?;
         at_most(&bytes, MAX_WALLET_VALUES)?;
         Ok(Self { bytes, _held: held })
     }
 
-    /// Parses the body. Parsed, it can take ten times its size, so it is parsed again when needed instead of kept.
+    /// Parses the body. The parsed value can take ten times the memory, so callers parse again when they need it
+    /// instead of keeping it.
     pub fn says<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let bytes = if self.bytes.is_empty() { b"{}" } else { self.bytes.as_slice() };
         parse(bytes)

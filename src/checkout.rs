@@ -22,14 +22,14 @@ use crate::{
     paywall::{self, ChainClock},
 };
 
-/// Waits in ms before each poll for a block: about 45 s in total, two blocks of preprod.
+/// Times to wait in ms before each poll for a block: about 45 s in total, in which preprod makes two blocks.
 const SCHEDULE: [Millis; 10] = [500, 1_000, 1_500, 2_500, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000];
-/// Part of a request's time in ms for the polls themselves and the answer.
+/// Part of a request's time in ms that is reserved for the provider calls of its polls and for the answer.
 const POLLING_MS: Millis = 5_000;
 /// Maximum number of provider calls per poll.
 const CALLS_PER_POLL: u32 = 3;
 
-/// The checkout on the worker's ports.
+/// The market's checkout with this worker's ports.
 pub type ApiCheckout<'a> = Checkout<'a, D1, Blockfrost, WebCrypto, Timer, ContentStore>;
 
 impl From<Unavailable> for ApiError {
@@ -47,7 +47,7 @@ impl From<Unavailable> for ApiError {
     }
 }
 
-/// Returns the waits that fit into a request's time and calls.
+/// Returns the times to wait before each poll, as many as fit into a request's remaining time and provider calls.
 fn schedule(max_ms: Millis, calls: u32) -> &'static [Millis] {
     let ends = SCHEDULE.iter().scan(POLLING_MS, |end, wait| {
         *end = end.saturating_add(*wait);
@@ -90,11 +90,11 @@ pub async fn with<T>(
 
 /// Outcome of an order.
 pub enum Ordered {
-    /// Paid from the service wallet, or owned before.
+    /// The account owns the listing: paid from the service wallet just now, or bought before.
     Bought(Rc<ListingTerms>, Box<Bought>),
     /// Not bought, for a reason other than [`BuyError::Unavailable`].
     NotBought(Rc<ListingTerms>, BuyError),
-    /// No such listing is for sale.
+    /// No listing with this id is for sale.
     UnknownListing,
 }
 

@@ -4,14 +4,14 @@ use edge::serve::{Request, Response};
 
 use crate::error::ApiError;
 
-/// Response headers that pages may read.
+/// Response headers that scripts of other origins may read.
 const EXPOSED: &str = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-Service-Purchase, ETag, Link, Retry-After, WWW-Authenticate, Mcp-Session-Id, X-Request-Id";
-/// Request headers that pages may send if they do not ask for particular ones.
+/// Request headers that scripts of other origins may send if their preflight request does not name any.
 const ALLOWED: &str = "Authorization, Content-Type, Accept, If-None-Match, PAYMENT-SIGNATURE, X-Service-Proof, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id";
-/// Maximum length of a list of requested headers.
+/// Maximum length in bytes of the list of request headers in a preflight request.
 const MAX_ASKED: usize = 2_048;
 
-/// Allows any page to read the answer.
+/// Allows scripts of any origin to read the response.
 pub fn allow(response: Response) -> Response {
     response.with_header("access-control-allow-origin", "*").with_header("access-control-expose-headers", EXPOSED)
 }

@@ -9,21 +9,21 @@ const DELETE: &[&str] = &["DELETE"];
 
 macro_rules! endpoints {
     ($($name:ident $(($param:ident))? $methods:ident $($template:literal)|+;)*) => {
-        /// An endpoint, with the parameters of its path.
+        /// An endpoint of the API, with the values of its path's parameters.
         #[derive(Debug, PartialEq, Eq)]
         pub enum Endpoint {
             $($name $((endpoints!(@type $param)))?,)*
         }
 
-        /// All paths, with the methods of each row.
+        /// Returns the path templates of all endpoints, with the methods of each.
         #[cfg(test)]
         pub fn routes() -> Vec<(&'static str, &'static [&'static str])> {
             vec![$($(($template, $methods),)+)*]
         }
 
         impl Endpoint {
-            /// Finds the endpoint of a method and path; otherwise returns the methods that the path allows, which are
-            /// none if it does not exist.
+            /// Finds the endpoint of a method and path. If there is none, returns the methods that the path allows, an
+            /// empty list for an unknown path.
             fn parse(method: &str, path: &str) -> Result<Self, Vec<&'static str>> {
                 let mut taken = vec![];
                 $(if let Some(_named) = [$(($template, const { fixed($template) })),+]
@@ -38,7 +38,7 @@ macro_rules! endpoints {
                 Err(taken)
             }
 
-            /// Returns the path with parameter names instead of values.
+            /// Returns the endpoint's path template, with `{name}` in place of parameter values.
             pub const fn template(&self) -> &'static str {
                 match self {
                     $(Self::$name $((endpoints!(@any $param)))? => {
@@ -114,7 +114,8 @@ endpoints! {
     OperatorStatus GET "/operator/status";
 }
 
-/// Returns a template's text before its first parameter, which rules out most templates.
+/// Returns the literal prefix of a path template up to its first parameter, which rules out most templates without
+/// parsing.
 const fn fixed(template: &str) -> &str {
     let mut rest = template.as_bytes();
     while let [first, tail @ ..] = rest
@@ -126,7 +127,8 @@ const fn fixed(template: &str) -> &str {
     fixed
 }
 
-/// Returns the parameter's value if the path matches the template; empty if the template has none.
+/// Returns the value of the template's parameter if the path matches the template, an empty string for a template
+/// without parameters, or `None` if the path does not match.
 fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
     let (mut segments, mut named) = (path.split('/'), "");
     for expected in template.split('/') {
@@ -148,7 +150,7 @@ pub enum Resolved<'a> {
     Preflight(String),
     /// The path allows only these methods.
     WrongMethod(String),
-    /// The path has trailing slashes; this path without them exists.
+    /// The path has trailing slashes, and this path without them exists.
     Moved(&'a str),
     /// The path does not exist.
     Unknown,

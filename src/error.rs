@@ -11,19 +11,19 @@ use edge::{
 use market::{PortError, challenge::ChallengesError, contents::ContentsError};
 use sql::DatabaseError;
 
-/// Seconds to wait when storage is full, until an operator may have made room.
+/// Seconds after which a client may retry when storage is full. An operator has to make room first.
 const NO_ROOM_RETRY: u64 = 3_600;
 
 /// Reason why a request fails.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The client must change the request, or wait.
+    /// The client must change the request, or wait before it retries.
     #[error(transparent)]
     Refused(#[from] ErrorAnswer),
-    /// An error in OAuth's format.
+    /// The request failed with an error of OAuth, which has a format of its own.
     #[error(transparent)]
     OAuth(#[from] OAuthError),
-    /// An internal fault.
+    /// A part of the service failed.
     #[error(transparent)]
     Fault(Fault),
 }
@@ -39,7 +39,7 @@ impl ApiError {
     }
 }
 
-/// Formats an error by RFC 6749, section 5.2, with the header that its code requires.
+/// Formats an OAuth error by RFC 6749, section 5.2, with the header that its code requires.
 fn oauth_answer(error: &OAuthError) -> ErrorAnswer {
     let answer = ErrorAnswer::oauth(error.code.status(), error.code, error);
     match error.code {
@@ -51,18 +51,18 @@ fn oauth_answer(error: &OAuthError) -> ErrorAnswer {
     }
 }
 
-/// The path does not exist.
+/// 404: no endpoint has this path.
 pub fn no_such_path() -> ErrorAnswer {
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPath, "no such path"))
 }
 
-/// There is no valid session.
+/// 401: the request has no valid session.
 pub fn not_signed_in() -> ErrorAnswer {
     let text = "not signed in, or the session is over: sign in again (POST /auth/challenge)";
     ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, text))
 }
 
-/// The database accepts only paid rows.
+/// 503: the database is almost full, so it accepts only rows that somebody paid for.
 pub fn storage_full() -> ErrorAnswer {
     let text = "the service's storage is full: no new listings, accounts or agents for now; buying, and signing in to an \
                 account, still work";

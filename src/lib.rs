@@ -147,7 +147,7 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
     }
 }
 
-/// Adds the headers that every answer has.
+/// Adds the headers that every response has.
 fn everywhere(response: Response) -> Response {
     cors::allow(response).with_header("x-content-type-options", "nosniff")
 }

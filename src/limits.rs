@@ -26,31 +26,33 @@ use crate::error::ApiError;
 
 pub use edge::client::client;
 
-/// A rate limit for a class of actions. Each action is counted separately per client.
+/// A rate limit that several kinds of actions use. Each kind is counted separately for each client.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     /// Name of the binding in wrangler.toml.
     binding: &'static str,
-    /// Maximum number of an action per client and period.
+    /// Maximum number of actions of one kind per client and period.
     most: u32,
     /// Period in seconds. The platform supports 10 and 60.
     period_s: u32,
 }
 
-/// Requests with a session, and reads of the database, per client or account.
+/// Rate limit per client or account for requests with a session, and for reads of the database.
 const READ: Rate = Rate { binding: "READ", most: 3_000, period_s: 60 };
-/// Offers, verdicts and drafts, per client.
+/// Rate limit per client for offers, verdicts and drafts.
 const WRITE: Rate = Rate { binding: "WRITE", most: 300, period_s: 60 };
-/// Challenges, their answers, and steps of OAuth, per client.
+/// Rate limit per client for sign-in challenges, their answers, and the steps of OAuth.
 const AUTH: Rate = Rate { binding: "AUTH", most: 600, period_s: 60 };
-/// Payments and proofs per client; purchases and withdrawals per account.
+/// Rate limit for payments and proofs per client, and for purchases and withdrawals per account.
 const PAYMENT: Rate = Rate { binding: "PAYMENT", most: 1_200, period_s: 60 };
-/// Provider calls before a payment is claimed, of all clients. The provider allows ten per second.
+/// Rate limit for all clients together on provider calls before a payment is claimed. The provider allows ten per
+/// second.
 const PROVIDER: Rate = Rate { binding: "PROVIDER", most: 100, period_s: PROVIDER_SECONDS };
-/// Messages and tool calls, per agent; tool calls without sign-in, per client.
+/// Rate limit for messages and tool calls per agent, and for tool calls without sign-in per client.
 const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
 
-/// A counted action: its rate limit, its name in keys, and its name in the error.
+/// A kind of action with a rate limit. The first text identifies it in keys of the counters, the second describes it in
+/// errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted(Rate, &'static str, &'static str);
 
@@ -76,13 +78,13 @@ impl Counted {
     pub const TOOL: Self = Self(AGENT, "tool", "tool calls");
 }
 
-/// Error for an exceeded limit.
+/// 429: the client exceeded the rate limit of this kind of action.
 pub fn too_many(Counted(Rate { most, period_s, .. }, _, what): Counted) -> ErrorAnswer {
     let text = format!("too many {what}, more than {most} in {period_s} seconds: try again in {period_s} seconds");
     ErrorAnswer::too_many(period_s, Error::new(ErrorCode::RateLimited, text))
 }
 
-/// Counts an action of `who`, or fails if the limit is exceeded.
+/// Counts an action against the rate limit of `who`.
 pub async fn take(env: &Env, action: Counted, who: &str) -> Result<(), ApiError> {
     let Counted(rate, name, _) = action;
     if is_left(env, rate, format_args!("{name}:{who}")).await? { Ok(()) } else { Err(too_many(action).into()) }
@@ -93,27 +95,27 @@ async fn is_left(env: &Env, rate: Rate, key: fmt::Arguments<'_>) -> Result<bool,
     Ok(env.rate_limiter(rate.binding).map_err(unbound)?.limit(key.to_string()).await?.success)
 }
 
-/// Maximum number of listings in a short answer.
+/// Maximum number of listings in an answer that counts as short.
 const WIDE: u32 = 50;
 
-/// Memory in bytes that an answer takes while it is built.
+/// Number of bytes of memory that an answer takes while it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight(usize);
 
 impl Weight {
-    /// For more than [`WIDE`] listings or sales, up to 2 MB of JSON.
+    /// Memory for an answer with more than [`WIDE`] listings or sales, which is up to 2 MB of JSON.
     pub const LONG: Self = Self(8 << 20);
-    /// For up to [`WIDE`] of them, at most half a megabyte of JSON.
+    /// Memory for an answer with up to [`WIDE`] listings or sales, which is at most half a megabyte of JSON.
     pub const SHORT: Self = Self(3 << 20);
-    /// For a draft, including the wallet's description and the evaluation of the contract.
+    /// Memory for building a draft, including the wallet's outputs and the evaluation of the contract.
     pub const DRAFT: Self = Self(4 << 20);
 
-    /// Weight of an answer with at most this many listings.
+    /// Returns the memory needed for an answer with at most this many listings.
     pub const fn of_listings(most: u32) -> Self {
         if most > WIDE { Self::LONG } else { Self::SHORT }
     }
 
-    /// Reserves memory, waiting at most ten seconds.
+    /// Reserves this memory for the client, after waiting for at most ten seconds until enough is free.
     pub async fn hold(self, request: &Request) -> Result<Permit, ApiError> {
         let text = format_args!("too many large answers at once: try again in {RETRY_MEMORY_SECONDS} seconds");
         let crowded = ErrorAnswer::too_many(RETRY_MEMORY_SECONDS, Error::new(ErrorCode::Busy, text));
@@ -121,18 +123,18 @@ impl Weight {
     }
 }
 
-/// Memory in bytes that a purchase from a service wallet takes while it waits for a block. Wallets with many tokens
-/// take more.
+/// Number of bytes of memory that a purchase from a service wallet takes while it waits for a block. Wallets with many
+/// tokens take more.
 pub const PURCHASE_BYTES: usize = 32 << 10;
 
-/// Returns the memory in bytes that a payment takes while it is verified and waited for: the header, its transaction,
-/// and the outbox entry.
+/// Returns the number of bytes of memory that a payment takes while it is verified and while its block is waited for:
+/// the header, its transaction, and the outbox entry.
 pub const fn payment_bytes(header: &str) -> usize {
     header.len().saturating_mul(3)
 }
 
-/// Returns the key by which an account is limited. All of its agents share one, and its owner has another, so that
-/// agents cannot lock their owner out.
+/// Returns the key under which an account's actions are counted. All agents of an account share one key and its owner
+/// has another, so that agents cannot lock the owner out.
 pub fn of_account(account: &Account) -> String {
     match account.authorization {
         Some(Authorization::Grant(_)) => format!("agents of {}", account.owner),
@@ -140,7 +142,7 @@ pub fn of_account(account: &Account) -> String {
     }
 }
 
-/// Waits for a client's turn at the chain's provider, within the daily quota, and counts the call.
+/// Waits for a client's turn to call the chain's provider, within the daily quota `plan`, and counts the call.
 pub async fn admit((env, client, plan): (Env, String, u64)) -> Result<(), ChainError> {
     let database = D1::new(&env, "DB", Usage::default());
     let left = queue::wait_turn(&client, &database, plan).await
@@ -156,7 +158,7 @@ fn failed(error: ApiError) -> ChainError {
 mod tests {
     use super::*;
 
-    /// Deliberately few, because more classes would be hard to tell apart.
+    /// All rate limits. They are deliberately few, because more would be hard to tell apart.
     const RATES: [Rate; 6] = [READ, WRITE, AUTH, PAYMENT, PROVIDER, AGENT];
 
     #[test]

@@ -15,17 +15,17 @@ use x402_cardano::{
 pub struct Methods {
     instant: DefaultMethod,
     protected: Option<EscrowMethod>,
-    /// Whether protected sales are offered. If not, escrows that exist are still served.
+    /// Whether new protected sales are offered. If `false`, existing escrows are still served.
     sells_protected: bool,
-    /// Confirmations that a payment needs.
+    /// Number of newer blocks that a payment's block needs before the payment counts as confirmed.
     pub confirmations: u64,
 }
 
 impl Methods {
-    /// Reads the configuration.
+    /// Reads the payment methods from the settings.
     ///
     /// # Errors
-    /// A setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn configured(lookup: &Lookup<'_>, keys: &KeyStore) -> Result<Self, SettingError> {
         const CONFIRMATIONS: &str = "L1_CONFIRMATIONS";
         const PROBLEM: &str = "must be a whole number from 0 to 20";
@@ -48,17 +48,18 @@ impl Methods {
         Ok(Self { instant, protected, sells_protected, confirmations })
     }
 
-    /// Returns the escrow contract's deployment, if configured.
+    /// Returns the escrow contract's deployment, or `None` if the operator has configured none.
     pub fn deployment(&self) -> Option<&Deployment> {
         self.protected.as_ref().map(EscrowMethod::deployment)
     }
 
-    /// Returns the method of protected sales, if they are offered.
+    /// Returns the payment method of protected sales, or `None` if they are not offered.
     fn sold_protected(&self) -> Option<&EscrowMethod> {
         self.protected.as_ref().filter(|_| self.sells_protected)
     }
 
-    /// Whether a listing with these modes is sold with protection, so that each 402 has a newly signed quote.
+    /// Returns whether a listing with these delivery modes is offered with protection, so that each of its 402 answers
+    /// contains a newly signed quote.
     pub fn quotes(&self, modes: &[DeliveryMode]) -> bool {
         self.sold_protected().is_some() && modes.contains(&DeliveryMode::Protected)
     }
@@ -69,7 +70,7 @@ impl Methods {
         std::iter::once((DeliveryMode::Instant, &self.instant as _)).chain(protected).collect()
     }
 
-    /// Returns the payment methods for a listing; none if it is hidden.
+    /// Returns the payment methods for a listing; an empty list if the listing is hidden.
     pub fn options_for(&self, terms: &ListingTerms) -> Vec<PaymentOption<'_>> {
         if terms.hidden { vec![] } else { self.options() }
     }

@@ -1,4 +1,4 @@
-//! `/openapi.json` and `/docs`, which are generated from types by a test, and served unchanged.
+//! Serves `/openapi.json` and `/docs`. A test generates both from the API's types, so that they are served unchanged.
 //!
 //! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` generates both.
 
@@ -14,15 +14,15 @@ mod page;
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");
 const CACHED: &str = "public, max-age=300";
-/// Path and text of the page's stylesheet.
+/// Path and text of the stylesheet of `/docs`.
 pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.css"));
 
-/// Serves the document.
+/// Serves the OpenAPI document.
 pub fn document() -> Response {
     Response::json(DOCUMENT).with_header("cache-control", CACHED)
 }
 
-/// Serves the document as a page. Its commands contain the service's address.
+/// Serves the API reference as a page. Its example commands contain the service's address.
 pub fn docs(app: &App) -> Result<Response, ApiError> {
     let page = PAGE.replace("{origin}", &app.public_origin()?);
     Ok(Response::text(page)

@@ -1,4 +1,4 @@
-//! The paywall: the terms of a listing, and unlocking it.
+//! The paywall: determines a listing's terms and unlocks its content.
 
 mod unlock;
 
@@ -22,7 +22,7 @@ pub use unlock::{Outcome, Paywall};
 
 use crate::{app::App, error::ApiError, methods::Methods, read_cache};
 
-/// The clock for escrow deadlines.
+/// The time against which escrow deadlines are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainClock {
     /// The later of the wall clock and the newest block's time, POSIX ms.
@@ -38,7 +38,7 @@ impl ChainClock {
     }
 }
 
-/// A listing's terms with the clock for escrow deadlines.
+/// A listing's terms, with the time against which escrow deadlines are checked.
 #[derive(Clone, Debug)]
 pub struct Priced {
     pub terms: Rc<ListingTerms>,
@@ -46,7 +46,8 @@ pub struct Priced {
 }
 
 impl Priced {
-    /// Returns the payment methods for a new offer; without protection while the newest known block is too old.
+    /// Returns the payment methods for a new offer. While the newest known block is too old, protected payment is not
+    /// among them.
     pub fn options<'a>(&self, methods: &'a Methods) -> Vec<PaymentOption<'a>> {
         let mut options = methods.options_for(&self.terms);
         options.retain(|(mode, _)| *mode != DeliveryMode::Protected || !self.clock.is_behind);
@@ -54,8 +55,9 @@ impl Priced {
     }
 }
 
-/// Returns a listing's terms with the escrow clock. They are cached for up to a second, and may come from a copy of the
-/// database that lags: the claim rejects a payment for a listing that was taken off sale meanwhile.
+/// Returns a listing's terms with the time for escrow deadlines, or `None` if there is no such listing. The terms are
+/// cached for up to a second, and may come from a replica of the database that is behind. A payment for a listing that
+/// was taken off sale meanwhile is rejected when the payment is claimed.
 pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiError> {
     app.line.note("listing", id.as_str());
     let lead = app.settings()?.lead;
@@ -63,17 +65,17 @@ pub async fn priced(app: &App, id: &ListingId) -> Result<Option<Priced>, ApiErro
     Ok(Some(Priced { terms, clock: ChainClock::of(app, state)? }))
 }
 
-/// Returns the clock for escrow deadlines. On a local ledger, time may be ahead of the worker's.
+/// Returns the time for escrow deadlines. On a local ledger, the chain's time may be ahead of the worker's clock.
 pub async fn clock(app: &App, database: &impl Database) -> Result<ChainClock, ApiError> {
     let One(state) = database.fetch(state::read()).await?;
     ChainClock::of(app, state)
 }
 
-/// Path template of the paywall, for directories.
+/// Path template of the paywall, for x402 directories of paid resources.
 const ROUTE: &str = "/listings/:id/unlock";
-/// Name of the shop in directories.
+/// Name of the shop in x402 directories.
 const SERVICE_NAME: &str = "Surety";
-/// Keywords for directories.
+/// Keywords under which x402 directories list the shop.
 const TAGS: [&str; 3] = ["design", "prompts", "cardano"];
 
 /// Returns the address of a listing's paywall.
@@ -93,12 +95,13 @@ pub fn resource_info(terms: &ListingTerms, url: String) -> ResourceInfo {
     }
 }
 
-/// Creates the secret of a 402 (`request-binding`): 144 random bits.
+/// Creates the secret that a 402 answer contains (x402 extension `request-binding`): 144 random bits.
 pub fn secret() -> Result<String, ApiError> {
     Ok(hex::encode(edge::random::<18>()?))
 }
 
-/// Returns the extensions of a listing's 402 over HTTP, except the secret that each has ([`request_binding`]).
+/// Returns the x402 extensions of a listing's 402 answer over HTTP, except [`request_binding`], which has a new secret
+/// in each answer.
 pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", terms.id.as_str())], output: "text" };
     let mut extensions = payment_identifier::offered();
@@ -106,11 +109,11 @@ pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     extensions
 }
 
-/// Returns the digest of an incoming request, which its payment may commit to: method, path and query under our own
-/// origin.
+/// Returns the digest of an incoming request (method, path and query under our own origin). Payments may contain this
+/// digest to be valid for this request only.
 ///
-/// `None` if no origin is configured, or if the request has a body or a URL beyond ASCII. A payment that commits to
-/// such a request is rejected.
+/// `None` if no origin is configured, or if the request has a body or a URL beyond ASCII. A payment that contains a
+/// digest is then rejected.
 pub fn request_digest(app: &App) -> Option<RequestDigest> {
     let origin = app.origin().ok()?;
     let query = app.request.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -119,7 +122,8 @@ pub fn request_digest(app: &App) -> Option<RequestDigest> {
     RequestDigest::of(&described).ok().filter(|_| !app.request.has_body())
 }
 
-/// Returns the digest of the HTTP request that pays for a listing, for payments in drafts and tool calls.
+/// Returns the digest of the HTTP request that unlocks a listing, to put into payments that are not made by such a
+/// request: drafts for wallets, and payments in MCP tool calls. `None` if no origin is configured.
 pub fn unlock_digest(app: &App, listing: &ListingId) -> Option<RequestDigest> {
     let url = resource_url(&app.origin().ok()?, listing);
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).ok()

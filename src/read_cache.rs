@@ -1,12 +1,12 @@
-//! Cache of an isolate: the shop's state for at most a second, and answers while that state is unchanged.
+//! Caches, in an isolate, the shop's state for at most a second, and answers while that state is unchanged.
 //!
 //! ```text
 //! read less than a second ago, nothing written here since ──> cached      no statement
 //! otherwise ──> read, alone or in the batch that reads the missing answer
 //! ```
 //!
-//! Changes by other isolates are seen within a second, own ones at once. Everything that moves money reads the
-//! database.
+//! Changes by other isolates are seen within a second, and changes by this isolate at once. Everything that moves money
+//! reads the database instead.
 
 use std::{
     cell::{Cell, RefCell},
@@ -34,38 +34,38 @@ use crate::{
     limits::{Counted, Weight},
 };
 
-/// Maximum age of a state in ms.
+/// Maximum age in ms at which the cached shop state is used.
 const FRESH_MS: Millis = 1_000;
-/// Maximum number of cached answers, and of cached terms.
+/// Maximum number of cached answers, and also of cached terms.
 const MAX_KEPT: usize = 2_000;
-/// Maximum length of all cached answers and keys in characters, and of one answer.
+/// Maximum total length of all cached answers and their keys in characters.
 const MAX_CHARS: usize = 16 << 20;
 const MAX_ONE: usize = 4 << 20;
-/// Maximum length of a key in bytes. A query can be 16 kB long with little meaning; a search has 200 characters of at
-/// most nine bytes.
+/// Maximum length of a cache key in bytes. A query can be 16 kB long with little meaning, but a search has at most 200
+/// characters of at most nine bytes.
 const MAX_NAME: usize = 2 << 10;
 
-/// A cached state.
+/// The shop's state as it was read from the database, and when.
 #[derive(Clone, Copy)]
 struct CachedState {
     state: ShopState,
     at: Millis,
-    /// Number of this isolate's writes when it was read.
+    /// Value of [`writes`](edge::d1::writes) when the state was read. If it has changed since, the state is stale.
     writes: u64,
 }
 
-/// A page of the catalogue, and the cursor of the next one.
+/// A cached page of the catalogue, and the cursor of the next page.
 #[derive(Clone)]
 pub struct KeptPage {
-    /// Version of the catalogue.
+    /// Version of the catalogue that the page shows.
     pub version: i64,
     pub json: KeptText,
     pub next: Option<Rc<str>>,
-    /// Whether its listings have only some of the words that were asked for.
+    /// Whether the page's listings match only some of the words of the search.
     pub some_words: bool,
 }
 
-/// A cache by key, bounded by the total length of its values.
+/// A cache of values by key, bounded by the total length of the values.
 pub struct Answers<T> {
     by_name: HashMap<String, (usize, T)>,
     chars: usize,
@@ -82,8 +82,8 @@ impl<T: Clone> Answers<T> {
         self.by_name.get(name).map(|(_, it)| it.clone())
     }
 
-    /// Caches a value with its length in characters. Values with long keys are not cached, because such requests do not
-    /// repeat.
+    /// Caches a value under the key `name`, with its length in characters. Values with long keys are not cached,
+    /// because requests with such keys do not repeat.
     pub fn keep(&mut self, name: &str, chars: usize, it: &T) {
         if chars > MAX_ONE || name.len() > MAX_NAME {
             return;
@@ -102,19 +102,19 @@ impl<T: Clone> Answers<T> {
 thread_local! {
     static STATE: Cell<Option<CachedState>> = const { Cell::new(None) };
     static ANSWERS: RefCell<Answers<KeptPage>> = RefCell::default();
-    /// The newest listings as of the last state.
+    /// The newest listings at the last read of the shop's state; `None` before the first read.
     static NEWEST: RefCell<Option<Rc<Newest>>> = const { RefCell::new(None) };
     static TERMS: RefCell<Answers<(i64, Rc<ListingTerms>)>> = RefCell::default();
 }
 
-/// Returns the state if it was read less than a second ago and nothing was written here since.
+/// Returns the cached state, or `None` if it was read more than a second ago or this isolate has written since.
 fn fresh_state(now: Millis) -> Option<ShopState> {
     let cached = STATE.get()?;
     let believed = cached.writes == d1::writes() && now.saturating_sub(cached.at) < FRESH_MS;
     believed.then_some(cached.state)
 }
 
-/// A database that reads the shop's state in the same transaction as the first batch.
+/// A database that reads the shop's state in the transaction of its first batch, so that both are consistent.
 pub struct VersionedDatabase {
     database: Nearest,
     now: Millis,
@@ -122,12 +122,12 @@ pub struct VersionedDatabase {
 }
 
 impl VersionedDatabase {
-    /// Creates one for a request.
+    /// Creates a database for a request.
     pub fn new(app: &App) -> Self {
         Self { database: app.nearest(), now: app.now_ms, last: Cell::new(None) }
     }
 
-    /// Returns the state that the last batch read.
+    /// Returns the shop's state that the last batch read.
     pub fn state(&self) -> Result<ShopState, ApiError> {
         Ok(self.last.get().ok_or_else(|| DatabaseError("nothing was asked".into()))?)
     }
@@ -158,10 +158,11 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
     database.state()
 }
 
-/// Returns an answer from the cache if the catalogue has not changed, or else by `read`. Missing ones (`None`) are not
-/// cached.
+/// Returns an answer from the cache if the catalogue has not changed, or else calls `read` for it. `None`, for an
+/// object that does not exist, is not cached.
 ///
-/// Reads of the database are counted for the client. Lists have a weight, single objects have none.
+/// Reads of the database are counted against the client's rate limit. `weight` is the memory for an answer that is a
+/// list; `None` for a single object.
 pub async fn answer<R>(
     app: &App,
     weight: Option<Weight>,
@@ -203,7 +204,7 @@ where
     Ok(Some(keep(name, state.version, page)))
 }
 
-/// Like [`answer`], for a list of this weight, which always exists.
+/// Returns a list like [`answer`], with `weight` as its memory. A list always exists.
 pub async fn list<R>(
     app: &App,
     weight: Weight,
@@ -218,7 +219,7 @@ where
     Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
 }
 
-/// Key of the whole catalogue.
+/// Cache key of the complete catalogue.
 const ALL_LISTINGS: &str = "/listings";
 
 /// Returns the cached newest listings if nothing has changed within a second.
@@ -227,7 +228,7 @@ fn newest_kept(now: Millis) -> Option<KeptPage> {
     fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)
 }
 
-/// Returns the newest listings, cached for a second and then updated by one batch that reads only changes.
+/// Returns the newest listings from the cache. After a second, one batch that reads only the changes updates them.
 pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);

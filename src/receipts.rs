@@ -1,4 +1,4 @@
-//! Signed receipts and statements about purchases, their key, and the DID document that publishes it.
+//! Issues signed receipts and statements about purchases, and publishes the key in a DID document.
 //!
 //! Receipts are optional: if signing fails, the content is delivered without one, and the failure is logged.
 
@@ -15,7 +15,7 @@ use x402_cardano::wire::{
 
 use crate::{app::App, error::ApiError, paywall};
 
-/// The signer, cached per isolate.
+/// The signer of receipts, cached per isolate.
 struct Issuer {
     origin: String,
     key_id: String,
@@ -26,7 +26,7 @@ thread_local! {
     static ISSUER: RefCell<Option<Rc<Issuer>>> = const { RefCell::new(None) };
 }
 
-/// Name of a version's key. It must never change, because receipts contain it.
+/// Returns the name of the receipt key of a version. It must never change, because receipts contain it.
 fn key_name(version: u32) -> String {
     format!("receipts-{version}")
 }
@@ -71,7 +71,7 @@ pub fn attach(app: &App, terms: &ListingTerms, settlement: &mut SettlementRespon
 /// Signs a statement about a purchase: a compact JWS of a [`PurchaseStatement`].
 ///
 /// # Errors
-/// The service's address or key is not configured.
+/// Returns an error if the service's address or key is not configured.
 pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> {
     let issuer = Issuer::of(app)?;
     let purchase::Facts { listing, purchase } = facts;

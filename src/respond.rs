@@ -9,17 +9,17 @@ use worker::Result;
 
 use crate::error::ApiError;
 
-/// Creates an answer that must not be cached.
+/// Creates a JSON response that must not be cached.
 pub fn private(value: &impl Serialize) -> std::result::Result<Response, ApiError> {
     Ok(answer::private_json(serde_json::to_string(value).map_err(Fault::in_making("an answer"))?))
 }
 
-/// Adds a validator to an answer that caches must revalidate.
+/// Adds an ETag to a response that caches must revalidate.
 pub fn tagged(response: Response, etag: &str) -> Response {
     response.with_header("etag", etag).with_header("cache-control", "public, no-cache")
 }
 
-/// Returns 304 if the client has this version.
+/// Returns a 304 response if the client already has the version with this ETag, or else `None`.
 pub fn not_modified(request: &Request, etag: &str) -> Result<Option<Response>> {
     let known = request.headers().get("if-none-match")?.unwrap_or_default();
     let matches = known.split(',').map(str::trim).any(|tag| tag == "*" || weak(tag) == weak(etag));
@@ -32,7 +32,7 @@ pub fn moved(request: &Request, path: &str) -> Response {
     Response::empty(308).with_header("location", format!("{path}{query}"))
 }
 
-/// Removes the mark of a weak validator, because If-None-Match compares weakly (RFC 9110, 13.1.2).
+/// Removes the prefix `W/` of a weak ETag, because If-None-Match compares weakly (RFC 9110, 13.1.2).
 fn weak(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }

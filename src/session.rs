@@ -17,14 +17,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the request's session, or fails if there is none. Counts against the client's limit.
+    /// Returns the request's session, or fails if there is none. The request counts against the client's rate limit.
     pub async fn of(app: &App) -> Result<Self, ApiError> {
         app.limit_client(Counted::SESSION).await?;
         Ok(Self::shown(app).await?.ok_or_else(not_signed_in)?)
     }
 
-    /// Returns the request's session if it has a token, for routes that accept other proofs too. An invalid token is
-    /// rejected.
+    /// Returns the request's session, or `None` if the request has no token, for routes that accept other proofs too.
+    /// An invalid token is an error.
     pub async fn shown(app: &App) -> Result<Option<Self>, ApiError> {
         let Some(token) = shown_token(app)? else { return Ok(None) };
         let account = account::of_session(&app.database(), &token, app.now_ms).await?.ok_or_else(not_signed_in)?;
@@ -33,7 +33,7 @@ impl Session {
     }
 }
 
-/// Returns the request's token without checking its session.
+/// Returns the request's token without checking that its session is valid, or `None` if the request has no token.
 pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
     let token = match Bearer::of(&app.request)? {
         Bearer::Absent => return Ok(None),
@@ -43,7 +43,7 @@ pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
     Ok(Some(token.ok_or_else(not_signed_in)?))
 }
 
-/// Returns the request's token, or fails if there is none. Its session is checked by the statements that use it.
+/// Returns the request's token, or fails if there is none. The SQL statements that use the token check its session.
 pub fn required_token(app: &App) -> Result<Token, ApiError> {
     Ok(shown_token(app)?.ok_or_else(not_signed_in)?)
 }

@@ -16,23 +16,23 @@ use crate::methods::Methods;
 pub struct Settings {
     /// Base URL of the chain's provider.
     pub blockfrost_url: String,
-    /// Project id at the provider.
+    /// Project id at the chain's provider; `None` for a provider that needs none.
     pub blockfrost_project: Option<String>,
-    /// Daily quota of provider calls.
+    /// Daily quota of calls to the chain's provider.
     pub provider_calls: u64,
-    /// The service's origin; if not set, that of requests over loopback.
+    /// The service's origin; `None` to use the origin of requests over loopback.
     pub base_url: Option<String>,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer_url: String,
-    /// Whether answers report their cost, for development.
+    /// Whether responses report the request's cost, for development.
     pub shows_usage: bool,
-    /// Token for reading the operator's status; without it, nobody can.
+    /// Token for reading the operator's status; if `None`, nobody can read it.
     pub operator: Option<SharedToken>,
     /// Storage quotas of sellers.
     pub quota: Quota,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// Allowed lead of the newest block over the clock.
+    /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,
 }
 
@@ -48,7 +48,8 @@ const EXPLORER_URL: &str = "https://preprod.cardanoscan.io/transaction/";
 const FREE_CALLS: u64 = 50_000;
 /// Minimum length of the operator's token in characters.
 const MIN_TOKEN: usize = 24;
-/// Above any seller's needs, and within SQL's exact integers.
+/// Maximum storage quota that can be configured. It is above any seller's needs, and within the integers that SQL
+/// represents exactly.
 const MAX_QUOTA: u64 = 1 << 40;
 
 impl Settings {

@@ -19,7 +19,8 @@ use crate::{
     read_cache::{self, VersionedDatabase},
 };
 
-/// Converts an error for a tool's result: its message, with advice and when to retry. Causes of faults are only logged.
+/// Converts an error to the form in which a tool returns it: a message, advice, and when to retry. The causes of a
+/// fault are only logged.
 fn told(error: impl Into<ApiError>) -> ShopError {
     let error = error.into();
     let answer = error.answer();
@@ -33,7 +34,7 @@ fn told(error: impl Into<ApiError>) -> ShopError {
     }
 }
 
-/// The tools for everyone, signed in or not.
+/// The tools that are available without sign-in.
 impl Shelf for App {
     fn origin(&self) -> String {
         // Requests without a configured origin are rejected before this.

@@ -1,4 +1,4 @@
-//! Tools for agents with their own wallet, which pay by x402 in the tool call.
+//! Implements the tools for agents with their own wallet, which pay by x402 in the tool call.
 
 use agents::mcp::{
     open,
@@ -14,7 +14,7 @@ use crate::{
     paywall::{self, Outcome, Paywall},
 };
 
-/// The shop for agents with their own wallet.
+/// The tools for agents with their own wallet.
 impl OpenShop for App {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
         let paywall = Paywall::of(self, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
@@ -41,7 +41,7 @@ impl OpenShop for App {
     }
 }
 
-/// Extensions of the tool's 402, without the secret.
+/// Returns the x402 extensions of the tool's 402 answer, without the secret that each answer has.
 fn extensions() -> Map<String, Value> {
     let mut extensions = payment_identifier::offered();
     if let Some(tool) = open::paid_tool() {

@@ -1,4 +1,4 @@
-//! Tools for an account's agent, which spends from the service wallet within the account's limits.
+//! Implements the tools for an account's agent, which spends from the service wallet within the account's limits.
 
 use agents::{
     mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
@@ -26,14 +26,14 @@ use crate::{
     routes::purchases,
 };
 
-/// The shop for an account's agent.
+/// The tools for an account's agent.
 pub struct OwnerShop<'a> {
     pub app: &'a App,
     pub caller: &'a Caller,
 }
 
 impl OwnerShop<'_> {
-    /// Requests the owner's approval of a purchase.
+    /// Asks the owner of the account to approve a purchase.
     async fn ask(&self, terms: &ListingTerms, mode: DeliveryMode) -> Result<PurchaseRequest, ShopError> {
         let (app, Caller { grant, account, .. }) = (self.app, self.caller);
         let asked = Asked { owner: &account.owner, grant, listing: &terms.id, mode, price: terms.price_lovelace };
@@ -145,7 +145,8 @@ impl Shop for OwnerShop<'_> {
     }
 }
 
-/// Error for a rejected transaction. The node's reason is only logged, because models cannot act on it.
+/// Creates the error for a transaction that the ledger rejected. The node's reason is only logged, because models
+/// cannot act on it.
 fn refused_by_the_ledger(reason: &str) -> ShopError {
     edge::log::fault(&edge::answer::Fault::Inconsistent(format!("the ledger refused a transaction: {reason}")));
     let text = "the network refused the transaction, nothing was sent: call my_wallet, then try the same call again";

@@ -13,15 +13,15 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x402_cardano::wire::discovery::{DEFAULT_LIMIT, DiscoveryPage, MAX_LIMIT, SearchPage, Supported};
 
-/// Pattern of cursors.
+/// Regular expression for the cursors of paginated lists.
 const CURSOR: &str = r"^-?\d{1,15}\.-?\d{1,15}$";
 
-/// A JSON object that another specification describes.
+/// Schema of a JSON object that another specification describes.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 struct Document(Map<String, Value>);
 
-/// Possible errors: status, name, description, and an additional header.
+/// Error answers of the API: status, name, description, and an additional header.
 const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
     (400, "BadRequest", "The request is not what it should be; `error` names what.", None),
     (401, "Unauthorized", "Who asks is not known: sign in, or sign the request.", Some("WWW-Authenticate")),
@@ -38,10 +38,10 @@ const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
     (503, "Unavailable", "Something that is needed does not answer. Trying again is safe.", Some("Retry-After")),
 ];
 
-/// Groups of operations, in order.
+/// Names of the groups of operations, in the order of the document.
 const TAGS: [&str; 8] = ["Catalogue", "Paid content", "Purchases", "Account", "MCP", "OAuth", "x402", "System"];
 
-/// Generates the document. `version` is that of the API.
+/// Generates the OpenAPI document. `version` is the API's version.
 pub fn document(version: &str) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
@@ -202,7 +202,7 @@ impl Operation {
         })
     }
 
-    /// Adds errors in OAuth's format.
+    /// Adds error answers in OAuth's format with these statuses.
     fn oauth_fails(self, generator: &mut SchemaGenerator, statuses: &[u16]) -> Self {
         let schema = schema::<OAuthError>(generator);
         statuses.iter().fold(self, |operation, status| {
@@ -212,7 +212,7 @@ impl Operation {
         })
     }
 
-    /// Adds a page, for clients that prefer HTML.
+    /// Adds an HTML page as the answer with this status, for clients that prefer HTML.
     fn page(self, status: u16) -> Self {
         self.insert(&format!("/responses/{status}/content"), MARKUP, json!({ "schema": { "type": "string" } }))
     }

@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Map, Value};
 
-/// Commands that readers can paste into a shell: they list what is for sale, and decode the first listing's terms.
-/// `{origin}` is replaced when the page is served. A test runs them.
+/// Example commands that readers can paste into a shell. They list what is for sale, and decode the first listing's
+/// terms. `{origin}` is replaced by the service's address when the page is served. A test runs the commands.
 const WALK: &str = "\
 SURETY={origin}
 

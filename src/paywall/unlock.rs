@@ -37,18 +37,18 @@ use crate::{
 
 /// Outcome of a request to unlock a listing.
 pub enum Outcome {
-    /// The content, paid for now or before.
+    /// The content is delivered, because it is paid for now or was paid for before.
     Delivered {
         content: String,
-        /// Settlement of this request's payment, with a receipt.
+        /// Settlement of the payment in this request, with a receipt; `None` if the content was paid for before.
         settlement: Option<SettlementResponse>,
-        /// The earlier purchase.
+        /// Payment transaction of the earlier purchase; `None` if this request paid.
         purchase: Option<TxHash>,
     },
-    /// Payment required, with the reason. The requirements are those of an unconfirmed payment, which are the only ones
-    /// to offer. The reason is not [`PayError::Unavailable`], unless protected sales are paused.
+    /// Payment is required, for this reason. If a payment is submitted but not confirmed, its requirements are the only
+    /// ones to offer. The reason is [`PayError::Unavailable`] only while protected sales are paused.
     PaymentRequired(PayError, Option<PaymentRequirements>),
-    /// No such listing is for sale.
+    /// No listing with this id is for sale.
     UnknownListing,
 }
 
@@ -71,8 +71,8 @@ impl<'a> Paywall<'a> {
         &self.priced.terms
     }
 
-    /// Sells the listing, or delivers an earlier purchase. `digest` is that of the request, for a payment that commits
-    /// to it.
+    /// Sells the listing, or delivers an earlier purchase again. `digest` identifies the request, for a payment that is
+    /// valid for this request only.
     pub async fn unlock(
         &self,
         shown: Presentation,
@@ -102,7 +102,7 @@ impl<'a> Paywall<'a> {
         }
     }
 
-    /// Verifies a proof for this listing. Returns its signer.
+    /// Verifies a proof of an earlier purchase of this listing, and returns the address that signed the proof.
     async fn proven(&self, header: &str) -> Result<Address, ProofError> {
         let proof = Proof::from_header(header)?;
         let digest = proof.unlock_digest(self.terms().id.as_str());
@@ -110,12 +110,12 @@ impl<'a> Paywall<'a> {
         Ok(proof.address)
     }
 
-    /// Whether protected sales of this listing are paused.
+    /// Whether sales of this listing with protection are paused.
     fn is_paused(&self) -> bool {
         self.priced.clock.is_behind && self.methods.quotes(&self.terms().modes)
     }
 
-    /// Requires a payment, if the listing is for sale.
+    /// Answers that a payment is required, or that the listing is unknown if it is not for sale.
     fn payment_required(&self, why: impl Into<PayError>, pending: Option<PaymentRequirements>) -> Outcome {
         let why = why.into();
         if self.terms().hidden && !why.reports_earlier_payment() {
@@ -170,8 +170,8 @@ impl<'a> Paywall<'a> {
         })
     }
 
-    /// Returns the offers of each payment method, with a new quote for the escrow, or the requirements of a pending
-    /// payment.
+    /// Returns the payment requirements of each payment method, with a new quote for the escrow, or only the
+    /// requirements of the pending payment.
     pub async fn accepts(&self, pending: Option<PaymentRequirements>) -> Result<Vec<PaymentRequirements>, ApiError> {
         match pending {
             Some(entry) => Ok(vec![entry]),
@@ -188,7 +188,7 @@ impl<'a> Paywall<'a> {
         }
     }
 
-    /// Builds the 402 with a secret of its own.
+    /// Builds a 402 answer with a new secret.
     pub fn required(
         &self,
         url: String,

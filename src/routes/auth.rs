@@ -20,16 +20,16 @@ use crate::{
     session::required_token,
 };
 
-/// Maximum number of additional addresses.
+/// Maximum number of addresses that a client may send in addition to the first.
 const MAX_OTHERS: usize = 20;
 
-/// The signature of the challenge is invalid.
+/// 401: the signature of the challenge is invalid.
 fn unsigned(error: impl Into<Cip8Error>) -> ErrorAnswer {
     let text = format_args!("the wallet's signature is not valid: {}", error.into());
     ErrorAnswer::unauthorized(Error::new(ErrorCode::InvalidSignature, text))
 }
 
-/// The challenge was used, has expired, or never existed.
+/// 401: the challenge was used, has expired, or never existed.
 fn no_challenge() -> ErrorAnswer {
     let text = "the challenge expired or was used: ask for a new one (POST /auth/challenge)";
     ErrorAnswer::unauthorized(Error::new(ErrorCode::ChallengeExpired, text))
@@ -45,7 +45,7 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     respond::private(&api_types::Challenge { owner, digest, nonce, expires_at })
 }
 
-/// Selects the owner's address among a wallet's addresses, whose order varies.
+/// Selects the owner's address among the addresses of a wallet, which wallets list in varying order.
 pub(super) async fn owner_among(app: &App, address: &str, others: &[String]) -> Result<Address, ApiError> {
     if others.len() > MAX_OTHERS {
         let rule = format_args!("at most {MAX_OTHERS} addresses");

@@ -16,12 +16,12 @@ use crate::{
     respond,
 };
 
-/// 400: the address is not one of a payment key on this network.
+/// 400: the text is not an address with a payment key on this network.
 pub fn invalid_address(error: AddressError) -> ErrorAnswer {
     ErrorAnswer::bad_request(Error::new(ErrorCode::InvalidAddress, error))
 }
 
-/// Shows a creator's listings, the newest or those after a cursor.
+/// Shows a creator's listings: the newest, or those after the query's cursor.
 pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     let address: Address = address.parse().map_err(invalid_address)?;
     let mut pairs = form_urlencoded::parse(app.request.query().unwrap_or_default().as_bytes());
@@ -32,7 +32,7 @@ pub async fn show(app: &App, address: &str) -> Result<Response, ApiError> {
     Ok(respond::linked(Response::kept_json(&page.json), &app.request, page.next.as_deref())?)
 }
 
-/// Parses a query's cursor.
+/// Parses the cursor in a query; `None` if the query has none.
 pub fn after(pairs: &mut form_urlencoded::Parse<'_>) -> Result<Option<Cursor>, ErrorAnswer> {
     let cursor = pairs.find_map(|(name, value)| (name == "cursor").then(|| value.parse()));
     cursor.transpose().map_err(|()| {

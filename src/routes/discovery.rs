@@ -25,11 +25,11 @@ use x402_cardano::{
 
 use crate::{app::App, error::ApiError, limits::Weight, methods::Methods, paywall};
 
-/// Maximum offset of a page.
+/// Maximum offset of a page in the list of resources.
 const MAX_OFFSET: u32 = 1_000_000;
 /// Maximum offset in search results.
 const MAX_CURSOR: u32 = 1_000;
-/// Extensions of each resource's 402.
+/// Names of the x402 extensions in the 402 answer of each resource.
 const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];
 
 fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
@@ -50,7 +50,7 @@ type Pairs<'a> = dyn Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + 'a;
 /// Filter and page of a directory request.
 #[derive(Debug, PartialEq)]
 struct Asked {
-    /// Whether any listing can match. A filter by something that no listing has matches none.
+    /// Whether any listing can match. `false` if the query filters by a value that no listing has.
     possible: bool,
     pay_to: Option<String>,
     question: Option<Question>,
@@ -65,7 +65,8 @@ fn whole(field: &str, value: &str, allowed: RangeInclusive<u32>, rule: &str) -> 
 }
 
 impl Asked {
-    /// Parses a query. Unknown parameters are ignored. In a search, a `limit` above the maximum counts as the maximum.
+    /// Parses a query. Unknown parameters are ignored. If `searches`, a `limit` above the maximum counts as the
+    /// maximum; otherwise it is an error.
     fn from_query(pairs: &mut Pairs<'_>, searches: bool) -> Result<Self, ErrorAnswer> {
         let mut asked = Self { possible: true, pay_to: None, question: None, limit: DEFAULT_LIMIT, before: 0 };
         let limits = 1..=if searches { u32::MAX } else { MAX_LIMIT };
@@ -94,7 +95,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns the selection of listings; `None` if none can match.
+    /// Returns the selection of listings, or `None` if no listing can match.
     fn paid(&self, methods: &Methods) -> Option<Paid> {
         let escrow = methods.deployment().map(|deployment| deployment.address().to_string());
         match &self.pay_to {

@@ -38,7 +38,7 @@ use crate::{
     },
 };
 
-/// Errors that are not the client's are faults of the service.
+/// Maps errors that the client did not cause to faults of the service.
 impl From<ActionError> for ApiError {
     fn from(error: ActionError) -> Self {
         let answer = match error {
@@ -65,8 +65,9 @@ impl From<ActionError> for ApiError {
 
 /// Drafts a payment for a listing.
 ///
-/// The provider is asked only for the protocol parameters, if they are not cached, and for an input, if the body says
-/// `checkInputs`. Pages do, to detect a wallet on another network before it signs.
+/// The provider is asked for the protocol parameters, if they are not cached. If the body says `checkInputs`, the
+/// provider is also asked whether one of the wallet's outputs is unspent. Pages say it, to detect a wallet on another
+/// network before it signs.
 pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::DRAFT).await?;
     let id = listings::id(id)?;
@@ -113,7 +114,7 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// The input cannot be spent: the wallet is on another network, or lags behind.
+/// 409: an output of the wallet does not exist on this network. The wallet is on another network, or lags behind.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     let why = if app.is_on_local_ledger() {
         "is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
@@ -125,7 +126,7 @@ fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     ErrorAnswer::bad_request(Error::of_field(ErrorCode::OutputNotFound, "utxos", format_args!("{output} {why}")))
 }
 
-/// Whether an output is unspent. If the provider fails, it is assumed to be.
+/// Returns whether an output is unspent. If the provider fails, the output is assumed to be unspent.
 async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     match chain.outputs_among(&reference.tx, &BTreeSet::from([*reference]), 0).await {
         Ok(outputs) => outputs.iter().flatten().any(|output| output.spent_by.is_none()),
@@ -133,7 +134,7 @@ async fn is_unspent(chain: &impl Chain, reference: &TxRef) -> bool {
     }
 }
 
-/// Actions of buyers and sellers.
+/// Actions on an escrow that its buyer or seller may perform.
 const PARTIES: [Action; 6] = [
     Action::SetRefundRequested,
     Action::AuthorizeWithdrawal,
@@ -167,7 +168,8 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&api_types::ActionDraft { transaction, tx_hash, signers, summary, words })
 }
 
-/// Returns the requested action, if any. Its wallet must be valid.
+/// Returns the action that the body requests, or `None` if it requests none. With an action, the body must have a valid
+/// wallet.
 fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     let said: NewActionDraft = body.says()?;
     let Some(name) = &said.action else { return Ok(None) };
@@ -180,7 +182,7 @@ fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
     Ok(Some(action))
 }
 
-/// Returns the acting wallet.
+/// Returns the wallet that performs the action.
 fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
     let change_address = said.change_address.as_deref().ok_or(FieldError::Missing("changeAddress".into()))?;
     let utxos = said.utxos.as_deref().ok_or(FieldError::Missing("utxos".into()))?;
@@ -206,7 +208,7 @@ fn wallet(
     Cip30Wallet::read(&described).map_err(ErrorAnswer::bad_request)
 }
 
-/// Returns the transaction, its id, and the keys that must sign.
+/// Returns an unsigned transaction in hexadecimal, its id, and the key hashes that must sign.
 fn unsigned(tx: &UnsignedTx) -> Result<(String, TxHash, Vec<String>), ApiError> {
     let cbor = tx.unsigned_cbor().map_err(Fault::in_making("draft"))?;
     Ok((hex::encode(cbor), tx.facts().tx_id, tx.keys().iter().map(ToString::to_string).collect()))

@@ -10,7 +10,8 @@ use sql::Database;
 
 use crate::{app::App, error::ApiError, respond};
 
-/// Time for which an answer is kept, ms: anyone may ask, and the database is asked at most once a second.
+/// Time in ms for which an answer of `/health/ready` is cached. Anyone may ask, so the database is read at most once a
+/// second.
 const KEPT_MS: Millis = 1_000;
 
 thread_local! {

@@ -28,7 +28,7 @@ use crate::{
     session::Session,
 };
 
-/// The listing does not exist, or an operator hid it.
+/// 404: the listing does not exist, or an operator hid it.
 pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownListing, "no such listing"))
 }
@@ -71,14 +71,15 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
 }
 
-/// Maximum size in bytes of a new listing's body: a content, of which JSON may escape every byte, and the other fields.
+/// Maximum size in bytes of a new listing's body: the content, of which JSON may escape every byte, and the other
+/// fields.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 
 /// The seller of an offer.
 pub enum Seller {
     /// The owner of the session's account.
     Owner(Address),
-    /// The signer of a recent proof. The signature is verified once its digest is known.
+    /// The signer of a recent proof. Its signature is verified later, when the offer's digest is known.
     Signer(Proof),
 }
 
@@ -101,7 +102,8 @@ impl Seller {
         }
     }
 
-    /// Verifies the signer's signature of this offer. Returns the signed digest, `None` in a session.
+    /// Verifies the signer's signature of this offer. Returns the signed digest, or `None` for an offer in a session,
+    /// which needs no signature.
     async fn check(&self, offer: &NewListing, now_ms: u64) -> Result<Option<String>, ProofError> {
         let Self::Signer(proof) = self else { return Ok(None) };
         if proof.address != offer.seller {
@@ -138,7 +140,7 @@ pub async fn create(app: &App) -> Result<Response, ApiError> {
     }
 }
 
-/// Parses the offer, keeping its client's reservation of memory until it is stored.
+/// Parses the offer. The returned permit counts its memory against the client's limit until it is stored.
 async fn read(app: &App, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
     let (body, held) = hold_request(&app.request, MAX_BODY).await.map_err(|error| match error {
         BodyError::TooLarge(_) => ErrorAnswer::bad_request(listing::content_too_long()).into(),

@@ -32,8 +32,8 @@ use crate::{app::App, error::ApiError, limits::Counted, mcp_adapter::OwnerShop, 
 /// Seconds between progress notifications.
 const PROGRESS_S: u32 = 3;
 
-/// Answers a message of a signed-in owner's agent. Other requests get a 401, even for `initialize`, because clients
-/// only sign in after that.
+/// Answers an MCP message of a signed-in owner's agent. Requests without a valid token get a 401, even for
+/// `initialize`, because clients only sign in after a 401.
 pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     refuse_foreign_page(app)?;
     let (authority, database) = (app.authority()?, app.database());
@@ -57,14 +57,14 @@ pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
     respond(app, Some(caller)).await
 }
 
-/// Answers a message of an agent with its own wallet.
+/// Answers an MCP message of an agent with its own wallet.
 pub async fn open(app: &App) -> Result<Response, ApiError> {
     refuse_foreign_page(app)?;
     app.limit_client(Counted::SESSION).await?;
     respond(app, None).await
 }
 
-/// Answers a message. `None` stands for an agent with its own wallet, or none.
+/// Answers an MCP message. `caller` is `None` for an agent that is not signed in, which may have its own wallet.
 async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError> {
     let body = http::read_request(&app.request, MAX_MESSAGE_BYTES).await?;
     let header = |name| app.request.headers().get(name);
@@ -146,7 +146,7 @@ fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
     }
 }
 
-/// Rejects pages that reached the service under another host name.
+/// Rejects requests of web pages whose `Origin` is another host, which protects against DNS rebinding.
 fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
     let header = |name| app.request.headers().get(name);
     let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());

@@ -38,8 +38,8 @@ impl From<NotRead> for ApiError {
     }
 }
 
-/// Reads the session's account and its wallet's balance. The permit reserves memory until the answer is sent. If the
-/// balance is required and unavailable, nothing else is read.
+/// Reads the session's account and its wallet's balance. The returned permit reserves memory until the answer is sent.
+/// If the balance is required but unavailable, nothing else is read.
 pub async fn read(
     app: &App,
     needs_balance: bool,
@@ -63,7 +63,7 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     Ok(answer::private_json(view.json(balance?)))
 }
 
-/// Sets the limits of the service wallet.
+/// Sets the spending limits of the account's service wallet.
 pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
     let Session { account, token } = Session::of(app).await?;
     app.limit(Counted::ACCOUNT, &account.owner).await?;

@@ -61,7 +61,7 @@ impl From<ApprovalError> for ApiError {
     }
 }
 
-/// Returns the authorization server for this request.
+/// Returns the OAuth authorization server with this request's ports.
 pub fn server<'a>(app: &App, authority: &'a Authority, db: &'a D1) -> Server<'a, D1, FetchedDocuments, WebCrypto> {
     Server { authority, db, documents: &FetchedDocuments, jws: &WebCrypto, now_ms: app.now_ms }
 }
@@ -70,17 +70,17 @@ fn document(value: &Value) -> Response {
     Response::json(value.to_string()).with_header("cache-control", "public, max-age=300")
 }
 
-/// Protected resource metadata (RFC 9728).
+/// Serves the protected resource metadata (RFC 9728).
 pub fn resource_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.resource_metadata()))
 }
 
-/// Authorization server metadata (RFC 8414).
+/// Serves the authorization server metadata (RFC 8414).
 pub fn server_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.server_metadata()))
 }
 
-/// Client registration (RFC 7591).
+/// Registers a client (RFC 7591).
 pub async fn register(app: &App) -> Result<Response, ApiError> {
     app.limit_client(Counted::REGISTER).await?;
     let no_room = |error: ApiError| OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string());

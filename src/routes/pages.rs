@@ -48,7 +48,7 @@ pub enum Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Returns an endpoint's page.
+    /// Returns the page of an endpoint, or `None` if the endpoint has no page.
     pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
         match endpoint {
             Endpoint::Home => Some(Self::Home),
@@ -63,13 +63,14 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whether the endpoint also answers programs, so that the answer depends on `Accept`.
+    /// Whether the page's endpoint also answers programs, so that the answer depends on the header `Accept`.
     pub const fn is_beside(&self) -> bool {
         !matches!(self, Self::Home | Self::Sell)
     }
 }
 
-/// Whether a browser asks. Clients that pay, or prove a payment, count as programs.
+/// Returns whether the request comes from a browser that wants a page. Clients that pay, or prove a payment, count as
+/// programs.
 pub fn wanted(app: &App) -> bool {
     let headers = app.request.headers();
     let accept = headers.get("accept").ok().flatten();
@@ -98,7 +99,7 @@ pub fn problem(app: &App, error: &ErrorAnswer) -> Response {
     instead(app, error.clone().into_response(), html)
 }
 
-/// Serves a listing's preview, for a frame in our pages.
+/// Serves a preview of a listing's content, to be shown in a frame of our pages.
 pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     let media = listing.preview_media.ok_or_else(listings::unknown)?;
@@ -108,7 +109,7 @@ pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(response.with_header("cache-control", "public, max-age=3600"))
 }
 
-/// Serves the preview picture for links to a listing.
+/// Serves the preview picture that other sites show with a link to a listing.
 pub async fn picture(app: &App, id: &str) -> Result<Response, ApiError> {
     let listing = listed(app, id).await?;
     let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
@@ -151,7 +152,7 @@ async fn listing(app: &App, id: &str) -> Result<Response, ApiError> {
     kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
-/// Shows the terms of the 402 that programs get.
+/// Renders the paywall page, with the terms of the 402 answer that programs get.
 async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
     let asked = unlock::show(app, id).await?;
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
@@ -237,7 +238,7 @@ async fn account(app: &App) -> Result<Response, ApiError> {
     Ok(fresh(app, ::pages::account::page(&account, app.now_ms)))
 }
 
-/// Shows an agent's request to the session's owner, or the sign-in page.
+/// Shows an agent's purchase request to the session's owner, or the sign-in page.
 async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
     if shown_token(app)?.is_none() {
         return Ok(fresh(app, ::pages::account::sign_in()));
@@ -257,7 +258,7 @@ fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {
     Ok(serde_json::from_str(json).map_err(Fault::in_making("what is shown"))?)
 }
 
-/// Replaces an answer's body by a page. On a local ledger, the page includes the test wallet.
+/// Replaces a response's body by a page. On a local ledger, the page includes the test wallet.
 pub fn instead(app: &App, answer: Response, html: String) -> Response {
     let ledger = app.test_ledger();
     let html = ledger.as_ref().map_or(html.clone(), |ledger| test_wallet::inside(&html, ledger));

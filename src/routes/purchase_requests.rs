@@ -14,31 +14,32 @@ use crate::{
     session::Session,
 };
 
-/// The session's account has no such request, or it has expired.
+/// 404: the session's account has no such request, or the request has expired.
 fn unknown() -> ErrorAnswer {
     let text = "no such request: it is over, or is another account's";
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownRequest, text))
 }
 
-/// Returns a request to the session's account, unless it has expired.
+/// Returns a purchase request that an agent made to the session's account, or `None` if there is none or it has
+/// expired.
 pub async fn read(app: &App, id: &str) -> Result<Option<PurchaseRequest>, ApiError> {
     let Session { token, .. } = owner(app).await?;
     let Some(id) = RequestId::parse(id) else { return Ok(None) };
     Ok(purchase_request::read(&app.database(), &token, id, app.now_ms).await?)
 }
 
-/// Returns the requests that wait for an answer of the session's account, the oldest first.
+/// Lists the purchase requests that the session's account has not answered yet, the oldest first.
 pub async fn list(app: &App) -> Result<Response, ApiError> {
     let Session { account, .. } = owner(app).await?;
     respond::private(&app.database().fetch(purchase_request::waiting(&account.owner, app.now_ms)).await?)
 }
 
-/// Shows a request.
+/// Returns a purchase request.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&read(app, id).await?.ok_or_else(unknown)?)
 }
 
-/// Stores the owner's answer.
+/// Stores the owner's answer to a purchase request: approved or declined.
 pub async fn answer(app: &App, id: &str) -> Result<Response, ApiError> {
     let Session { token, .. } = owner(app).await?;
     let id = RequestId::parse(id).ok_or_else(unknown)?;

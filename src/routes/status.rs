@@ -12,7 +12,7 @@ use crate::{
     respond,
 };
 
-/// Reports the service's status. Without `OPERATOR_TOKEN` the path does not exist.
+/// Reports the service's status to its operator. Answers 404 unless `OPERATOR_TOKEN` is set.
 pub async fn show(app: &App) -> Result<Response, ApiError> {
     let settings = app.settings()?;
     let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
@@ -47,7 +47,8 @@ pub async fn show(app: &App) -> Result<Response, ApiError> {
     respond::private(&status)
 }
 
-/// Returns the wallets that pay fees: the platform's, and the first arbiter's of the contract.
+/// Returns the addresses of the wallets that pay network fees: the platform's, and that of the escrow contract's first
+/// arbiter.
 fn wallets_of(app: &App) -> Result<Vec<(&'static str, Address)>, ApiError> {
     let mut wallets = vec![];
     if let Some(seller) = app.keys()?.seller()? {

@@ -14,8 +14,8 @@ use crate::{
     routes::listings::{self, Seller},
 };
 
-/// Changes a listing's state, for the session's owner or for the signer of a proof for this listing and purpose.
-/// Answers 204 when it is off sale, or the listing when it is for sale.
+/// Takes a listing off sale or offers it again, for the session's owner or for the signer of a proof for this listing
+/// and purpose. Answers 204 when the listing is off sale, or the listing when it is for sale.
 pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
     app.limit_client(Counted::OFFER).await?;
     let id = listings::id(id)?;

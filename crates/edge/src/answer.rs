@@ -17,7 +17,7 @@ use crate::{
 /// Default of `Retry-After` when a part of the service did not answer, in seconds.
 const RETRY_AFTER: u64 = 5;
 
-/// Period over which calls to the chain provider are counted, in seconds.
+/// Period of the rate limit on calls to the chain provider, in seconds.
 pub const PROVIDER_SECONDS: u32 = 10;
 
 /// Creates a JSON response that must not be cached.
@@ -44,7 +44,7 @@ pub struct ErrorAnswer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ErrorBody {
     Api(Error),
-    /// OAuth's (RFC 6749, 5.2).
+    /// An error in OAuth's format (RFC 6749, 5.2).
     OAuth {
         code: String,
         description: String,
@@ -52,55 +52,55 @@ enum ErrorBody {
 }
 
 impl ErrorAnswer {
-    /// Creates an answer with this status.
+    /// Creates an error response with this status and message.
     pub fn new(status: u16, error: impl Into<Error>) -> Self {
         Self { status, body: ErrorBody::Api(error.into()), header: None }
     }
 
-    /// Creates an answer with one of OAuth's codes.
+    /// Creates an error response with this status, one of OAuth's error codes, and a description.
     pub fn oauth(status: u16, code: impl fmt::Display, description: impl fmt::Display) -> Self {
         let body = ErrorBody::OAuth { code: code.to_string(), description: description.to_string() };
         Self { status, body, header: None }
     }
 
-    /// Sets the header, in place of the one that the answer had.
+    /// Sets the header of the response, in place of the header that the status requires.
     #[must_use]
     pub fn with_header(self, name: &'static str, value: impl fmt::Display) -> Self {
         Self { header: Some((name, value.to_string())), ..self }
     }
 
-    /// 400: the request is not what it should be.
+    /// 400: the request is malformed or contains an invalid value.
     pub fn bad_request(error: impl Into<Error>) -> Self {
         Self::new(400, error)
     }
 
-    /// 401 with `WWW-Authenticate`: the client is not known.
+    /// 401 with `WWW-Authenticate`: the request lacks valid credentials.
     pub fn unauthorized(error: impl Into<Error>) -> Self {
         Self::new(401, error).with_header("www-authenticate", "Bearer")
     }
 
-    /// 403: the client is known, and may not do this.
+    /// 403: the client is authenticated but may not do this.
     pub fn forbidden(error: impl Into<Error>) -> Self {
         Self::new(403, error)
     }
 
-    /// 404.
+    /// 404: the resource does not exist.
     pub fn not_found(error: impl Into<Error>) -> Self {
         Self::new(404, error)
     }
 
-    /// 405 with `Allow`.
+    /// 405 with `Allow`: the path exists, but only for the methods in `allowed`.
     pub fn wrong_method(allowed: impl fmt::Display) -> Self {
         let text = format_args!("this path takes only {allowed}");
         Self::new(405, Error::new(ErrorCode::MethodNotAllowed, text)).with_header("allow", allowed)
     }
 
-    /// 409: the state does not allow the request, or another request was first.
+    /// 409: the resource's current state does not allow the request, or a concurrent request was first.
     pub fn conflict(error: impl Into<Error>) -> Self {
         Self::new(409, error)
     }
 
-    /// 429 with `Retry-After`.
+    /// 429 with `Retry-After`: the client exceeded a rate limit and may retry after `seconds`.
     pub fn too_many(seconds: u32, error: impl Into<Error>) -> Self {
         Self::new(429, error).with_header("retry-after", seconds)
     }
@@ -110,23 +110,23 @@ impl ErrorAnswer {
         Self::new(500, error)
     }
 
-    /// 503 with `Retry-After`: something that is needed does not answer. A retry is safe.
+    /// 503 with `Retry-After`: a part of the service does not answer. A retry is safe.
     pub fn unavailable(error: impl Into<Error>) -> Self {
         Self::unavailable_for(RETRY_AFTER, error)
     }
 
-    /// 503 with the seconds after which to retry.
+    /// 503: a part of the service does not answer, and the client should retry after `seconds`.
     pub fn unavailable_for(seconds: u64, error: impl Into<Error>) -> Self {
         Self::new(503, error).with_header("retry-after", seconds)
     }
 
-    /// Returns the HTTP status.
+    /// Returns the HTTP status of the response.
     #[must_use]
     pub const fn status(&self) -> u16 {
         self.status
     }
 
-    /// Returns the message, for callers that do not answer over HTTP.
+    /// Returns the message, for callers that report errors by other means than HTTP.
     #[must_use]
     pub fn text(&self) -> &str {
         match &self.body {
@@ -150,7 +150,8 @@ impl ErrorAnswer {
     }
 }
 
-/// A fault of a part of the service, never of the client. The text is for the log and contains no secret.
+/// A failure of a part of the service, never the client's mistake. The error's text is for the log and contains no
+/// secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database does not answer.
@@ -190,12 +191,13 @@ impl From<market::PortError> for Fault {
 }
 
 impl Fault {
-    /// Returns a function that wraps an error in [`Fault::Inconsistent`], with the name of what was being made.
+    /// Returns a function that wraps an error in [`Fault::Inconsistent`]. `what` names the value that could not be
+    /// made.
     pub fn in_making<E: fmt::Display>(what: &str) -> impl FnOnce(E) -> Self {
         move |error| Self::Inconsistent(format!("{what}: {error}"))
     }
 
-    /// Returns the response to the client. The reason itself goes to the request's log line.
+    /// Returns the response to the client, which does not reveal the reason. The reason goes to the request's log line.
     #[must_use]
     pub fn answer(&self) -> ErrorAnswer {
         let unavailable = |text: &str| ErrorAnswer::unavailable(Error::new(ErrorCode::Unavailable, text));

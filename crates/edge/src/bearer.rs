@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 /// The contents of a request's `Authorization` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bearer {
-    /// There is no such header.
+    /// The request has no `Authorization` header.
     Absent,
     /// The header contains no bearer token.
     Malformed,
@@ -15,15 +15,16 @@ pub enum Bearer {
 }
 
 impl Bearer {
-    /// Parses a request's header.
+    /// Parses a request's `Authorization` header.
     ///
     /// # Errors
-    /// The runtime provides no headers.
+    /// Returns an error if the runtime cannot read the request's headers.
     pub fn of(request: &Request) -> worker::Result<Self> {
         Ok(Self::parse(request.headers().get("authorization")?.as_deref()))
     }
 
-    /// Parses a header's value. The scheme is case-insensitive (RFC 9110, section 11.1).
+    /// Parses the value of an `Authorization` header; `None` stands for a missing header. The scheme is
+    /// case-insensitive (RFC 9110, section 11.1).
     #[must_use]
     pub fn parse(header: Option<&str>) -> Self {
         let Some(header) = header else { return Self::Absent };
@@ -36,17 +37,17 @@ impl Bearer {
     }
 }
 
-/// A shared token, kept as its hash, so that comparisons take the same time for tokens of any length.
+/// A shared secret token. Only its hash is stored, so that comparisons take the same time for tokens of any length.
 pub struct SharedToken(ContentHash);
 
 impl SharedToken {
-    /// Creates a token, or returns `None` if it has fewer than `min` characters.
+    /// Creates a token, or returns `None` if `token` has fewer than `min` characters.
     #[must_use]
     pub fn new(token: &str, min: usize) -> Option<Self> {
         (token.chars().count() >= min).then(|| Self(ContentHash::of(token.as_bytes())))
     }
 
-    /// Returns whether this is the presented token. The comparison takes constant time.
+    /// Returns whether the client presented this token. The comparison takes constant time.
     #[must_use]
     pub fn admits(&self, presented: &Bearer) -> bool {
         match presented {

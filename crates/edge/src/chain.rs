@@ -35,47 +35,49 @@ const SUBMIT_TIME: Duration = Duration::from_secs(15);
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
 /// Timeout of an evaluation, in which the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
-/// Maximum size of an answer that is read as a whole, in bytes: lists of at most 100 short entries, and transactions.
+/// Maximum size in bytes of an answer that is read as a whole. Such answers are transactions, and lists of at most 100
+/// short entries.
 const MAX_ANSWER: usize = 1 << 20;
-/// Maximum size of a streamed answer, in bytes. Strangers determine how long these are: anyone can make a transaction
-/// that references 450 outputs (36 bytes each in 16 kB) of 1,600 tokens (95 bytes of JSON each) and 11 kB of datum.
+/// Maximum size of a streamed answer, in bytes. Strangers determine its length: anyone can make a transaction that
+/// references 450 outputs (36 bytes each in 16 kB) with 1,600 tokens (95 bytes of JSON each) and 11 kB of datum each.
 const MAX_STREAMED: usize = 96 << 20;
-/// Number of bytes of a streamed answer that count as one more outgoing call of a request or a tick. Reading the
-/// largest answer takes one and a half seconds of CPU time, and a client that causes several must leave time for the
-/// rest.
+/// Number of bytes of a streamed answer that count as one more outgoing call against the budget of a request or a tick.
+/// Reading the largest answer takes one and a half seconds of CPU time, so a client that causes several of them must
+/// leave time for other requests.
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
-/// Timeout of the largest streamed answers.
+/// Maximum timeout of a streamed answer, enough for the largest.
 const STREAM_TIME: Duration = Duration::from_secs(30);
-/// Timeout of a streamed answer after longer ones have used up the time for them. An ordinary answer takes less.
+/// Timeout of a streamed answer once earlier, longer answers have used up the time for such answers. An ordinary answer
+/// takes less.
 const SHORT_TIME: Duration = Duration::from_secs(1);
-/// Pauses before retries of a read; at most three attempts.
+/// Pauses before the retries of a read, so a read makes at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
-/// Maximum `Retry-After` that is waited for. If the provider asks for more, the call fails.
+/// Maximum `Retry-After` that this client waits for. If the provider asks for more, the call fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
 /// Number of unspent outputs per page, Blockfrost's maximum.
 const PAGE: usize = 100;
-/// Maximum number of pages of unspent outputs read from each end: 1,000 outputs in total. An attacker who fills them
-/// with the ledger's minimum has given the wallet 900 ADA.
+/// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
+/// An attacker who fills these pages with outputs of the ledger's minimum has given the wallet 900 ADA.
 const MAX_PAGES_AT_AN_END: usize = 5;
 /// Path for submissions.
 const SUBMIT: &str = "/tx/submit";
-/// Maximum number of characters kept of a rejection's reason.
+/// Maximum length in characters to which a rejection's reason is truncated.
 const MAX_REASON: usize = 2_000;
 
-/// Number of bytes of an answer that count as one call of the client, because reading them takes some milliseconds and
-/// clients influence their number. An ordinary answer has a tenth.
+/// Number of bytes of an answer that count as one call against the client's limit. Reading them takes some
+/// milliseconds, and clients influence how many there are. An ordinary answer has a tenth as many.
 const BYTES_PER_CALL: usize = 128 << 10;
 
-/// The party that determines how long an answer is.
+/// The party that determines the length of an answer, and what that costs the party.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// The author of a transaction, who pays a fee for its size.
+    /// The author of a transaction, who pays a fee for the transaction's size.
     ByAuthor,
-    /// The sender of outputs to a wallet, who gives away the lovelace in them.
+    /// The sender of outputs to a wallet, who gives away the lovelace in the outputs.
     BySender,
 }
 
-/// Whether the client may cause one more call to the provider.
+/// Future result of asking whether the client may cause one more call to the provider: an error if not.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A client for a Blockfrost-compatible provider.
@@ -85,11 +87,11 @@ pub struct Blockfrost {
     usage: Usage,
     newest: Cell<Option<Tip>>,
     until_ms: u64,
-    /// Remaining time for answers that strangers made long, in ms.
+    /// Remaining time in ms for reading answers whose length strangers determine.
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
-    /// Whether a transaction was submitted.
+    /// Whether this client has submitted a transaction.
     paid: Cell<bool>,
 }
 
@@ -109,8 +111,8 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Calls `admit` before each call that precedes the first submission, and for the bytes of long answers as they
-    /// arrive. Payments that are already claimed have priority: after a submission, `admit` is not called any more.
+    /// Calls `admit` before each provider call, and for the bytes of long answers as they arrive, until the first
+    /// submission. Afterwards `admit` is not called, because payments that are already claimed have priority.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -123,45 +125,46 @@ impl Blockfrost {
         }
     }
 
-    /// Sets how far ahead of the clock a block may be; two minutes by default.
+    /// Sets how far a block's time may be ahead of the clock. The default is two minutes.
     #[must_use]
     pub fn leading(self, lead: Lead) -> Self {
         Self { lead, ..self }
     }
 
-    /// Accesses this isolate's cache for this provider.
+    /// Runs `with` on this isolate's cache of this provider's answers.
     fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }
 
-    /// Returns the error with which this provider recently refused to serve our project to this isolate: nothing can be
-    /// verified or submitted then, so nothing should be offered.
+    /// Returns the error by which this provider recently refused to serve our project (for example, an invalid project
+    /// id), or `None` if it serves us. While it refuses, nothing can be verified or submitted, so nothing should be
+    /// offered.
     #[must_use]
     pub fn refused(&self) -> Option<ChainError> {
         self.known(|known| known.refused(crate::now_ms()))
     }
 
-    /// Sets a deadline, in POSIX milliseconds. After it no call is made, and no answer but a submission's is waited
-    /// for, so that a hung provider cannot hold a request for minutes. Answers that strangers made long may take half
-    /// of the time until then.
+    /// Sets a deadline in POSIX milliseconds, so that a hung provider cannot hold a request for minutes. After the
+    /// deadline no call is made, and only the answer to a submission is still waited for. Reading answers whose length
+    /// strangers determine may take half of the time until the deadline.
     #[must_use]
     pub fn until(self, until_ms: u64) -> Self {
         let length_ms = Cell::new(until_ms.saturating_sub(crate::now_ms()).div_euclid(2));
         Self { until_ms, length_ms, ..self }
     }
 
-    /// Replaces the time for answers that strangers made long, in ms.
+    /// Sets the time in ms for reading answers whose length strangers determine.
     #[must_use]
     pub fn lasting(self, length_ms: u64) -> Self {
         Self { length_ms: Cell::new(length_ms), ..self }
     }
 
-    /// Returns the timeout of a call: `time`, or less if the deadline is nearer.
+    /// Returns the timeout of a call: `time`, or the time until the deadline if that is shorter.
     fn within(&self, time: Duration) -> Duration {
         time.min(Duration::from_millis(self.until_ms.saturating_sub(crate::now_ms())))
     }
 
-    /// Returns the newest block that this client has read, if any.
+    /// Returns the newest block that this client has read, or `None` before it has read one.
     #[must_use]
     pub const fn newest(&self) -> Option<Tip> {
         self.newest.get()
@@ -185,7 +188,7 @@ impl Blockfrost {
         Ok(answer)
     }
 
-    /// Creates a request if the deadline and the budget permit.
+    /// Creates a request to the provider, unless the deadline has passed or the budget of calls is used up.
     fn budgeted(&self, method: Method, path: &str, body: Option<&[u8]>) -> Result<Request, ChainError> {
         if crate::now_ms() > self.until_ms {
             return Err(ChainError::TimeOver);
@@ -211,7 +214,7 @@ impl Blockfrost {
         Request::new_with_init(&format!("{}{path}", self.base), &init)
     }
 
-    /// Reads a path, with retries of temporary failures. `None` for 404.
+    /// Reads a path, with retries of temporary failures. Returns `None` for a 404.
     async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChainError> {
         repeat(async || {
             let Answer { status, body, retry_after } = self.once(Method::Get, path, None, READ_TIME).await?;
@@ -220,11 +223,11 @@ impl Blockfrost {
         .await
     }
 
-    /// Returns the number of calls that the provider counted for this project on the UTC day of `now` (POSIX
-    /// milliseconds), or `None` if it does not report it.
+    /// Returns the number of calls that the provider counted for our project on the UTC day of `now` (POSIX
+    /// milliseconds), or `None` if the provider does not report it.
     ///
     /// # Errors
-    /// [`ChainError`] if the provider does not answer.
+    /// Returns [`ChainError`] if the provider does not answer.
     pub async fn calls_on_day_of(&self, now: u64) -> Result<Option<u64>, ChainError> {
         let Some(body) = self.read("/metrics").await? else { return Ok(None) };
         let malformed = |error| ChainError::Malformed(format!("metrics: {error}"));
@@ -235,7 +238,7 @@ impl Blockfrost {
         Ok(Some(days.filter_map(|day| day.get("calls")).sum()))
     }
 
-    /// Streams a list whose length strangers determine. `None` for 404.
+    /// Streams a list whose length strangers determine into a collector. Returns `None` for a 404.
     async fn collect<C: Collect>(
         &self,
         path: &str,
@@ -250,7 +253,7 @@ impl Blockfrost {
         read.await?.map(AnswerReader::finish).transpose()
     }
 
-    /// Streams an answer once.
+    /// Streams an answer into a collector, without retries.
     async fn streamed(
         &self,
         path: &str,
@@ -285,7 +288,7 @@ impl Blockfrost {
         })
     }
 
-    /// Charges the client and the budget for the growth of an answer from `before` to `read` bytes.
+    /// Charges the client's limit and the budget of calls for the growth of an answer from `before` to `read` bytes.
     async fn lengthen(&self, before: usize, read: usize, length: Length) -> Result<(), ChainError> {
         let begun = |bytes: usize, each: usize| bytes.saturating_sub(1).div_euclid(each);
         for _ in begun(before, BYTES_PER_CALL)..begun(read, BYTES_PER_CALL) {
@@ -445,7 +448,7 @@ impl Evaluate for Blockfrost {
     }
 }
 
-/// Calls `ask`, with retries of temporary failures. `None` for 404.
+/// Calls `ask`, and retries temporary failures. Returns `None` for a 404.
 async fn repeat<T>(ask: impl AsyncFn() -> Result<(Head, T), ChainError>) -> Result<Option<T>, ChainError> {
     let mut pauses = PAUSES.into_iter();
     loop {

@@ -10,17 +10,17 @@ use worker::{Env, KvError, KvStore};
 
 use crate::{kv, settings::SettingError};
 
-/// Name of the namespace's binding.
+/// Name of the binding of the KV namespace that stores challenges.
 const BINDING: &str = "CHALLENGES";
 
-/// The namespace of challenges.
+/// The Workers KV namespace that stores sign-in challenges.
 pub struct KvChallenges(KvStore);
 
 impl KvChallenges {
-    /// Returns the bound namespace.
+    /// Returns the challenge store of this worker.
     ///
     /// # Errors
-    /// [`SettingError`] if none is bound.
+    /// [`SettingError`] if no KV namespace is bound for challenges.
     pub fn bound(env: &Env) -> Result<Self, SettingError> {
         let unbound = |_| SettingError { name: BINDING.into(), problem: "is not bound (wrangler.toml)" };
         env.kv(BINDING).map(Self).map_err(unbound)

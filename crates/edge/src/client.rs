@@ -1,4 +1,4 @@
-//! Identifies the client of a request, for limits.
+//! Identifies the client of a request, for rate limits.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,21 +7,23 @@ use worker::Result;
 
 use crate::serve::Request;
 
-/// The network from which all customers' Workers send requests. `CF-Worker` names the owner.
+/// The network from which the Workers of all of Cloudflare's customers send requests. The header `CF-Worker` names the
+/// Worker's owner.
 const WORKERS: &str = "2a06:98c0:3600::/64";
 
-/// Returns the client of a request: an IPv4 address, an IPv6 /64, or the owner of the Worker that sent it.
+/// Returns an identifier of the client of a request: an IPv4 address, an IPv6 /64, or the owner of the Worker that sent
+/// the request.
 ///
 /// # Errors
-/// The runtime provides no headers.
+/// Returns an error if the runtime cannot read the request's headers.
 pub fn client(request: &Request) -> Result<String> {
     let header = |name| Ok::<_, worker::Error>(request.headers().get(name)?.unwrap_or_default());
     let network = network(&header("cf-connecting-ip")?).unwrap_or_else(|| UNKNOWN.to_owned());
     Ok(if network == WORKERS { format!("worker {}", header("cf-worker")?) } else { network })
 }
 
-/// Returns the network of an address: an IPv4 address itself, or an IPv6 address's /64, which belongs to one customer.
-/// `None` for a loopback address, from which all clients of a local stack come.
+/// Returns the network of an address: the IPv4 address itself, or an IPv6 address's /64, which belongs to one customer.
+/// `None` for a loopback address, because all clients of a local stack share it.
 fn network(address: &str) -> Option<String> {
     const HOST: u128 = u64::MAX as u128;
     match address.trim().parse::<IpAddr>().ok()?.to_canonical() {

@@ -10,29 +10,30 @@ use crate::{Usage, d1::D1, semaphore::Permit};
 /// Name of the bucket's binding.
 const BINDING: &str = "CONTENTS";
 
-/// Maximum memory for reading a content, in bytes. A content of one mebibyte exists as JSON, as a JavaScript string and
-/// as a Rust string.
+/// Maximum memory for reading one listing's content, in bytes. A content of one mebibyte exists three times: as JSON,
+/// as a JavaScript string and as a Rust string.
 const BYTES: usize = 5 << 20;
 
 /// The content store of this worker.
 pub struct ContentStore {
-    /// Database with the table `contents`, used without a bucket.
+    /// Database whose table `contents` stores contents when no bucket is bound.
     database: D1,
-    /// Bucket whose keys are hashes. R2 verifies the hash on upload.
+    /// R2 bucket that stores contents under their hashes, which R2 verifies on upload; `None` if no bucket is bound.
     bucket: Option<Bucket>,
     usage: Usage,
-    /// Client that is charged for the memory during a read.
+    /// Client whose memory limit is charged during a read.
     client: String,
 }
 
 impl ContentStore {
-    /// Creates the store on the bucket if one is bound, else on this database. `client` is charged for the memory.
+    /// Creates the store on the R2 bucket if one is bound, else on this database. Memory for reads is charged to
+    /// `client`.
     #[must_use]
     pub fn bound(env: &Env, database: D1, usage: Usage, client: String) -> Self {
         Self { database, bucket: env.bucket(BINDING).ok(), usage, client }
     }
 
-    /// Returns the bucket, if there is one, and takes one outgoing call from the budget.
+    /// Takes one outgoing call from the budget and returns the bucket, or `None` if no bucket is bound.
     fn bucket(&self) -> Result<Option<&Bucket>, ContentsError> {
         match &self.bucket {
             Some(_) if !self.usage.call() => Err(failed("no outside calls are left")),

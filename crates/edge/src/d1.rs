@@ -19,17 +19,18 @@ use crate::usage::Usage;
 thread_local! {
     static WRITES: Cell<u64> = const { Cell::new(0) };
     static SIZE: Cell<u64> = const { Cell::new(0) };
-    /// The bookmark of this isolate's newest write: a copy that has it shows everything that this isolate wrote.
+    /// D1's bookmark of this isolate's newest write, or `None` before the first. A replica that has reached the
+    /// bookmark shows everything that this isolate wrote.
     static BOOKMARK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Constraint of a session whose first batch runs at the primary.
+/// D1's constraint for a session whose first batch runs at the primary.
 const AT_PRIMARY: &str = "first-primary";
-/// Constraint of a session whose first batch may run at any copy.
+/// D1's constraint for a session whose first batch may run at any replica.
 const ANYWHERE: &str = "first-unconstrained";
 
-/// Returns a number that changes whenever this isolate writes to a database. Anything read at another number may be
-/// stale.
+/// Returns a number that changes whenever this isolate writes to a database. Values read while the number was different
+/// may be stale.
 #[must_use]
 pub fn writes() -> u64 {
     WRITES.get()
@@ -41,10 +42,10 @@ pub fn size() -> u64 {
     SIZE.get()
 }
 
-/// Timeout of a batch. D1 usually answers in well under a second, and a waiting request must still be able to report
-/// the timeout.
+/// Timeout of a batch. D1 usually answers in well under a second, and a waiting request needs time left to report the
+/// timeout.
 const TIME: Duration = Duration::from_secs(8);
-/// Pause before a read is retried.
+/// Pause before the retry of a read.
 const PAUSE: Duration = Duration::from_millis(100);
 /// D1's messages for temporary errors (<https://developers.cloudflare.com/d1/observability/debug-d1/#error-list>).
 const LOST: [&str; 5] = [
@@ -55,8 +56,8 @@ const LOST: [&str; 5] = [
     "storage operation exceeded timeout which caused object to be reset",
 ];
 
-/// Runs `ask` with a timeout, and retries a read once if the connection was lost. The outcome of a writing batch
-/// without an answer is unknown.
+/// Runs `ask` with a timeout, and retries once if the connection was lost and the batch only `reads`. If a writing
+/// batch gets no answer, it may have been applied or not.
 async fn in_time<T>(
     reads: bool,
     ask: impl AsyncFn() -> Result<T, String>,
@@ -75,7 +76,7 @@ async fn in_time<T>(
     }
 }
 
-/// A guard that counts a writing batch when it begins and when it ends, however it ends.
+/// A guard that changes [`writes`] when a writing batch begins and again when the batch ends, even by cancellation.
 struct Writing;
 
 impl Writing {
@@ -134,8 +135,8 @@ extern "C" {
     fn size_after(this: &Meta) -> Option<f64>;
 }
 
-/// The primary of a D1 database, with the request's counters. The binding is looked up at the first statement, because many
-/// requests need none.
+/// The primary of a D1 database, with the request's usage counters. The binding is looked up at the first statement,
+/// because many requests need no database.
 pub struct D1 {
     env: Env,
     binding: &'static str,
@@ -149,8 +150,8 @@ impl D1 {
         Self { env: env.clone(), binding, usage }
     }
 
-    /// Runs a batch at the primary if `session` is `None`, else in a session with this constraint or bookmark. The rows of each
-    /// statement cross into this program as one text.
+    /// Runs a batch and returns each statement's rows as JSON text. Without a `session` the batch runs at the primary,
+    /// else in a session with this constraint or bookmark.
     async fn run_batch(&self, statements: &[&Statement], session: Option<&str>) -> worker::Result<Vec<String>> {
         let texts: Vec<_> = match self.usage.wants_reads() {
             true => statements.iter().map(|statement| statement.sql.clone()).collect(),
@@ -194,7 +195,8 @@ impl D1 {
     }
 }
 
-/// Converts a JavaScript number that counts something, all of which fit into `u64`. (`usize` has 32 bits here.)
+/// Converts a count that JavaScript holds as a floating-point number to `u64`. (`usize` has only 32 bits in
+/// WebAssembly.)
 fn whole(number: Option<f64>) -> Option<u64> {
     number.map(|number| number as u64)
 }
@@ -224,12 +226,12 @@ impl Database for D1 {
     }
 }
 
-/// The copy of a D1 database that is nearest to this isolate, or its primary where there is no copy. It may be some seconds
-/// behind, but shows everything that this isolate wrote.
+/// The replica of a D1 database that is nearest to this isolate, or the primary if there is no replica. It may be some
+/// seconds behind the primary, but shows everything that this isolate wrote.
 pub struct Nearest(D1);
 
 impl Nearest {
-    /// Creates the nearest copy of this binding's database.
+    /// Creates the nearest replica of the database with this binding.
     #[must_use]
     pub fn new(env: &Env, binding: &'static str, usage: Usage) -> Self {
         Self(D1::new(env, binding, usage))

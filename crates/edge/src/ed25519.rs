@@ -1,5 +1,5 @@
-//! Ed25519 by the runtime's WebCrypto, several times as fast as in WebAssembly. Each isolate imports each of its keys
-//! once.
+//! Ed25519 signatures by the runtime's WebCrypto, several times as fast as in WebAssembly. Each isolate imports each
+//! signing key once.
 
 use std::{cell::RefCell, collections::BTreeMap};
 
@@ -11,17 +11,17 @@ use web_sys::{CryptoKey, SubtleCrypto, WorkerGlobalScope};
 use worker::console_error;
 use zeroize::Zeroizing;
 
-/// The runtime's signer and verifier. `cardano::keys::strict` rejects the keys and signatures about which WebCrypto
-/// implementations may differ.
+/// The runtime's Ed25519 signer and verifier. Keys and signatures about which WebCrypto implementations may disagree
+/// are rejected first, by `cardano::keys::strict`.
 #[derive(Clone, Copy, Debug)]
 pub struct WebCrypto;
 
-/// PKCS #8 (RFC 8410, section 7) encoding of an Ed25519 key, up to its seed.
+/// The bytes that precede the seed in the PKCS #8 encoding of an Ed25519 key (RFC 8410, section 7).
 const PKCS8: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
 thread_local! {
-    /// The service's keys, imported into the runtime as non-extractable, by public key.
+    /// The service's signing keys by public key, imported into the runtime as non-extractable.
     static SIGNERS: RefCell<BTreeMap<[u8; 32], CryptoKey>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -50,7 +50,7 @@ fn subtle() -> Result<SubtleCrypto, JsValue> {
     Ok(global().unchecked_into::<WorkerGlobalScope>().crypto()?.subtle())
 }
 
-/// Creates a JavaScript object with these members.
+/// Creates a JavaScript object with these string members.
 pub(crate) fn object(members: &[(&str, &str)]) -> Result<Object, JsValue> {
     let object = Object::new();
     for (name, value) in members {
@@ -65,7 +65,8 @@ async fn import(format: &str, key: &Object, algorithm: &Object, usage: &str) -> 
     JsFuture::from(imported).await?.dyn_into()
 }
 
-/// Verifies a signature with a key in this format and an algorithm with its parameters.
+/// Verifies a signature by WebCrypto. `format` is the key's format, and the algorithm's parameters are JavaScript
+/// objects.
 pub(crate) async fn verify(
     (format, key): (&str, &Object),
     algorithm: &Object,

@@ -7,27 +7,27 @@ use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, 
 
 use crate::{client::client, semaphore::Permit, serve};
 
-/// Memory that a waiting request counts for in addition to its body, in bytes: its future, and room to grow.
+/// Memory in bytes that a waiting request counts for in addition to its body, for its future and for growth.
 pub const REQUEST_OVERHEAD: usize = 16 << 10;
 /// Timeout for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// `Retry-After` when memory is used up, in seconds.
+/// `Retry-After` for a request that was rejected because the isolate's memory is used up, in seconds.
 pub const RETRY_MEMORY_SECONDS: u32 = 5;
 
 /// Reason why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// There are more bytes than allowed. The rest was not read.
+    /// The body has more bytes than allowed, which is this many. The rest was not read.
     #[error("the body has more than {0} bytes")]
     TooLarge(usize),
-    /// The connection broke.
+    /// The connection broke while the body was received.
     #[error("the body could not be read")]
     Broken,
     /// The body took too long to arrive.
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
-    /// The isolate holds as much as it may, for this client or for all.
+    /// The client, or all clients together, already hold as much of the isolate's memory as they may.
     #[error("the service is busy with other requests: try again in {RETRY_MEMORY_SECONDS} seconds")]
     OutOfMemory,
 }
@@ -35,13 +35,13 @@ pub enum BodyError {
 /// Reads a request's body of at most `limit` bytes.
 ///
 /// # Errors
-/// [`BodyError`]. The limit applies to the declared length too.
+/// Returns [`BodyError`]. The limit applies to the declared length too.
 pub async fn read_request(request: &serve::Request, limit: usize) -> Result<Vec<u8>, BodyError> {
     Ok(hold_request(request, limit).await?.0)
 }
 
-/// Reads a body like [`read_request`], and returns a permit that counts its memory for the client until dropped. For
-/// bodies that wait.
+/// Reads a request's body like [`read_request`], for requests that keep the body while they wait. The returned permit
+/// counts the body's memory against the client's limit until it is dropped.
 ///
 /// # Errors
 /// See [`read_request`].
@@ -60,7 +60,7 @@ pub async fn hold_request(request: &serve::Request, limit: usize) -> Result<(Vec
 /// Reserves memory for serving a request. It counts for the client until the permit is dropped.
 ///
 /// # Errors
-/// [`BodyError::OutOfMemory`] if the client, or all clients together, hold as much as they may.
+/// [`BodyError::OutOfMemory`] if the client, or all clients together, already hold as much as they may.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Permit, BodyError> {
     Permit::try_hold(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::OutOfMemory)
 }
@@ -85,11 +85,11 @@ async fn read(mut stream: ByteStream, limit: usize, mut take: impl FnMut(usize) 
 pub struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
-    /// `Retry-After` in seconds, if present in this form.
+    /// The header `Retry-After` in seconds; `None` if it is missing or has another form.
     pub retry_after: Option<u64>,
 }
 
-/// Reason why there is no response.
+/// Reason why another server's response could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// There was no answer in time.
@@ -106,7 +106,7 @@ pub enum CallError {
 /// Sends a request and reads the whole answer, with limits on time and size.
 ///
 /// # Errors
-/// [`CallError`]. If the request writes, its outcome is then unknown.
+/// Returns [`CallError`]. If the request writes, it may or may not have taken effect.
 pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
     within(time, async |signal| {
         let response = Fetch::Request(request).send_with_signal(&signal).await.map_err(|_| CallError::Connection)?;
@@ -115,10 +115,10 @@ pub async fn call(request: Request, time: Duration, limit: usize) -> Result<Answ
     .await
 }
 
-/// Sends a request like [`call`], to another worker over its service binding.
+/// Sends a request to another worker over its service binding, like [`call`].
 ///
 /// # Errors
-/// See [`call`]. The other worker continues even if the client disconnects.
+/// See [`call`]. The other worker finishes its work even if this call times out.
 pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usize) -> Result<Answer, CallError> {
     within(time, async |_| {
         answer(service.fetch_request(request).await.map_err(|_| CallError::Connection)?, limit).await
@@ -130,7 +130,7 @@ pub async fn ask(service: &Fetcher, request: Request, time: Duration, limit: usi
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
     pub status: u16,
-    /// `Retry-After` in seconds, if present in this form.
+    /// The header `Retry-After` in seconds; `None` if it is missing or has another form.
     pub retry_after: Option<u64>,
 }
 
@@ -141,7 +141,8 @@ impl Head {
     }
 }
 
-/// Sends a request and passes the body of a 200 response on as it arrives, until `take` returns `false`.
+/// Sends a request and passes the body of a 200 response to `take` in chunks as it arrives, until `take` returns
+/// `false`.
 ///
 /// # Errors
 /// See [`call`].

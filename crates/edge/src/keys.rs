@@ -21,16 +21,16 @@ use zeroize::Zeroizing;
 
 use crate::settings::{self, Lookup, SettingError};
 
-/// Version of the master secret in `WALLET_MASTER_SECRET`. Later versions have their number in the name.
+/// Version of the master secret in `WALLET_MASTER_SECRET`. The names of later secrets end with their version.
 const FIRST_VERSION: u32 = 1;
-/// Maximum version. Each is looked up once in an isolate's life.
+/// Maximum version of the master secret. Each version is looked up once in an isolate's life.
 const LAST_VERSION: u32 = 32;
-/// Setting that selects the version for new wallets.
+/// Setting that selects the version of the master secret for new wallets.
 const KEY_VERSION: &str = "WALLET_KEY_VERSION";
-/// Setting with the seller of record's key.
+/// Setting with the secret key of the platform as seller of record.
 const SELLER: &str = "SELLER_SECRET";
 
-/// Returns the name of the secret for the wallets of a version.
+/// Returns the name of the setting with the master secret of a version.
 fn secret_name(version: u32) -> Cow<'static, str> {
     match version {
         DEMO_KEY_VERSION => "DEMO_SECRET".into(),
@@ -41,7 +41,7 @@ fn secret_name(version: u32) -> Cow<'static, str> {
 
 type Master = Zeroizing<Vec<u8>>;
 
-/// The configured keys. A missing or invalid secret is an error only where it is needed.
+/// The configured keys. A missing or invalid secret causes an error only where it is used.
 pub struct KeyStore {
     masters: BTreeMap<u32, Result<Master, SettingError>>,
     current: Result<u32, SettingError>,
@@ -76,7 +76,8 @@ impl KeyStore {
         }
     }
 
-    /// Returns the versions whose secrets are set, for operators who add one: `0,1,2`.
+    /// Returns the versions whose master secrets are set, separated by commas (`0,1,2`), for operators who add a
+    /// secret.
     #[must_use]
     pub fn versions(&self) -> String {
         let there = self.masters.iter().filter(|(_, master)| master.is_ok()).map(|(version, _)| version.to_string());
@@ -91,10 +92,10 @@ impl KeyStore {
         self.current.clone()
     }
 
-    /// Returns the master secret of a version, from which other keys are derived with their own domains.
+    /// Returns the master secret of a version. Keys for different uses are derived from it under different domains.
     ///
     /// # Errors
-    /// [`SettingError`] if it is not set or invalid.
+    /// [`SettingError`] if the secret is not set or invalid.
     pub fn master(&self, version: u32) -> Result<&[u8], SettingError> {
         let unknown = || SettingError { name: secret_name(version), problem: settings::NOT_SET };
         match self.masters.get(&version) {
@@ -116,10 +117,11 @@ impl KeyStore {
         derive_wallet_key(self.master(version)?, version, owner).map_err(|_| unusable)
     }
 
-    /// Returns the key of a service wallet, and checks that it matches the wallet's stored address.
+    /// Returns the key of an owner's service wallet, and checks that it matches the wallet's stored address.
     ///
     /// # Errors
-    /// See [`KeyStore::wallet`]; also if the wallet was made with another secret.
+    /// Returns the errors of [`KeyStore::wallet`], and an error if the address belongs to another key, because the
+    /// wallet was made with another secret.
     pub fn wallet_at(&self, version: u32, owner: &str, address: &Address) -> Result<SigningKey, SettingError> {
         let key = self.wallet(version, owner)?;
         if key.enterprise_address() == *address {

@@ -1,4 +1,4 @@
-//! Structured logs: one line of JSON for each request and tick.
+//! Structured logs: one line of JSON for each request and each tick of the watcher.
 //!
 //! ```text
 //! {"log":"request","id":"5f0c21e9-00002a","method":"GET","route":"/listings/{id}/unlock","listing":"lst_...","status":402,
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A line is written when its last clone is dropped, which for a streamed answer is the end of the stream. It contains
-//! the route's template and the added fields; never a token, a signature, a header, a body or a content.
+//! the route's template and the added fields, but never a token, a signature, a header, a body or a listing's content.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,11 +18,11 @@ use worker::{console_error, console_log};
 
 use crate::usage::Usage;
 
-/// Maximum number of characters of a field. Error causes may contain other services' answers.
+/// Maximum length of a field in characters. The causes of an error may contain other services' answers.
 const MAX_NOTE: usize = 500;
 
 thread_local! {
-    /// Random id of this isolate, and the number of lines it has begun.
+    /// Random id of this isolate, the first part of each line's id.
     static ISOLATE: String = crate::random::<4>().map(hex::encode).unwrap_or_default();
     static BEGUN: Cell<u32> = const { Cell::new(0) };
 }
@@ -54,7 +54,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// An open log line. Clones share it.
+/// A log line that is still open. Clones share it, and it is written when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Line(Rc<Open>);
 
@@ -70,7 +70,8 @@ struct Open {
 }
 
 impl Line {
-    /// Begins a line at this time (POSIX milliseconds), with the usage counters that it reports.
+    /// Begins a log line. `started_ms` is the time in POSIX milliseconds, and `usage` has the counters that the line
+    /// reports.
     #[must_use]
     pub fn begin(name: &'static str, started_ms: u64, usage: Usage) -> Self {
         let (status, failed, notes) = (Cell::default(), Cell::default(), RefCell::default());
@@ -83,7 +84,7 @@ impl Line {
         &self.0.id
     }
 
-    /// Adds a field and truncates long values.
+    /// Adds a field to the log line and truncates long values.
     pub fn note(&self, name: &'static str, value: &str) {
         let cut = value.char_indices().nth(MAX_NOTE).and_then(|(end, _)| value.get(..end)).unwrap_or(value);
         let mut notes = self.0.notes.borrow_mut();
@@ -91,7 +92,7 @@ impl Line {
         notes.push_str(&serde_json::to_string(cut).unwrap_or_default());
     }
 
-    /// Adds the members of a JSON object.
+    /// Adds the members of a JSON object to the log line.
     pub fn note_object(&self, object: &str) {
         if let Some(members) =
             object.strip_prefix('{').and_then(|text| text.strip_suffix('}')).filter(|it| !it.is_empty())
@@ -102,18 +103,18 @@ impl Line {
         }
     }
 
-    /// Adds an error with all its causes, and marks the line as an error.
+    /// Adds an error with all its causes to the log line, and marks the line as an error.
     pub fn cause(&self, error: &dyn std::error::Error) {
         self.note("cause", &causes(error));
         self.alarm();
     }
 
-    /// Marks the line as one that an operator must look at.
+    /// Marks the log line as one that an operator must look at.
     pub fn alarm(&self) {
         self.0.failed.set(true);
     }
 
-    /// Sets the status of the response.
+    /// Sets the HTTP status that the log line reports.
     pub fn status(&self, status: u16) {
         self.0.status.set(Some(status));
     }

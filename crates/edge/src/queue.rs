@@ -1,9 +1,8 @@
-//! A fair queue for calls to the chain provider before anything is paid: the client that called it least recently goes
-//! first.
+//! A fair queue for the calls to the chain provider that are made before anything is paid.
 //!
 //! An isolate makes a limited number of such calls in ten seconds, fewer once half of the provider's daily quota is
-//! used up. A single client may use all of them. If several wait, the one with the fewest recent calls goes first.
-//! Payments that are already claimed do not queue.
+//! used up. A single client may use all of them. If several clients wait, the one with the fewest recent calls goes
+//! first, and among equals the one whose last call is the longest ago. Payments that are already claimed do not queue.
 
 use std::{
     cell::RefCell,
@@ -22,11 +21,11 @@ use sql::Database;
 /// Maximum number of calls in [`WINDOW_MS`], slightly below the provider's limit of ten a second
 /// (<https://docs.blockfrost.io>).
 const CALLS: u64 = 90;
-/// Time for which a call counts, in ms.
+/// Time in ms during which a past call counts against the limit.
 const WINDOW_MS: Millis = 10_000;
-/// Time for which a client's last call is remembered, in ms.
+/// Time in ms for which the time of a client's last call is remembered.
 const KEPT_MS: Millis = 10 * 60_000;
-/// Interval at which a waiting call checks for its turn, and number of checks: thirty seconds in total.
+/// Interval at which a waiting call checks for its turn. All checks take thirty seconds in total.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSES: usize = 600;
 
@@ -39,12 +38,12 @@ thread_local! {
 struct Queue {
     made: VecDeque<(Millis, String)>,
     waiting: Vec<String>,
-    /// Time of each client's last call, kept for [`KEPT_MS`].
+    /// Time of each client's last call in POSIX ms, remembered for [`KEPT_MS`].
     last_calls: BTreeMap<String, Millis>,
-    /// Number of calls allowed in [`WINDOW_MS`], according to the database's count for the day; 0 before the first
-    /// answer.
+    /// Number of calls allowed in [`WINDOW_MS`], computed from the database's count of the day's calls; 0 before the
+    /// first answer of the database.
     allowed: u64,
-    /// Calls not yet added to the database's count, and the time of the last update.
+    /// Number of calls that are not yet added to the count in the database.
     unsaved: u64,
     saved_ms: Millis,
 }
@@ -61,7 +60,7 @@ impl Queue {
         }
     }
 
-    /// Returns the calls to add to the database's count, once per [`WINDOW_MS`].
+    /// Returns the number of calls to add to the count in the database, at most once per [`WINDOW_MS`].
     fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
         let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
         is_due.then(|| {
@@ -71,14 +70,14 @@ impl Queue {
         })
     }
 
-    /// Returns a waiting client's rank: clients with the fewest calls in [`WINDOW_MS`] go first, then those that called
-    /// least recently.
+    /// Returns a waiting client's rank, of which the lowest goes first: its number of calls in [`WINDOW_MS`], then the
+    /// time of its last call.
     fn rank(&self, client: &str) -> (usize, Millis) {
         let recent = self.made.iter().filter(|(_, by)| by == client).count();
         (recent, self.last_calls.get(client).copied().unwrap_or_default())
     }
 
-    /// Records a call by this client if it is its turn.
+    /// Records a call by this client and returns `true` if it is the client's turn.
     fn take(&mut self, client: &str, now_ms: Millis) -> bool {
         while self.made.front().is_some_and(|(at, _)| now_ms.saturating_sub(*at) >= WINDOW_MS) {
             self.made.pop_front();
@@ -95,7 +94,7 @@ impl Queue {
     }
 }
 
-/// A waiting client, until dropped.
+/// A guard that keeps a client among the waiting ones until it is dropped.
 struct Waiting<'a>(&'a str);
 
 impl<'a> Waiting<'a> {
@@ -115,8 +114,8 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Adds this isolate's calls to the day's count and sets the limit for the next seconds. If the database is
-/// unavailable, the limit stays.
+/// Adds this isolate's unsaved calls to the day's count in the database, and computes the limit for the next seconds
+/// from the total. If the database is unavailable, the limit stays unchanged.
 async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
     let Some(calls) = QUEUE.with_borrow_mut(|queue| queue.take_unsaved(now_ms)) else { return };
     let answer = database.run(provider_calls::add(calls, now_ms)).await;
@@ -127,8 +126,9 @@ async fn save(database: &impl Database, plan: u64, now_ms: Millis) {
     });
 }
 
-/// Waits for this client's turn and returns whether it came within thirty seconds. `plan` is the provider's daily
-/// quota. On a local stack, where all requests have the same client, there is no queue.
+/// Waits for this client's turn to call the chain provider. Returns `false` if the turn did not come within thirty
+/// seconds. `plan` is the provider's daily quota. On a local stack, where all requests have the same client, there is
+/// no queue.
 pub async fn wait_turn(client: &str, database: &impl Database, plan: u64) -> bool {
     if client == UNKNOWN {
         return true;
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// The day's count of calls, or an unavailable database.
+    /// A database that returns this count of the day's calls, or is unavailable if it is `None`.
     struct Day(Cell<Option<u64>>);
 
     impl Database for Day {

@@ -1,26 +1,28 @@
-//! A semaphore for an isolate's memory: counts the bytes that requests hold, per client.
+//! A semaphore for an isolate's memory, which counts the bytes that each client's requests hold.
 //!
-//! A client may hold half of what the others leave free, so a second client gets half of the rest, and so on. Small
-//! requests do not wait and have a separate limit per client. On a local stack, where all requests have the same
-//! client, one client may hold everything.
+//! One client may hold half of the memory that the other clients leave free: the first client may hold a half of all,
+//! the second then a quarter, and so on. Small requests do not wait and have a separate limit per client. On a local
+//! stack, where all requests have the same client, one client may hold everything.
 
 use std::{cell::RefCell, time::Duration};
 
 use cardano::slots::Millis;
 use market::network::{UNKNOWN, quota_prefix};
 
-/// Maximum number of bytes held at once. An isolate has 128 MB, which also contain the program and its caches.
+/// Maximum number of bytes held at once by all clients. An isolate has 128 MB, which also contain the program and its
+/// caches.
 pub const CAPACITY: usize = 48 << 20;
-/// Maximum size of a small request, in bytes.
+/// Maximum size in bytes of a request that counts as small, and so does not wait for other clients' memory.
 pub const SMALL: usize = 32 << 10;
-/// Maximum number of bytes of a client's small requests: about a hundred requests at once.
+/// Maximum number of bytes held by one client's small requests: about a hundred requests at once.
 const SMALL_SHARE: usize = 8 << 20;
-/// Time after which a permit expires, in ms, longer than any request runs. The runtime does not report that it ended a
-/// request.
+/// Time in ms after which a permit expires. It is longer than any request runs, and needed because the runtime does not
+/// report that it has ended a request.
 const COUNTS_MS: Millis = 150_000;
-/// Time after which a permit that was waited for expires, in ms: longer than the database or an evaluation may take.
+/// Time in ms after which a permit expires that [`Permit::hold`] waited for. It is longer than the database or an
+/// evaluation may take.
 const WAITED_MS: Millis = 35_000;
-/// Interval at which a waiting request checks for room, and number of checks.
+/// Interval at which a waiting request checks for free memory. All checks take ten seconds in total.
 const PAUSE: Duration = Duration::from_millis(25);
 const PAUSES: usize = 400;
 
@@ -34,7 +36,7 @@ struct Semaphore {
     begun: u64,
 }
 
-/// Memory held for a request, with its client and expiry.
+/// Memory reserved for a request.
 #[derive(Debug)]
 struct MemoryReservation {
     number: u64,
@@ -56,7 +58,7 @@ impl Semaphore {
     }
 }
 
-/// Memory that is held until dropped.
+/// A reservation of memory, which ends when the permit is dropped.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped holds nothing"]
 pub struct Permit {
@@ -64,12 +66,12 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Reserves memory for this client if there is room.
+    /// Reserves memory for this client, or returns `None` if the client may not hold as much at present.
     pub fn try_hold(client: &str, bytes: usize) -> Option<Self> {
         Self::at(client, bytes, crate::now_ms(), COUNTS_MS)
     }
 
-    /// Reserves memory for this client as soon as there is room. Returns `None` after ten seconds without room.
+    /// Reserves memory for this client as soon as enough is free. Returns `None` after ten seconds.
     pub async fn hold(client: &str, bytes: usize) -> Option<Self> {
         for _ in 0..PAUSES {
             if let Some(permit) = Self::at(client, bytes, crate::now_ms(), WAITED_MS) {
@@ -94,7 +96,7 @@ impl Permit {
         })
     }
 
-    /// Reserves more memory. Returns whether there was room.
+    /// Enlarges the reservation by `bytes`. Returns `false`, and changes nothing, if the client may not hold as much.
     pub fn grow(&self, bytes: usize) -> bool {
         SEMAPHORE.with_borrow_mut(|semaphore| {
             let client = semaphore.held.iter().find(|held| held.number == self.number).map(|held| held.client.clone());

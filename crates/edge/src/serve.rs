@@ -1,5 +1,5 @@
-//! Passes requests from JavaScript and responses back. A response crosses once, with all its headers, whereas the
-//! `worker` crate crosses for each header.
+//! Converts requests from JavaScript and responses to JavaScript. A response crosses the border in one call, with all
+//! its headers, whereas the `worker` crate makes one call for each header.
 //!
 //! ```text
 //! entry.js ── request, method, url ──> serve ──> the worker's future, polled once
@@ -22,26 +22,28 @@ use worker::{ByteStream, Error, Headers, ResponseBody, Result, console_error};
 
 #[wasm_bindgen]
 extern "C" {
-    /// Stores headers, as lines `name:value`, under this index in entry.js.
+    /// Stores headers in entry.js under this index, to be used by many responses. `headers` has one line `name:value`
+    /// for each.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = keep)]
     fn keep(index: u32, headers: &str);
-    /// Creates a `Response` in entry.js from a status, the stored headers of this index, additional header lines, and a
-    /// text.
+    /// Creates a `Response` in entry.js with a text as its body. Its headers are those stored under `index`, and the
+    /// lines `name:value` in `own`.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_text(status: u16, index: u32, own: &str, body: &str) -> JsValue;
-    /// Creates a `Response` with bytes, a stream, a string that JavaScript holds, or nothing.
+    /// Creates a `Response` in entry.js like `respond_text`, with a body of bytes, a stream, a JavaScript string, or
+    /// null.
     #[wasm_bindgen(js_namespace = ["globalThis", "surety"], js_name = respond)]
     fn respond_value(status: u16, index: u32, own: &str, body: &JsValue) -> JsValue;
 }
 
-/// Header with a request's id, which differs in each response.
+/// Response header with the request's id, which is different in each response.
 pub const REQUEST_ID: &str = "x-request-id";
-/// Maximum number of stored header sets, and maximum length of a stored value in characters. Longer values differ in
-/// each response.
+/// Maximum number of header sets that entry.js stores. A value that is longer than [`MAX_SHARED_LENGTH`] characters is
+/// not stored, because it differs in each response.
 const MAX_SHARED_HEADERS: usize = 64;
 const MAX_SHARED_LENGTH: usize = 200;
 
-/// A request.
+/// A request, as received from entry.js.
 #[derive(Debug)]
 pub struct Request {
     raw: web_sys::Request,
@@ -50,7 +52,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Wraps the runtime's request, with the properties that entry.js has read.
+    /// Wraps the runtime's request. `method` and `url` are its properties, which entry.js has read already.
     #[must_use]
     pub fn new(raw: web_sys::Request, method: String, url: String) -> Self {
         Self { raw, method, url }
@@ -62,14 +64,14 @@ impl Request {
         &self.method
     }
 
-    /// Returns the path, as in the URL.
+    /// Returns the path as it is in the URL, with percent-encoding.
     #[must_use]
     pub fn path(&self) -> &str {
         let path = self.url.get(self.path_start()..).filter(|path| !path.is_empty()).unwrap_or("/");
         path.find(['?', '#']).and_then(|end| path.get(..end)).unwrap_or(path)
     }
 
-    /// Returns the query without the question mark, as in the URL.
+    /// Returns the query as it is in the URL, without the question mark; `None` if the URL has no query.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         let (before, _) = self.url.split_once('#').unwrap_or((&self.url, ""));
@@ -89,21 +91,21 @@ impl Request {
         path.map_or(self.url.len(), |path| host.saturating_add(path))
     }
 
-    /// Parses the URL.
+    /// Parses the request's URL.
     ///
     /// # Errors
-    /// The runtime provided an invalid URL.
+    /// Returns an error if the runtime provided an invalid URL.
     pub fn url(&self) -> Result<Url> {
         Url::parse(&self.url).map_err(|error| Error::RustError(error.to_string()))
     }
 
-    /// Returns the headers.
+    /// Returns the request's headers.
     #[must_use]
     pub fn headers(&self) -> Headers {
         Headers(self.raw.headers())
     }
 
-    /// Returns the runtime's object.
+    /// Returns the runtime's request object.
     #[must_use]
     pub const fn inner(&self) -> &web_sys::Request {
         &self.raw
@@ -115,17 +117,17 @@ impl Request {
         self.raw.body().is_some()
     }
 
-    /// Returns the body as a stream.
+    /// Returns the request's body as a stream.
     ///
     /// # Errors
-    /// There is no body.
+    /// Returns an error if the request has no body.
     pub fn stream(&self) -> Result<ByteStream> {
         // Not the runtime's own `clone`, which would tee the body.
         worker::Request::from(Clone::clone(&self.raw)).stream()
     }
 }
 
-/// Headers of a response, in order, without duplicates.
+/// Headers of a response, in order, each name at most once.
 #[derive(Clone, Debug, Default)]
 struct HeaderList(Vec<(&'static str, String)>);
 
@@ -146,7 +148,8 @@ impl HeaderList {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Writes lines `name:value`: to `common` the headers that many responses share, to `own` the others.
+    /// Writes the headers as lines `name:value`: to `common` the headers that many responses share, and to `own` the
+    /// others.
     fn write(&self, common: &mut String, own: &mut String) {
         for (name, value) in &self.0 {
             let is_shared = value.len() <= MAX_SHARED_LENGTH && *name != REQUEST_ID;
@@ -156,9 +159,9 @@ impl HeaderList {
     }
 }
 
-/// Sets of header lines that JavaScript stores, each under an index.
+/// Sets of header lines that entry.js stores, each under an index.
 ///
-/// Most responses repeat a few sets. Slots are reused in turn, so a new set replaces the oldest.
+/// Most responses repeat one of a few sets. When all indices are in use, a new set replaces the oldest.
 #[derive(Default)]
 struct SharedHeaders {
     kept: Vec<String>,
@@ -188,29 +191,29 @@ impl SharedHeaders {
 enum Body {
     Empty,
     Text(Cow<'static, str>),
-    /// A JavaScript string, bytes, or a stream.
+    /// A body that JavaScript holds: a string, bytes, or a stream.
     Value(JsValue),
 }
 
-/// A text that JavaScript holds, which can be sent repeatedly without copying it again.
+/// A text that JavaScript holds, so that it can be sent in many responses without being copied each time.
 #[derive(Clone, Debug)]
 pub struct KeptText(JsValue);
 
 impl KeptText {
-    /// Copies a text to JavaScript.
+    /// Copies a Rust string to JavaScript.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(JsValue::from_str(text))
     }
 
-    /// Copies the text back.
+    /// Copies the text from JavaScript back to a Rust string.
     #[must_use]
     pub fn copy(&self) -> String {
         self.0.as_string().unwrap_or_default()
     }
 }
 
-/// A response.
+/// A response, which [`serve`] converts to the runtime's `Response`.
 #[derive(Clone, Debug)]
 pub struct Response {
     status: u16,
@@ -227,40 +230,40 @@ impl Response {
         Self { headers: HeaderList(vec![("content-type", kind.to_owned())]), ..Self::new(body) }
     }
 
-    /// Creates a 200 response with a plain text.
+    /// Creates a 200 response with a plain text as its body.
     #[must_use]
     pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self::typed("text/plain; charset=utf-8", Body::Text(text.into()))
     }
 
-    /// Creates a 200 response with a JSON text.
+    /// Creates a 200 response with a JSON text as its body.
     #[must_use]
     pub fn json(text: impl Into<Cow<'static, str>>) -> Self {
         Self::typed("application/json", Body::Text(text.into()))
     }
 
-    /// Creates a 200 response with a JSON text that JavaScript holds.
+    /// Creates a 200 response whose body is a JSON text that JavaScript holds.
     #[must_use]
     pub fn kept_json(text: &KeptText) -> Self {
         Self::typed("application/json", Body::Value(text.0.clone()))
     }
 
-    /// Creates a 200 response with bytes of a media type.
+    /// Creates a 200 response with these bytes as its body. `kind` is their media type.
     #[must_use]
     pub fn bytes(kind: &'static str, bytes: &[u8]) -> Self {
         Self::typed(kind, Body::Value(js_sys::Uint8Array::from(bytes).into()))
     }
 
-    /// Creates an empty response with this status.
+    /// Creates a response with this status and without a body.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self::new(Body::Empty).with_status(status)
     }
 
-    /// Creates a 200 response that streams bytes.
+    /// Creates a 200 response whose body is a stream of bytes.
     ///
     /// # Errors
-    /// The runtime could not create a stream.
+    /// Returns an error if the runtime could not create a stream.
     pub fn from_stream<S>(stream: S) -> Result<Self>
     where
         S: TryStream + 'static,
@@ -273,13 +276,13 @@ impl Response {
         }
     }
 
-    /// Replaces the status.
+    /// Replaces the response's status.
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// Sets a header. A value that HTTP cannot carry is omitted and logged.
+    /// Sets a response header. A value that HTTP cannot carry is omitted, and the omission is logged.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         if !self.headers.set(name, value.into()) {
@@ -288,25 +291,25 @@ impl Response {
         self
     }
 
-    /// Replaces the text.
+    /// Replaces the response's body by a text.
     #[must_use]
     pub fn with_text(self, text: impl Into<Cow<'static, str>>) -> Self {
         Self { body: Body::Text(text.into()), ..self }
     }
 
-    /// Removes the body.
+    /// Removes the response's body.
     #[must_use]
     pub fn without_body(self) -> Self {
         Self { body: Body::Empty, ..self }
     }
 
-    /// Returns the status.
+    /// Returns the response's status.
     #[must_use]
     pub const fn status_code(&self) -> u16 {
         self.status
     }
 
-    /// Returns the value of a header.
+    /// Returns the value of a response header, or `None` if it is not set.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)
@@ -330,9 +333,9 @@ impl Response {
     }
 }
 
-/// Runs a request's future. Returns a `Response` if it does not wait, else a promise of one. `waits` is called before
-/// waiting and returns a value to hold meanwhile; if it returns a response instead, the future is dropped and that
-/// response sent.
+/// Runs a request's future to its response. Returns a `Response` if the future completes without waiting, else a
+/// promise of one. Before it waits, `waits` is called: it returns a guard to hold until the response is ready, or a
+/// response that is sent instead, in which case the future is dropped.
 pub fn serve<H: 'static>(
     answer: impl Future<Output = Response> + 'static,
     waits: impl FnOnce() -> std::result::Result<H, Response>,

@@ -12,37 +12,37 @@ use worker::Env;
 use x402_cardano::escrow::TransferMethod;
 use zeroize::Zeroizing;
 
-/// Variable with the deployment record of the escrow.
+/// Name of the variable with the escrow contract's deployment record.
 pub const ESCROW_DEPLOYMENT: &str = "ESCROW_DEPLOYMENT";
-/// Variable with the transfer method's name for protected payments.
+/// Name of the variable with the x402 transfer method for protected payments.
 pub const ESCROW_TRANSFER_METHOD: &str = "ESCROW_TRANSFER_METHOD";
-/// Problem of a setting that is not set.
+/// Text of [`SettingError::problem`] for a setting that is not set.
 pub const NOT_SET: &str = "is not set";
 
-/// A missing or invalid variable or secret. The text names it and says what to set.
+/// A missing or invalid variable or secret. The error's text names it and says what to set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name} {problem}")]
 pub struct SettingError {
     pub name: Cow<'static, str>,
-    /// Description of the problem.
+    /// Description of the problem, such as [`NOT_SET`].
     pub problem: &'static str,
 }
 
-/// Finds a variable or secret by name. Returns `None` if it is not set or empty.
+/// Function that finds a variable or secret by name. Returns `None` if it is not set or empty.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-/// Returns the lookup of this worker's settings.
+/// Returns a function that looks up this worker's settings.
 pub fn of(env: &Env) -> impl Fn(&str) -> Option<String> {
     |name| env.var(name).ok().map(|value| value.to_string()).filter(|value| !value.is_empty())
 }
 
-/// An isolate's cache of a value made from settings.
+/// An isolate's cache of a value that is made from settings; `None` until the value is made.
 pub type Kept<T> = RefCell<Option<Rc<T>>>;
 
-/// Returns the cached value, or makes and caches it. A failure is not cached.
+/// Returns the cached value, or makes and caches it. A failure is not cached, so the next call tries again.
 ///
 /// # Errors
-/// The error of `make`.
+/// Returns the error of `make`.
 pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Result<T, E>) -> Result<Rc<T>, E> {
     if let Some(known) = kept.with_borrow(Clone::clone) {
         return Ok(known);
@@ -52,7 +52,7 @@ pub fn once<T, E>(kept: &'static LocalKey<Kept<T>>, make: impl FnOnce() -> Resul
     Ok(made)
 }
 
-/// Returns a mandatory setting.
+/// Returns the value of a mandatory setting.
 ///
 /// # Errors
 /// [`SettingError`] if it is not set.
@@ -61,7 +61,7 @@ pub fn required(lookup: &Lookup<'_>, name: impl Into<Cow<'static, str>>) -> Resu
     lookup(&name).ok_or(SettingError { name, problem: NOT_SET })
 }
 
-/// Returns an integer within a range, or the default if it is not set.
+/// Returns the integer value of a setting, or `default` if it is not set. Values outside of the range are invalid.
 ///
 /// # Errors
 /// [`SettingError`] if the value is invalid.
@@ -77,10 +77,10 @@ pub fn whole_number(
     number.ok_or(SettingError { name: name.into(), problem })
 }
 
-/// Returns a switch (`on` or `off`), or the default if it is not set.
+/// Returns whether a setting is `on` or `off`, or `default` if it is not set.
 ///
 /// # Errors
-/// [`SettingError`] if the value is invalid.
+/// [`SettingError`] if the value is neither.
 pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<bool, SettingError> {
     match lookup(name).as_deref().map(str::trim) {
         None => Ok(default),
@@ -90,10 +90,11 @@ pub fn switch(lookup: &Lookup<'_>, name: &'static str, default: bool) -> Result<
     }
 }
 
-/// Returns how far the chain's clock may be ahead. `LOCAL_LEDGER` removes the limit, in development only.
+/// Returns how far the newest block's time may be ahead of the clock. `LOCAL_LEDGER` removes the limit, for development
+/// only.
 ///
 /// # Errors
-/// [`SettingError`] if the value is neither on nor off.
+/// [`SettingError`] if `LOCAL_LEDGER` is neither `on` nor `off`.
 pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
     Ok(if switch(lookup, "LOCAL_LEDGER", false)? { Lead::LocalLedger } else { Lead::Bounded })
 }
@@ -101,14 +102,14 @@ pub fn lead(lookup: &Lookup<'_>) -> Result<Lead, SettingError> {
 /// Returns the maximum size of the database in bytes: `MAX_DATABASE_BYTES`, or D1's limit on the paid plan.
 ///
 /// # Errors
-/// [`SettingError`] if the value is invalid.
+/// [`SettingError`] if the value is not a number in the allowed range.
 pub fn database_bytes(lookup: &Lookup<'_>) -> Result<u64, SettingError> {
     const MAX: u64 = 10_000_000_000;
     let problem = "must be a whole number of bytes, from 1000000 to what D1 lets a database have (10000000000)";
     whole_number(lookup, "MAX_DATABASE_BYTES", MAX, 1_000_000..=MAX, problem)
 }
 
-/// Returns a hexadecimal secret as bytes that are wiped on drop.
+/// Returns the bytes of a hexadecimal secret, which are wiped from memory on drop.
 ///
 /// # Errors
 /// [`SettingError`] if it is not set or not hexadecimal.
@@ -122,7 +123,7 @@ pub fn secret_bytes(
     Ok(Zeroizing::new(bytes))
 }
 
-/// Returns the Ed25519 key whose seed is in a secret.
+/// Returns the Ed25519 key whose seed is the value of a secret.
 ///
 /// # Errors
 /// [`SettingError`] if it is not set or not 32 bytes in hexadecimal.
@@ -133,10 +134,11 @@ pub fn signing_key(lookup: &Lookup<'_>, name: &'static str) -> Result<SigningKey
     SigningKey::from_seed(seed).map_err(|_| wrong())
 }
 
-/// Returns the escrow's deployment for protected sales, or `None` if there is none.
+/// Returns the escrow contract's deployment, or `None` if the operator has configured none, so that no protected sales
+/// are offered.
 ///
 /// # Errors
-/// [`SettingError`] if the record or its parameters are invalid.
+/// [`SettingError`] if the deployment record or its parameters are invalid.
 pub fn deployment(lookup: &Lookup<'_>) -> Result<Option<Deployment>, SettingError> {
     let Some(record) = lookup(ESCROW_DEPLOYMENT) else { return Ok(None) };
     let unusable = |problem| SettingError { name: ESCROW_DEPLOYMENT.into(), problem };
@@ -146,10 +148,10 @@ pub fn deployment(lookup: &Lookup<'_>) -> Result<Option<Deployment>, SettingErro
     Ok(Some(deployment))
 }
 
-/// Returns the transfer method's name for payments into a deployment.
+/// Returns the configured x402 transfer method for payments into a deployment of the escrow.
 ///
 /// # Errors
-/// [`SettingError`] if the name is unknown, or not possible for this deployment.
+/// [`SettingError`] if the method's name is unknown, or if this deployment does not support the method.
 pub fn transfer_method(lookup: &Lookup<'_>, deployment: &Deployment) -> Result<TransferMethod, SettingError> {
     let unknown = |_| SettingError { name: ESCROW_TRANSFER_METHOD.into(), problem: "must be escrow or masumi" };
     let method =

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cardano::slots::Millis;
 use outbox::Sleep;
 
-/// Waits with the runtime's timer, but not beyond a deadline.
+/// A timer that waits by the runtime's clock, but never beyond a deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     until: Millis,

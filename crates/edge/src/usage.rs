@@ -6,10 +6,11 @@ use std::{
     rc::Rc,
 };
 
-/// Maximum number of outgoing calls of a request: below the 50 subrequests of Workers' free plan, with room for D1.
+/// Maximum number of outgoing calls of a request. It is below the 50 subrequests of Workers' free plan, to leave room
+/// for D1.
 pub const MAX_OUTSIDE_CALLS: u32 = 40;
 
-/// Counters of one request. Clones share them.
+/// Counters of the resources that one request uses. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(Rc<Counts>);
 
@@ -30,8 +31,8 @@ fn add(cell: &Cell<u32>, count: u32) {
 }
 
 impl Usage {
-    /// Creates counters with a budget of outgoing calls. With `reads`, they also record the rows that each statement
-    /// read, to find table scans.
+    /// Creates counters with a budget of `calls` outgoing calls. With `reads`, they also record the rows that each SQL
+    /// statement read, to find table scans.
     #[must_use]
     pub fn new(calls: u32, reads: bool) -> Self {
         Self(Rc::new(Counts { most: Some(calls), reads: reads.then(RefCell::default), ..Counts::default() }))
@@ -41,13 +42,13 @@ impl Usage {
         self.0.most.unwrap_or(MAX_OUTSIDE_CALLS)
     }
 
-    /// Returns whether the rows read by each statement are recorded.
+    /// Returns whether the rows that each SQL statement reads are recorded.
     #[must_use]
     pub fn wants_reads(&self) -> bool {
         self.0.reads.is_some()
     }
 
-    /// Records the rows that a statement read.
+    /// Records that an SQL statement read this number of rows, if such records were requested.
     pub fn read(&self, sql: &str, rows: u64) {
         if let Some(reads) = &self.0.reads {
             let mut reads = reads.borrow_mut();
@@ -56,19 +57,19 @@ impl Usage {
         }
     }
 
-    /// Returns the recorded statements with the rows they read, if recorded.
+    /// Returns the recorded SQL statements with the numbers of rows that they read; `None` if they are not recorded.
     #[must_use]
     pub fn reads(&self) -> Option<BTreeMap<String, u64>> {
         self.0.reads.as_ref().map(|reads| reads.borrow().clone())
     }
 
-    /// Counts a batch of statements.
+    /// Counts a batch of SQL statements.
     pub fn batch(&self, statements: usize) {
         add(&self.0.batches, 1);
         add(&self.0.statements, u32::try_from(statements).unwrap_or(u32::MAX));
     }
 
-    /// Counts the rows that a statement read and wrote.
+    /// Counts the rows that an SQL statement read and wrote.
     pub fn rows(&self, read: u64, written: u64) {
         for (cell, count) in [(&self.0.rows_read, read), (&self.0.rows_written, written)] {
             cell.set(cell.get().saturating_add(count));
@@ -89,7 +90,7 @@ impl Usage {
         )
     }
 
-    /// Takes one call from the budget. Returns `false` if none is left.
+    /// Takes one outgoing call from the budget. Returns `false` if none is left.
     #[must_use]
     pub fn call(&self) -> bool {
         let allowed = self.0.calls.get() < self.most();
@@ -99,27 +100,27 @@ impl Usage {
         allowed
     }
 
-    /// Takes one call for the length of an answer that strangers made long. Only the first half of the budget may be
-    /// used for that.
+    /// Takes one call from the budget for a long answer whose length strangers determine. Returns `false` once half of
+    /// the budget is used, because the other half is reserved for real calls.
     #[must_use]
     pub fn call_for_length(&self) -> bool {
         self.calls_left() > self.most().div_euclid(2) && self.call()
     }
 
-    /// Returns the number of calls left.
+    /// Returns the number of outgoing calls left in the budget.
     #[must_use]
     pub fn calls_left(&self) -> u32 {
         self.most().saturating_sub(self.0.calls.get())
     }
 
-    /// Returns the number of calls made.
+    /// Returns the number of outgoing calls made.
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.0.calls.get()
     }
 
-    /// Formats a `Server-Timing` header with the number of batches, statements and outgoing calls, and the program's
-    /// memory in MiB, which never shrinks.
+    /// Formats the value of a `Server-Timing` header: the numbers of batches, statements and outgoing calls, and the
+    /// program's memory in MiB, which never shrinks.
     #[must_use]
     pub fn server_timing(&self) -> String {
         let Counts { batches, statements, calls, .. } = &*self.0;

@@ -6,13 +6,14 @@ use cardano::{
     slots::Millis,
 };
 
-/// Maximum age in ms at which a cached block still counts as the newest. Blocks appear every 20 seconds on average.
+/// Maximum age in ms at which a cached block still counts as the newest block. A new block appears every 20 seconds on
+/// average.
 const RECENT_MS: Millis = 2_000;
 /// Maximum time for which protocol parameters are cached, in ms. They change only with an epoch; the limit bounds how
-/// long a wrong value is used.
+/// long a wrong value could be used.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 
-/// Time in ms for which a refusal to serve us is assumed to last.
+/// Time in ms for which the provider is assumed to refuse all our calls after it refused one.
 const REFUSED_MS: Millis = 30_000;
 
 /// Recent answers of a provider.
@@ -22,17 +23,18 @@ pub(super) struct Known {
     /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
-    /// The refusal to serve this project at all, and when it came.
+    /// The error by which the provider refuses to serve our project at all, and the time of the refusal in POSIX ms;
+    /// `None` if the provider serves us.
     refused: Option<(ChainError, Millis)>,
 }
 
 impl Known {
-    /// Records whether the provider serves this project, by the status of an answer.
+    /// Updates, from an answer's status, whether the provider serves our project.
     pub(super) fn answered(&mut self, status: u16, now: Millis) {
         self.refused = refusal(status).map(|error| (error, now));
     }
 
-    /// Returns the error with which the provider recently refused to serve this project.
+    /// Returns the error by which the provider recently refused to serve our project, or `None` if it serves us.
     pub(super) fn refused(&self, now: Millis) -> Option<ChainError> {
         let (error, at) = self.refused.as_ref()?;
         (now.saturating_sub(*at) < REFUSED_MS).then(|| error.clone())
@@ -44,19 +46,20 @@ impl Known {
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// Returns the newest block if it was read within the last seconds.
+    /// Returns the cached newest block, or `None` if it was read more than [`RECENT_MS`] ago.
     pub(super) fn recent_tip(&self, now: Millis) -> Option<Tip> {
         let (tip, at) = self.tip?;
         (now.saturating_sub(at) < RECENT_MS).then_some(tip)
     }
 
-    /// Caches the parameters of an epoch.
+    /// Caches the protocol parameters of an epoch.
     pub(super) fn read(&mut self, parameters: ProtocolParameters, epoch: u64, now: Millis) {
         self.epoch = self.epoch.max(epoch);
         self.parameters = Some((parameters, epoch, now));
     }
 
-    /// Returns the parameters if they are of the newest known epoch.
+    /// Returns the cached protocol parameters, or `None` if they are too old or from an earlier epoch than the newest
+    /// known.
     pub(super) fn parameters(&self, now: Millis) -> Option<ProtocolParameters> {
         let (parameters, epoch, at) = self.parameters.as_ref()?;
         let current = *epoch >= self.epoch && now.saturating_sub(*at) < PARAMETERS_MS;
@@ -64,7 +67,8 @@ impl Known {
     }
 }
 
-/// Returns the error of a status by which the provider refuses to serve this project, whatever it is asked.
+/// Returns the error for a status by which the provider refuses to serve our project regardless of the request, or
+/// `None` for other statuses.
 pub(super) const fn refusal(status: u16) -> Option<ChainError> {
     match status {
         401 | 403 => Some(ChainError::Forbidden(status)),
