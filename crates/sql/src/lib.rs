@@ -1,9 +1,9 @@
-//! Typed queries, and the port to the database that runs them.
+//! Typed SQL queries, and the trait [`Database`] that runs them.
 //!
-//! A [`Read`] or a [`Write`] is SQL with its parameters and the type of what it returns: `Option<R>` for at most one row,
-//! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. A row `R` is a struct whose fields have the names of the columns, or the type of
-//! the only column. A [`Batch`] is a query, or a tuple, `Vec` or `Option` of batches; it runs in one transaction and returns
-//! the same shape of answers.
+//! A [`Read`] or a [`Write`] is SQL with its parameters and the type of its result: `Option<R>` for at most one row,
+//! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. The row type `R` is either a struct whose fields have
+//! the names of the columns, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple, `Vec` or
+//! `Option` of batches. It runs in one transaction, and its results have the same shape as the batch.
 //!
 //! ```
 //! # use sql::{Database, DatabaseError};
@@ -43,24 +43,24 @@ mod tests;
 pub use query::{Answer, Batch, One, Read, Write};
 pub use row::{flag, json};
 
-/// A statement as an adapter runs it.
+/// An SQL statement with its parameters, in the form in which an implementation of [`Database`] runs it.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    /// SQL text, a constant or composed from constants.
+    /// SQL text. It is a constant or composed from constants; values of users are passed in `params` only.
     pub sql: Cow<'static, str>,
     /// Values of the parameters (`?1`, `?2`, ...).
     pub params: Vec<Param>,
-    /// `false` if the statement only reads, so that it may be run again.
+    /// `false` if the statement only reads, so that it can safely be run again after an error.
     pub writes: bool,
-    /// Place in the source, for errors and tests.
+    /// Place in the Rust source that created the statement, for error messages and tests.
     site: &'static Location<'static>,
-    /// Asks the row type for its columns; `None` where the rows are not typed.
+    /// Function that returns the columns which the row type expects; `None` if the statement's rows have no type.
     #[cfg(feature = "sqlite")]
     columns: Option<fn() -> row::Columns>,
 }
 
 impl Statement {
-    /// Creates a statement whose rows are not typed.
+    /// Creates a statement that returns untyped [`Rows`], from SQL and the values of `?1`, `?2`, ....
     #[track_caller]
     pub fn new(sql: impl Into<Cow<'static, str>>, params: Vec<Param>) -> Self {
         let sql = sql.into();
@@ -103,7 +103,7 @@ impl Batch for Statement {
     }
 }
 
-/// The largest number up to which a double holds every whole number exactly.
+/// Largest number up to which a double represents every integer exactly: 2^53.
 const MAX_EXACT: u64 = 1 << 53;
 
 /// The value of a parameter.
@@ -111,7 +111,7 @@ const MAX_EXACT: u64 = 1 << 53;
 pub enum Param {
     /// SQL NULL.
     Null,
-    /// An integer that a double represents exactly: counts, slots, POSIX ms.
+    /// An integer of at most 2^53, which a double represents exactly: a count, a slot, or a time in POSIX ms.
     Integer(i64),
     Text(String),
 }
@@ -132,7 +132,7 @@ impl From<i64> for Param {
     }
 }
 impl From<u64> for Param {
-    /// Converts an integer. Values beyond the exact range saturate to one that no stored time, slot or count reaches.
+    /// Converts an integer. Values above 2^53 become 2^53, which no stored time, slot or count reaches.
     fn from(number: u64) -> Self {
         Self::Integer(i64::try_from(number.min(MAX_EXACT)).unwrap_or(i64::MAX))
     }
@@ -168,19 +168,21 @@ impl<T: Into<Self>> From<Option<T>> for Param {
     }
 }
 
-/// A [`Read`] with its parameters. A literal may name constants in braces, as in `format!`.
+/// Creates a [`Read`] from an SQL text and the values of `?1`, `?2`, .... If the text is a literal, it may contain
+/// constants by their names in braces, as in `format!`.
 #[macro_export]
 macro_rules! read {
     ($($query:tt)+) => { $crate::query!(Read, $($query)+) };
 }
 
-/// A [`Write`] with its parameters. A literal may name constants in braces, as in `format!`.
+/// Creates a [`Write`] from an SQL text and the values of `?1`, `?2`, .... If the text is a literal, it may contain
+/// constants by their names in braces, as in `format!`.
 #[macro_export]
 macro_rules! write {
     ($($query:tt)+) => { $crate::query!(Write, $($query)+) };
 }
 
-/// A statement with its parameters whose rows are not typed.
+/// Creates a [`Statement`], which returns untyped [`Rows`], from an SQL text and the values of `?1`, `?2`, ....
 #[macro_export]
 macro_rules! statement {
     ($($query:tt)+) => { $crate::query!(Statement, $($query)+) };
@@ -197,34 +199,34 @@ macro_rules! query {
     };
 }
 
-/// Returns the SQL of a literal, borrowed unless it contains constants.
+/// Converts a formatted SQL literal to text. Borrows the literal if it contains no constants in braces.
 #[doc(hidden)]
 #[must_use]
 pub fn text(sql: std::fmt::Arguments<'_>) -> Cow<'static, str> {
     sql.as_str().map_or_else(|| sql.to_string().into(), Cow::Borrowed)
 }
 
-/// The rows that a statement returned.
+/// The untyped rows that a [`Statement`] returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Text of each row's only column.
+    /// Text of the only column of each row.
     ///
-    /// Statements that write report their effect with RETURNING, because a count of changes would include those of
-    /// triggers.
+    /// A statement that writes reports its effect by a RETURNING clause, because a count of changed rows would include
+    /// the changes of triggers.
     pub rows: Vec<String>,
 }
 
 impl Rows {
-    /// Returns the first row's text.
+    /// Returns the text of the first row, or `None` if there are no rows.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
         self.rows.first().map(String::as_str)
     }
 
-    /// Parses the first row as JSON.
+    /// Parses the first row as JSON. Returns `None` if there are no rows.
     ///
     /// # Errors
-    /// [`DatabaseError`] if the row is not the expected JSON.
+    /// Returns [`DatabaseError`] if the row is not the JSON of a `T`.
     pub fn first_json<T: DeserializeOwned>(&self) -> Result<Option<T>, DatabaseError> {
         self.first().map(parse).transpose()
     }
@@ -232,7 +234,7 @@ impl Rows {
     /// Parses all rows as JSON.
     ///
     /// # Errors
-    /// See [`Rows::first_json`].
+    /// Returns [`DatabaseError`] if a row is not the JSON of a `T`.
     pub fn all_json<T: DeserializeOwned>(&self) -> Result<Vec<T>, DatabaseError> {
         self.rows.iter().map(|row| parse(row)).collect()
     }
@@ -242,25 +244,28 @@ fn parse<T: DeserializeOwned>(row: &str) -> Result<T, DatabaseError> {
     serde_json::from_str(row).map_err(|error| DatabaseError(format!("a row is not what it should be: {error}")))
 }
 
-/// The database is unavailable, or returned an unexpected answer. Never the user's fault; the text is for the log.
+/// The database is unavailable, or returned an unexpected answer. A request of a user cannot cause this error, and its
+/// text is meant for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("database: {0}")]
 pub struct DatabaseError(pub String);
 
-/// A database (D1; SQLite in tests).
+/// A connection to a database: Cloudflare D1, or SQLite in tests.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Database {
-    /// Runs the statements in order in one transaction, all or none. Returns the rows of each as a JSON array of objects.
-    /// This is what an adapter implements; callers use the typed methods below.
+    /// Runs the statements in order in one transaction. Returns one JSON array for each statement, with an object for
+    /// each row. Implementations provide this method; callers use the typed methods below.
     ///
     /// # Errors
-    /// The database cannot be asked, or a statement failed; nothing is changed then, unless the connection was lost.
+    /// Returns [`DatabaseError`] if the database is unavailable or a statement failed. Nothing was changed then, unless
+    /// the connection was lost.
     async fn run_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError>;
 
-    /// Runs the queries of a batch in order in one transaction, all or none.
+    /// Runs the queries of a batch in order in one transaction, and returns their results in the shape of the batch.
     ///
     /// # Errors
-    /// The database cannot be asked, or rows do not have the type of their query.
+    /// Returns [`DatabaseError`] if the database is unavailable, a query failed, or rows do not have the type of their
+    /// query.
     async fn batch<B: Batch>(&self, batch: B) -> Result<B::Answer, DatabaseError> {
         let mut statements = vec![];
         batch.statements(&mut statements);
@@ -268,35 +273,35 @@ pub trait Database {
         batch.answer(&mut rows.into_iter())
     }
 
-    /// Runs one query.
+    /// Runs one query that only reads.
     ///
     /// # Errors
-    /// As [`Database::batch`].
+    /// See [`Database::batch`].
     async fn fetch<T: Answer>(&self, query: Read<T>) -> Result<T, DatabaseError> {
         self.batch(query).await
     }
 
-    /// Runs one statement that writes.
+    /// Runs one statement that writes, and returns the rows of its RETURNING clause.
     ///
     /// # Errors
-    /// As [`Database::batch`].
+    /// See [`Database::batch`].
     async fn execute<T: Answer>(&self, statement: Write<T>) -> Result<T, DatabaseError> {
         self.batch(statement).await
     }
 
-    /// Runs one statement whose rows are not typed.
+    /// Runs one statement and returns its untyped rows.
     ///
     /// # Errors
-    /// As [`Database::batch`].
+    /// See [`Database::batch`].
     async fn run(&self, statement: Statement) -> Result<Rows, DatabaseError> {
         self.batch(statement).await
     }
 }
 
-/// A database that only reads, and may answer from a copy that is some seconds behind.
+/// A database that can only be read, such as a replica whose data may be some seconds old.
 ///
-/// Every [`Database`] can be read in this way, but not the reverse: a function that takes a `Database` cannot be given a copy.
-/// So whatever decides about money, limits, sessions or claims takes a `Database`.
+/// Every [`Database`] implements this trait. The reverse is not true: a replica cannot be passed to a function that takes a
+/// `Database`. All code that decides about money, limits, sessions or claims therefore takes a `Database`.
 ///
 /// ```
 /// # use sql::{Database, DatabaseError, ReadDatabase, Statement};
@@ -329,17 +334,18 @@ pub trait Database {
 /// ```
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ReadDatabase {
-    /// Runs statements that only read, in order and on the same state. Returns the rows of each as a JSON array of objects.
-    /// Adapters implement it; callers use the typed methods below.
+    /// Runs statements that only read, in order and on the same state of the database. Returns one JSON array for each
+    /// statement, with an object for each row. Implementations provide this method; callers use [`ReadDatabase::read`].
     ///
     /// # Errors
-    /// The database cannot be asked, or a statement failed.
+    /// Returns [`DatabaseError`] if the database is unavailable or a statement failed.
     async fn read_statements(&self, statements: &[&Statement]) -> Result<Vec<String>, DatabaseError>;
 
-    /// Runs a query, or several on the same state. A statement that may write is refused.
+    /// Runs a query, or a batch of queries on the same state of the database.
     ///
     /// # Errors
-    /// The database cannot be asked, a statement may write, or rows do not have the type of their query.
+    /// Returns [`DatabaseError`] if a statement in the batch may write (nothing runs then), the database is unavailable, or
+    /// rows do not have the type of their query.
     async fn read<B: Batch>(&self, batch: B) -> Result<B::Answer, DatabaseError> {
         let mut statements = vec![];
         batch.statements(&mut statements);
@@ -357,10 +363,10 @@ impl<D: Database> ReadDatabase for D {
     }
 }
 
-/// Converts the answers of a batch to an array.
+/// Converts the results of a batch of `N` statements to an array.
 ///
 /// # Errors
-/// [`DatabaseError`] if the number of answers differs from that of the statements.
+/// Returns [`DatabaseError`] if there are not exactly `N` results.
 pub fn exactly<const N: usize>(answers: Vec<Rows>) -> Result<[Rows; N], DatabaseError> {
     answers.try_into().map_err(|_| DatabaseError(format!("a batch of {N} statements answered another number")))
 }

@@ -1,4 +1,4 @@
-//! Queries with the types of their answers, and batches of them.
+//! Queries with the types of their results, and batches of queries.
 
 use std::{borrow::Cow, marker::PhantomData, panic::Location};
 
@@ -6,20 +6,20 @@ use serde::de::DeserializeOwned;
 
 use crate::{DatabaseError, Param, Statement, row::Row};
 
-/// A query that only reads. It is run again if the connection was lost.
+/// A query that only reads and returns a `T`. It is retried if the connection to the database was lost.
 #[must_use = "a query does nothing until a database runs it"]
 pub struct Read<T>(Statement, PhantomData<fn() -> T>);
 
-/// A statement that writes; `T` is the type of what its RETURNING clause returns.
+/// A statement that writes. `T` is the type of the rows that its RETURNING clause returns, `()` without such a clause.
 #[must_use = "a statement does nothing until a database runs it"]
 pub struct Write<T = ()>(Statement, PhantomData<fn() -> T>);
 
 /// The rows that a query returns: none (`()`), exactly one ([`One`]), at most one (`Option`) or any number (`Vec`).
 pub trait Answer: Sized {
-    /// Reads rows, given as a JSON array of objects.
+    /// Parses rows, given as a JSON array of objects.
     ///
     /// # Errors
-    /// The rows do not have this type.
+    /// Returns an error if the number of rows or the type of a row is not the expected one.
     fn read(rows: &str) -> serde_json::Result<Self>;
 
     /// The columns that the rows must have.
@@ -52,7 +52,7 @@ impl<R: DeserializeOwned> Answer for Option<R> {
     }
 }
 
-/// The row of a query that always returns exactly one, as an aggregate does.
+/// The row of a query that always returns exactly one row, as `SELECT count(*)` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct One<R>(pub R);
 
@@ -78,18 +78,18 @@ impl Answer for () {
     }
 }
 
-/// Queries that run in one transaction, all or none.
+/// One or more queries that run in one transaction: either all of them take effect, or none.
 pub trait Batch {
-    /// What the queries return, in the shape of the batch.
+    /// Type of the results: for a tuple of queries, the tuple of their results, and so on.
     type Answer;
 
-    /// Adds the batch's statements, in the order in which they run.
+    /// Appends the batch's statements to `into`, in the order in which they run.
     fn statements<'a>(&'a self, into: &mut Vec<&'a Statement>);
 
-    /// Reads the answer from the rows of each statement.
+    /// Parses the results. `rows` yields one JSON array for each statement, in the order of [`Batch::statements`].
     ///
     /// # Errors
-    /// Rows are missing or do not have the type of their query.
+    /// Returns [`DatabaseError`] if the rows of a statement are missing or do not have the type of their query.
     fn answer(&self, rows: &mut dyn Iterator<Item = String>) -> Result<Self::Answer, DatabaseError>;
 }
 

@@ -1,4 +1,5 @@
-//! Rows as values: a struct takes each field from the column of its name; any other type takes the only column.
+//! Converts rows to Rust values: each field of a struct is read from the column of the same name. Any other type is read
+//! from the row's only column.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// A row of type `R`.
+/// Wrapper that deserializes an `R` from a row, given as an object with a member for each column.
 pub(crate) struct Row<R>(pub(crate) R);
 
 impl<'de, R: Deserialize<'de>> Deserialize<'de> for Row<R> {
@@ -18,7 +19,7 @@ impl<'de, R: Deserialize<'de>> Deserialize<'de> for Row<R> {
     }
 }
 
-/// Reads a row from an object whose members are the columns.
+/// A deserializer for one row, given as an object with a member for each column.
 struct RowDeserializer<D>(D);
 
 impl<'de, D: Deserializer<'de>> RowDeserializer<D> {
@@ -74,10 +75,10 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
     }
 }
 
-/// Reads a flag from a column that is 0 or 1: `#[serde(deserialize_with = "sql::flag")]`.
+/// Reads a `bool` from a column that holds 0 or 1: `#[serde(deserialize_with = "sql::flag")]`.
 ///
 /// # Errors
-/// The column is neither.
+/// Returns an error if the column holds any other value.
 pub fn flag<'de, D: Deserializer<'de>>(column: D) -> Result<bool, D::Error> {
     match u8::deserialize(column)? {
         0 => Ok(false),
@@ -86,28 +87,30 @@ pub fn flag<'de, D: Deserializer<'de>>(column: D) -> Result<bool, D::Error> {
     }
 }
 
-/// Reads a value from a column of JSON text, where NULL is JSON's `null`: `#[serde(deserialize_with = "sql::json")]`.
+/// Reads a value from a column that holds JSON text: `#[serde(deserialize_with = "sql::json")]`. SQL NULL is read as
+/// JSON's `null`.
 ///
 /// # Errors
-/// The text is not this value.
+/// Returns an error if the text is not the JSON of a `T`.
 pub fn json<'de, D: Deserializer<'de>, T: DeserializeOwned>(column: D) -> Result<T, D::Error> {
     let text: Option<Cow<'_, str>> = Option::deserialize(column)?;
     serde_json::from_str(text.as_deref().unwrap_or("null")).map_err(D::Error::custom)
 }
 
-/// The columns that a row type names.
+/// The columns that a row type expects of its query.
 #[cfg(feature = "sqlite")]
 #[derive(Debug)]
 pub enum Columns {
-    /// No rows are read.
+    /// None, because the query returns no rows.
     None,
-    /// Any single column.
+    /// Exactly one column, of any name.
     One,
-    /// These columns, in any order.
+    /// The columns of these names, in any order.
     Named(&'static [&'static str]),
 }
 
-/// Asks a row type which columns it names, by letting it read from a deserializer that only notes what is wanted.
+/// Returns the columns that a row type expects, by deserializing it from a deserializer that only records the requested
+/// field names.
 #[cfg(feature = "sqlite")]
 pub(crate) fn columns_of<R: DeserializeOwned>() -> Columns {
     struct Asking<'a>(&'a mut Columns);

@@ -1,4 +1,5 @@
-//! The database port on SQLite in memory, for tests. Every statement that runs is compared with its types.
+//! An implementation of [`Database`] on SQLite in memory, for tests. It checks that the columns of every statement that
+//! runs match the row type that reads them.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,9 +12,9 @@ use rusqlite::{Connection, StatementStatus, backup::Backup, params_from_iter, ty
 
 use crate::{Batch, Database, DatabaseError, MAX_EXACT, Param, Statement, row::Columns};
 
-/// How a query begins in a source.
+/// The ways in which a query begins in Rust source text.
 const QUERIES: [&str; 4] = ["sql::read!(", "sql::write!(", "Read::new(", "Write::new("];
-/// Number of pages copied at once.
+/// Number of database pages that one step of a backup copies.
 const PAGES: i32 = 1_000;
 
 /// An in-memory database.
@@ -34,10 +35,10 @@ impl Sqlite {
         }
     }
 
-    /// Creates a database with these migrations.
+    /// Creates an in-memory database and runs the SQL of `migrations` in order.
     ///
     /// # Errors
-    /// [`DatabaseError`] if a migration is not valid SQL.
+    /// Returns [`DatabaseError`] if a migration is not valid SQL.
     pub fn of(migrations: &[&str]) -> Result<Self, DatabaseError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
         connection.execute_batch("PRAGMA foreign_keys = ON").map_err(failed)?;
@@ -47,10 +48,10 @@ impl Sqlite {
         Ok(Self::new(connection))
     }
 
-    /// Copies the database in its current state.
+    /// Copies the database in its current state to a new, independent one.
     ///
     /// # Errors
-    /// [`DatabaseError`] if it cannot be read.
+    /// Returns [`DatabaseError`] if the database cannot be read.
     pub fn copy(&self) -> Result<Self, DatabaseError> {
         let mut connection = Connection::open_in_memory().map_err(failed)?;
         Backup::new(&self.connection.borrow(), &mut connection)
@@ -79,13 +80,14 @@ fn failed(error: rusqlite::Error) -> DatabaseError {
 }
 
 impl Sqlite {
-    /// Prepares the statements of a batch and compares them with their types, without running them.
+    /// Checks the statements of a batch against the schema and against their Rust types, without running them.
     ///
     /// # Errors
-    /// The SQL does not fit the schema.
+    /// Returns [`DatabaseError`] if a statement is not valid SQL or names a table or column that does not exist.
     ///
     /// # Panics
-    /// The columns or the kind of a statement are not those of its type.
+    /// Panics if a statement's columns differ from the fields of its row type, or if a statement declared as
+    /// [`Read`](crate::Read) writes (or the reverse).
     pub fn check(&self, batch: &impl Batch) -> Result<(), DatabaseError> {
         let mut statements = vec![];
         batch.statements(&mut statements);
@@ -95,7 +97,8 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Returns the queries in a crate's sources that were neither run nor checked so far, as `file:line`.
+    /// Returns the places, as `file:line`, of the queries in a crate's source files that this database has neither run
+    /// nor checked so far. `sources` is the directory of these files.
     #[must_use]
     pub fn unchecked(&self, sources: &Path) -> Vec<String> {
         let sites = self.sites.borrow();
@@ -145,7 +148,8 @@ impl Sqlite {
     }
 }
 
-/// A value as D1 passes it: a whole number has no fraction.
+/// Converts a column's value to JSON as D1 does: a floating-point number without a fraction becomes an integer. Fails for
+/// values that D1 would round, and for blobs.
 fn json_of(value: Value) -> Result<serde_json::Value, DatabaseError> {
     match value {
         Value::Null => Ok(serde_json::Value::Null),
