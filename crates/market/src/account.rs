@@ -166,7 +166,7 @@ pub enum NotSignedIn {
 /// oldest account.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn known_among(
     db: &impl Database,
     first: &Address,
@@ -236,7 +236,7 @@ pub async fn sign_in(
     account.ok_or(if is_answered { NotSignedIn::Answered } else { NotSignedIn::StorageFull })
 }
 
-/// Statement that deletes the account's oldest sessions above its maximum.
+/// Builds the statement that deletes the account's oldest sessions above its maximum.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     sql::write!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \
@@ -247,7 +247,7 @@ fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     )
 }
 
-/// Reads the account of a live session.
+/// Builds the query that reads the account of a live session.
 pub fn by_session(token_hash: &str, now_ms: u64) -> Read<Option<Account>> {
     sql::read!(
         "SELECT {ACCOUNT}, ?1 AS session, NULL AS grant_id FROM accounts WHERE owner = {SESSION_OWNER}",
@@ -256,7 +256,7 @@ pub fn by_session(token_hash: &str, now_ms: u64) -> Read<Option<Account>> {
     )
 }
 
-/// Reads the account of an agent's grant, which the caller has checked.
+/// Builds the query that reads the account of an agent's grant, which the caller has checked.
 pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     sql::read!(
         "SELECT {ACCOUNT}, NULL AS session, ?1 AS grant_id FROM accounts \
@@ -265,7 +265,7 @@ pub fn by_grant(grant: &str) -> Read<Option<Account>> {
     )
 }
 
-/// Reads the account of a service wallet, without an authorization to use it.
+/// Builds the query that reads the account of a service wallet, without an authorization to use it.
 pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
     sql::read!("SELECT {ACCOUNT}, NULL AS session, NULL AS grant_id FROM accounts WHERE wallet_address = ?1", wallet)
 }
@@ -273,7 +273,7 @@ pub(crate) fn by_wallet(wallet: &Address) -> Read<Option<Account>> {
 /// Reads the account of a live session, `None` if there is no such session.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<Account>, DatabaseError> {
     db.fetch(by_session(&token.hash(), now_ms)).await
 }
@@ -281,7 +281,7 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
 /// Ends a session, or all sessions of its account. Returns whether there was one.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn sign_out(db: &impl Database, token: &Token, everywhere: bool, now_ms: u64) -> Result<bool, DatabaseError> {
     let live = "token_hash = ?1 AND expires_at_ms > ?2";
     let these = if everywhere { format!("owner = (SELECT owner FROM sessions WHERE {live})") } else { live.to_owned() };
@@ -302,7 +302,7 @@ impl AskAbove {
     /// Converts whole ADA. The highest possible price means that no approval is ever needed.
     ///
     /// # Errors
-    /// Out of range.
+    /// Returns an error if the price is out of range.
     pub fn from_ada(ada: u32) -> Result<Self, Error> {
         match ada {
             0..MAX_PER_PAYMENT_ADA => Ok(Self(Some(Lovelace::from_ada(ada)))),
@@ -324,7 +324,7 @@ impl AskAbove {
 /// Converts limits from whole ADA, per purchase and per day.
 ///
 /// # Errors
-/// Which of them is out of range.
+/// Returns an error that names the limit that is out of range.
 pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Lovelace), Error> {
     if !(1..=MAX_PER_PAYMENT_ADA).contains(&max_per_payment) {
         return Err(out_of_range("maxPerPaymentAda", format_args!("from 1 to {MAX_PER_PAYMENT_ADA}")));
@@ -340,7 +340,7 @@ pub fn limits(max_per_payment: u32, daily_budget: u32) -> Result<(Lovelace, Love
 /// there is no such session.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn set_limits(
     db: &impl Database,
     token: &Token,
@@ -362,7 +362,8 @@ pub async fn set_limits(
     db.execute(set).await
 }
 
-/// Sums the unconfirmed payments of a service wallet, which the chain's balance does not contain yet, in lovelace.
+/// Builds the query that sums the unconfirmed payments of a service wallet, which the chain's balance does not contain
+/// yet, in lovelace.
 pub fn pending(wallet: &str) -> Read<One<Lovelace>> {
     sql::read!(
         "SELECT CAST(coalesce(sum(p.amount_lovelace), 0) AS TEXT) FROM outbox o JOIN payments p \
@@ -408,7 +409,7 @@ impl AccountView {
 /// Reads an [`AccountView`] in one batch, `None` if there is no such session.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn view(db: &impl Database, token: &Token, now_ms: u64) -> Result<Option<AccountView>, DatabaseError> {
     let hash = token.hash();
     let spent = spent_on(SESSION_OWNER, "?3");

@@ -136,8 +136,9 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         })
     }
 
-    /// Records the next step of a purchase's escrow if a block includes it already, so that a reader need not wait for the
-    /// watcher's next tick. Makes at most four provider calls, and none unless a transaction of the service is pending.
+    /// Records the next step of a purchase's escrow if a block includes it already, so that a reader need not wait for
+    /// the watcher's next tick. Makes at most four provider calls, and none unless a transaction of the service is
+    /// pending.
     ///
     /// # Errors
     /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
@@ -247,8 +248,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     }
 }
 
-/// Returns whether an action that the contract allows would only cost a fee: a second dispute, or a request for a refund
-/// that can be taken at once.
+/// Returns whether an action that the contract allows would only cost a fee: a second dispute, or a request for a
+/// refund that can be taken at once.
 fn is_pointless(action: Action, datum: &Datum, now: Millis) -> bool {
     let refundable = || !datum.has_result() && now >= datum.deadlines.submit_result;
     action == Action::SetRefundRequested && (datum.state == State::Disputed || refundable())
@@ -270,7 +271,8 @@ impl LockedPurchase {
         if self.mode == DeliveryMode::Instant { Err(NoEscrow::Instant) } else { Ok(self) }
     }
 
-    /// Returns the party that would win the dispute started by an action, if the hashes that the arbiter compares decide it.
+    /// Returns the party that would win the dispute started by an action, if the hashes that the arbiter compares
+    /// decide it.
     fn expected_winner(&self, action: Action, datum: &Datum) -> Option<Party> {
         let starts_dispute = action == Action::SetRefundRequested && datum.has_result();
         let delivered = self.delivered.filter(|_| starts_dispute)?;
@@ -301,7 +303,7 @@ fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     }
 }
 
-/// Reads a [`LockedPurchase`].
+/// Builds the query that reads a [`LockedPurchase`].
 fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     sql::read!(
         "SELECT p.mode, p.status, e.utxo, l.content_hash, p.seller_address AS creator, \

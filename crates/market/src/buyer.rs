@@ -7,7 +7,7 @@
 use cardano::KeyHash;
 use sql::Param;
 
-/// SQL for a table of a buyer's payment keys, with one column `value`.
+/// Returns the SQL for a table of a buyer's payment keys, with one column `value`.
 ///
 /// `array` is SQL for a JSON array of keys. The table has these, and the keys of the service wallets of their accounts.
 pub(crate) fn keys(array: &str) -> String {

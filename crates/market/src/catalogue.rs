@@ -56,7 +56,7 @@ const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' |
 /// Returns a listing as JSON.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn one(db: &impl ReadDatabase, id: &ListingId) -> Result<Option<String>, DatabaseError> {
     let sql = format!("SELECT {LISTING_JSON} FROM {LISTINGS} WHERE id = ?1 AND hidden_at_ms IS NULL");
     let outcome = db.read(statement!(sql, id.as_str())).await?;
@@ -67,7 +67,7 @@ pub async fn one(db: &impl ReadDatabase, id: &ListingId) -> Result<Option<String
 /// after the cursor.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn creator(db: &impl ReadDatabase, address: &Address, after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let address = address.to_string();
     let listings = newest::matching("seller_address = ?1 AND (?2 IS NULL OR seq < ?2)");
@@ -86,7 +86,7 @@ pub async fn creator(db: &impl ReadDatabase, address: &Address, after: Option<Cu
 /// Returns a seller's sales and reputation.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerFigures, DatabaseError> {
     let figures = db.read(statement!(seller_figures("?1"), address)).await?;
     figures_of(figures.first().unwrap_or(NO_FIGURES))
@@ -101,8 +101,8 @@ pub(crate) fn figures_of(members: &str) -> Result<SellerFigures, DatabaseError> 
         .map_err(|error| DatabaseError(format!("a seller's figures cannot be read: {error}")))
 }
 
-/// SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...},"disputes":{...}`, where `address`
-/// is an SQL expression.
+/// Returns the SQL for a seller's figures as JSON members, `"sales":1,"sellerReputation":{...},"disputes":{...}`, where
+/// `address` is an SQL expression.
 pub(crate) fn seller_figures(address: &str) -> String {
     format!(
         "SELECT '\"sales\":' || sales || CASE WHEN withdrawn + refunded = 0 THEN '' ELSE \
@@ -142,7 +142,7 @@ impl ListingTerms {
     }
 }
 
-/// Statement that reads a listing's card and whether it is hidden, as [`ListingTerms`].
+/// Builds the statement that reads a listing's card and whether it is hidden, as [`ListingTerms`].
 pub fn terms(id: &ListingId) -> Statement {
     statement!(
         "SELECT substr(card, 1, length(card) - 1) || iif(hidden_at_ms IS NULL, ',\"hidden\":false}}', ',\"hidden\":true}}') \
@@ -151,7 +151,7 @@ pub fn terms(id: &ListingId) -> Statement {
     )
 }
 
-/// Statement that reads the content hash, as a JSON string, of the listing that a payment paid for.
+/// Builds the statement that reads the content hash, as a JSON string, of the listing that a payment paid for.
 pub fn content_paid_by(payment: &TxHash) -> Statement {
     statement!(
         "SELECT json_quote(content_hash) FROM listings WHERE id = (SELECT listing_id FROM payments WHERE tx_id = ?1)",
@@ -166,7 +166,7 @@ pub struct Title {
     pub title: String,
 }
 
-/// Reads the titles of listings, including hidden ones.
+/// Builds the query that reads the titles of listings, including hidden ones.
 pub fn titles(ids: &[&str]) -> Read<Vec<Title>> {
     sql::read!(
         "SELECT id, title FROM listings WHERE id IN (SELECT value FROM json_each(?1))",
@@ -180,8 +180,8 @@ pub struct Filter {
     pub category: Option<&'static str>,
     pub mode: Option<DeliveryMode>,
     pub seller: Option<Address>,
-    /// Words that title, description or category contain, in any form (the last may be a beginning, of which eight letters
-    /// count). If no listing has all of them, those with some of them, or with similar ones.
+    /// Words that title, description or category contain, in any form (the last may be a beginning, of which eight
+    /// letters count). If no listing has all of them, those with some of them, or with similar ones.
     pub words: Option<String>,
     pub max_price: Option<cardano::Lovelace>,
     /// Minimum reputation. Sellers without one are excluded.
@@ -218,7 +218,7 @@ impl Filter {
     /// Parses the query of `GET /listings`; `None` if it asks for the whole catalogue. Unknown parameters are ignored.
     ///
     /// # Errors
-    /// A parameter is invalid.
+    /// Returns an error if a parameter is invalid.
     pub fn from_query<'a>(
         pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>,
     ) -> Result<Option<Self>, Error> {

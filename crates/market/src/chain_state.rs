@@ -3,8 +3,8 @@
 use cardano::{chain::Tip, slots::Millis};
 use sql::{Read, Statement, statement};
 
-/// Statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback, the next
-/// block is newer again.
+/// Builds the statement that stores a newer block. Older ones, from a lagging provider, are ignored; after a rollback,
+/// the next block is newer again.
 pub fn note(tip: &Tip) -> Statement {
     statement!(
         "INSERT INTO chain_state (id, tip_hash, tip_height, tip_slot, tip_time_ms) VALUES (1, ?1, ?2, ?3, ?4) \
@@ -17,7 +17,7 @@ pub fn note(tip: &Tip) -> Statement {
     )
 }
 
-/// Reads the time of the newest known block.
+/// Builds the query that reads the time of the newest known block.
 pub fn read_time() -> Read<Option<Millis>> {
     sql::read!("SELECT tip_time_ms FROM chain_state")
 }
@@ -43,8 +43,8 @@ pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {
-    /// Whether the newest known block is too old to offer protected sales. Always false on a local ledger, and before
-    /// the first tick, when the block time is 0.
+    /// Returns whether the newest known block is too old to offer protected sales. Always false on a local ledger, and
+    /// before the first tick, when the block time is 0.
     #[must_use]
     pub fn is_behind(self, block: Millis, now: Millis) -> bool {
         self == Self::Bounded && block > 0 && block.saturating_add(MAX_AGE_MS) < now

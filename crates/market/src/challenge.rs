@@ -86,7 +86,7 @@ fn key(digest: &[u8]) -> String {
 /// Creates and stores a challenge. `random` becomes its nonce.
 ///
 /// # Errors
-/// The store failed.
+/// Returns an error if the store failed.
 pub async fn give(
     store: &impl Challenges,
     purpose: Purpose,
@@ -105,7 +105,7 @@ pub async fn give(
 /// Finds an owner's valid challenge by the payload of a signature: its digest, or the BLAKE2b-224 of it.
 ///
 /// # Errors
-/// The store failed, or its entry is malformed.
+/// Returns an error if the store failed or its entry is malformed.
 pub async fn find(
     store: &impl Challenges,
     purpose: &Purpose,

@@ -93,7 +93,7 @@ enum EarlierPayments {
 /// A protected offer is signed by `sign`. Nothing is stored.
 ///
 /// # Errors
-/// The configuration does not allow a quote.
+/// Returns an error if the configuration does not allow a quote.
 pub async fn quote(
     signer: &impl SignEd25519,
     options: &[PaymentOption<'_>],
@@ -183,8 +183,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// Returns the content of this payment for its buyer, which may have been read on the way. No other function hands out
-    /// content.
+    /// Returns the content of this payment for its buyer, which may have been read on the way. No other function hands
+    /// out content.
     async fn hand_out(
         &self,
         Released { .. }: Released,

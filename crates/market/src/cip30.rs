@@ -76,7 +76,7 @@ impl Cip30Wallet {
     /// Parses a description.
     ///
     /// # Errors
-    /// The first invalid part.
+    /// Returns an error that names the first invalid part.
     pub fn read(described: &WalletDescription<'_>) -> Result<Self, InvalidWallet> {
         let change = Address::parse_cip30(described.change_address).map_err(InvalidWallet::ChangeAddress)?;
         at_most("addresses", &described.addresses, MAX_ADDRESSES)?;
@@ -110,8 +110,8 @@ impl Cip30Wallet {
 
 /// Selects the largest outputs, `preferred` ones first, up to [`MAX_SPENT`] and including the one that must be spent.
 ///
-/// The selected ones come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also returns the
-/// total value of the others.
+/// The selected ones come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also
+/// returns the total value of the others.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,

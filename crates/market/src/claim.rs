@@ -22,8 +22,8 @@ use crate::{
     purchase_request::{self, UNUSED},
 };
 
-/// SQL for the condition that blocks a claim, over the [`Facts`] in `?1`: one row, whose `condition` is NULL if nothing does.
-/// `{spent}`, `{buyer}` and `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
+/// SQL for the condition that blocks a claim, over the [`Facts`] in `?1`: one row, whose `condition` is NULL if nothing
+/// does. `{spent}`, `{buyer}` and `{unused}` stand for [`spent_on`], [`buyer::keys`] and [`UNUSED`].
 static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
     sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
@@ -198,7 +198,7 @@ impl<'a> AccountFacts<'a> {
     }
 }
 
-/// Reads the condition that would block an account's order now, before a payment is built.
+/// Builds the query that reads the condition that would block an account's order now, before a payment is built.
 pub fn conditions(
     account: &Account,
     listing: &ListingId,
@@ -264,7 +264,7 @@ impl NewPayment<'_> {
     /// Claims the payment in one batch: entry, reserved outputs, payment and share of the budget, or nothing.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
         self.claim_with(&json!(self.facts(now)), database, now).await
     }
@@ -311,7 +311,7 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Statement that inserts the payment if the statement before it inserted the entry.
+    /// Builds the statement that inserts the payment if the statement before it inserted the entry.
     pub(crate) fn insert(&self, now: Millis) -> Statement {
         statement!(
             include_str!("insert_payment.sql"),
@@ -330,7 +330,7 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Statement that records the agent's grant if the statement before it inserted the payment.
+    /// Builds the statement that records the agent's grant if the statement before it inserted the payment.
     fn attribute(&self, grant: &str) -> Statement {
         statement!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
@@ -344,7 +344,7 @@ impl NewPayment<'_> {
     /// it.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
         if let Some(identifier) = &self.identifier {
             database.run(self.identify(identifier, answer, now)).await?;
@@ -352,7 +352,7 @@ impl NewPayment<'_> {
         Ok(())
     }
 
-    /// Statement that binds a payment identifier to a transaction, unless it belongs to another payload.
+    /// Builds the statement that binds a payment identifier to a transaction, unless it belongs to another payload.
     ///
     /// An identifier gives access to the content, so it is stored only for the header that claimed the payment, and at
     /// most [`MAX_IDENTIFIERS`] per transaction.

@@ -20,8 +20,8 @@ pub trait Contents {
     /// Stores a text under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// Statement that reads a text within a batch, if contents are stored in the database; `None` for texts above
-    /// [`MOST_HELD`] bytes and other stores.
+    /// Builds the statement that reads a text within a batch, if contents are stored in the database; `None` for texts
+    /// above [`MOST_HELD`] bytes and other stores.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
     /// Returns the text with this hash.

@@ -76,7 +76,7 @@ pub(crate) struct StepRecorder<'a, D, C> {
     pub seller: Option<Address>,
 }
 
-/// Statement that reads the number of rollbacks.
+/// Builds the statement that reads the number of rollbacks.
 pub(crate) fn rollbacks() -> Statement {
     statement!("SELECT CAST(rollbacks AS TEXT) FROM chain_reading")
 }
@@ -117,8 +117,8 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// Whether a block can belong to the chain that ends with `tip`: it is lower, or `tip` itself. A node on another fork may
-/// show a different block at the height of `tip`.
+/// Returns whether a block can belong to the chain that ends with `tip`: it is lower, or `tip` itself. A node on
+/// another fork may show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
@@ -134,7 +134,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Follows an escrow from its last known output by one step, and records the step.
     ///
     /// # Errors
-    /// The database or the provider failed.
+    /// Returns an error if the database or the provider failed.
     pub async fn follow(&self, from: &TxRef, recorded: &mut Recorded) -> Result<Spending, OutboxError> {
         let Some(output) = self.chain.output(from).await? else { return Ok(Spending::Unknown) };
         let Some(by) = output.spent_by else { return Ok(Spending::Unspent) };
@@ -173,7 +173,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Records the effects of these transactions on our escrows, in block order.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn record(&self, found: Vec<Found>) -> Result<Recorded, DatabaseError> {
         let Steps { statements, superseded, mut recorded } = self.steps(found).await?;
         recorded.notes.extend(write_each(self.database, statements).await);
@@ -189,7 +189,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Returns the statements that record these transactions.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn steps(&self, mut found: Vec<Found>) -> Result<Steps, DatabaseError> {
         let mut steps = Steps::default();
         found.sort_by_key(|found| found.height);
@@ -258,8 +258,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// Statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. It has the
-    /// status after the step, and whether the creator was paid; own entries say in which block they are.
+    /// Builds the statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. It
+    /// has the status after the step, and whether the creator was paid; own entries say in which block they are.
     fn step(
         &self,
         after: &OpenEscrow,
@@ -328,7 +328,7 @@ fn unreadable(by: &TxHash, why: &dyn std::fmt::Display) -> Alarm {
     Alarm::new(AlarmName::UnreadableSpend, format!("{by} spent an escrow and cannot be read: {why}"))
 }
 
-/// Statement that reads the escrows at these outputs.
+/// Builds the statement that reads the escrows at these outputs.
 fn open_escrows(outputs: &[String]) -> Read<Vec<OpenEscrowRow>> {
     sql::read!(include_str!("open_escrows.sql"), json!(outputs).to_string())
 }

@@ -9,8 +9,8 @@ use cardano::{
 };
 use escrow::plan::{ChainTime, DraftError, Escrow, PlanError, Planner, Step};
 
-/// Plans one step of an escrow. A refund pays the whole escrow to its buyer, because the platform's wallet pays the fee and
-/// would otherwise receive the rest as change, if the datum names no address for refunds.
+/// Plans one step of an escrow. A refund pays the whole escrow to its buyer, because the platform's wallet pays the fee
+/// and would otherwise receive the rest as change, if the datum names no address for refunds.
 pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: ChainTime) -> Result<TxPlan, PlanError> {
     let mut plan = planner.plan(escrow, step, time)?;
     if *step == Step::WithdrawRefund
@@ -24,8 +24,8 @@ pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: Cha
     Ok(plan)
 }
 
-/// Builds one transaction that does what all these plans do, and signs it. `unconfirmed` are outputs that it spends and that no
-/// block has yet.
+/// Builds one transaction that does what all these plans do, and signs it. `unconfirmed` are outputs that it spends and
+/// that no block has yet.
 pub(crate) async fn build(
     planner: Planner<'_>,
     provider: &impl Evaluate,

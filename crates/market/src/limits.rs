@@ -48,8 +48,8 @@ pub enum SpendRefused {
     Unapproved,
 }
 
-/// SQL for the amount that an account has spent on a day, in lovelace, given SQL for its owner and the day. Rejected
-/// and expired payments do not count.
+/// Returns the SQL for the amount that an account has spent on a day, in lovelace, given SQL for its owner and the day.
+/// Rejected and expired payments do not count.
 pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     format!(
         "coalesce((SELECT sum(p.amount_lovelace) FROM payments p JOIN outbox o ON o.tx_id = p.tx_id \
@@ -57,7 +57,7 @@ pub(crate) fn spent_on(owner: &str, day: &str) -> String {
     )
 }
 
-/// Reads the amount that an account has spent today, in lovelace.
+/// Builds the query that reads the amount that an account has spent today, in lovelace.
 pub fn spent_today(owner: &str, now_ms: u64) -> Read<One<Lovelace>> {
     let spent = spent_on("?1", "?2");
     sql::read!("SELECT CAST({spent} AS TEXT)", owner, day(now_ms))

@@ -131,7 +131,7 @@ impl NewListing {
     /// ignored.
     ///
     /// # Errors
-    /// The first field, in the API's order, that breaks a rule. Unknown fields are ignored.
+    /// Returns an error for the first field, in the API's order, that breaks a rule. Unknown fields are ignored.
     pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, Error> {
         let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
@@ -210,8 +210,8 @@ impl NewListing {
     }
 }
 
-/// Whether a character has no place in a shown text: it turns the direction of what follows, so that a title could show
-/// as another than it is, or it marks a file's byte order.
+/// Returns whether a character has no place in a shown text: it turns the direction of what follows, so that a title
+/// could show as another than it is, or it marks a file's byte order.
 const fn misleads(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -11,7 +11,8 @@ use sql::{Statement, statement};
 
 /// Time after which a set of alarms that lasts is notified again, ms.
 const REMINDER_MS: Millis = 6 * 60 * 60 * 1_000;
-/// Number of ticks in a row that must fail before the operator is told: a provider that fails once answers a minute later.
+/// Number of ticks in a row that must fail before the operator is told: a provider that fails once answers a minute
+/// later.
 const FAILURES: u32 = 3;
 /// Maximum number of characters of the text: Discord refuses messages of more than 2,000.
 const MAX_TEXT: usize = 1_900;

@@ -38,35 +38,35 @@ pub struct PaymentRecord {
 }
 
 impl PaymentRecord {
-    /// Whether it is in a block, so that there is a purchase.
+    /// Returns whether it is in a block, so that there is a purchase.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()
     }
 
-    /// Whether its purchase was refunded, so that the buyer no longer owns it.
+    /// Returns whether its purchase was refunded, so that the buyer no longer owns it.
     #[must_use]
     pub const fn is_refunded(&self) -> bool {
         matches!(self.facts.status, Some(Status::Refunded))
     }
 
-    /// Whether the answer to its submission is unknown. Such a payment binds its payer to no listing.
+    /// Returns whether the answer to its submission is unknown. Such a payment binds its payer to no listing.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
-    /// Decides whether its content may be released with this number of required confirmations, at this time of the escrow
-    /// clock, POSIX ms.
+    /// Decides whether its content may be released with this number of required confirmations, at this time of the
+    /// escrow clock, POSIX ms.
     ///
     /// # Errors
-    /// Why not now.
+    /// Returns the reason why the content may not be released now.
     pub fn release(&self, confirmations: u64, clock: Millis) -> Result<Released, Unreleased> {
         release(&self.facts, confirmations, clock, &api_types::SLOTS)
     }
 }
 
-/// SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. Conditions and order are appended.
+/// Returns the SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. Conditions and order are appended.
 fn select_records() -> String {
     let facts = facts_json();
     format!(
@@ -76,12 +76,12 @@ fn select_records() -> String {
     )
 }
 
-/// Statement that reads a transaction's [`PaymentRecord`].
+/// Builds the statement that reads a transaction's [`PaymentRecord`].
 pub fn by_tx(tx: &TxHash) -> Statement {
     statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
-/// Statement that reads what is stored about a presented payment, as [`Known`].
+/// Builds the statement that reads what is stored about a presented payment, as [`Known`].
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
     let records = select_records();
     statement!(
@@ -102,7 +102,7 @@ pub struct Known {
     pub payload: Option<ContentHash>,
 }
 
-/// Statement that reads an included payment, as [`Settled`].
+/// Builds the statement that reads an included payment, as [`Settled`].
 pub(crate) fn settled(tx: &TxHash) -> Statement {
     let records = select_records();
     statement!(
@@ -120,12 +120,12 @@ pub(crate) struct Settled {
     pub purchase: Option<String>,
 }
 
-/// Statement that reads a transaction's [`PaymentRecord`] if one of these keys paid.
+/// Builds the statement that reads a transaction's [`PaymentRecord`] if one of these keys paid.
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
     statement!(select_records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
 }
 
-/// Statement that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
+/// Builds the statement that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
 pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
@@ -136,7 +136,8 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Statement that reads the buyer's payments for a listing that may have been included by now, open ones first.
+/// Builds the statement that reads the buyer's payments for a listing that may have been included by now, open ones
+/// first.
 ///
 /// Rejected ones count too, because others may have submitted them.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
@@ -149,7 +150,8 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Statement that reads the buyer's failed payments for a listing that may still be included, oldest and newest first.
+/// Builds the statement that reads the buyer's failed payments for a listing that may still be included, oldest and
+/// newest first.
 ///
 /// Others may have submitted them, or the provider lags. Payments of `wallet` within the last hour are left out,
 /// because the next payment will conflict with them ([`given_up_recently`]). A row above [`MAX_CHECKED`] tells that
@@ -168,8 +170,8 @@ pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Addre
     )
 }
 
-/// Statement that reads the payments of a service wallet for a listing that failed within the last hour, oldest first
-/// ([`outbox::Earlier`]).
+/// Builds the statement that reads the payments of a service wallet for a listing that failed within the last hour,
+/// oldest first ([`outbox::Earlier`]).
 pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \

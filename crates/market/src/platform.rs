@@ -27,14 +27,14 @@ const UNSPLIT_RESERVE: Lovelace = Lovelace::from_ada(50);
 /// Number of blocks, about an hour, after which a tick checks the wallet without having to pay.
 const WALLET_CHECK_BLOCKS: u64 = 180;
 
-/// Whether a tick checks the wallet even if it has nothing to pay: the first one, and one about every hour. `before` is
-/// the newest block of the previous tick.
+/// Returns whether a tick checks the wallet even if it has nothing to pay: the first one, and one about every hour.
+/// `before` is the newest block of the previous tick.
 pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
     let period = |height: u64| height.checked_div(WALLET_CHECK_BLOCKS);
     before.is_none_or(|before| period(before) != period(now))
 }
 
-/// Whether an output pays for an action alone. Outputs with tokens or scripts do not.
+/// Returns whether an output pays for an action alone. Outputs with tokens or scripts do not.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
@@ -79,7 +79,7 @@ impl PlatformWallet {
     /// Reads the wallet page by page until free outputs that pay alone hold this amount, or to the end.
     ///
     /// # Errors
-    /// The database or the provider failed.
+    /// Returns an error if the database or the provider failed.
     pub async fn read(
         database: &impl Database,
         chain: &impl Chain,
@@ -142,13 +142,13 @@ impl PlatformWallet {
     }
 }
 
-/// Whether an error names the transaction of this output.
+/// Returns whether an error names the transaction of this output.
 pub(crate) fn is_named(reason: &str, utxo: &Utxo) -> bool {
     reason.contains(&utxo.reference.tx.to_string())
 }
 
-/// Whether an output is worth merging. A datum costs nothing to spend, and a script less than the output must hold for
-/// it.
+/// Returns whether an output is worth merging. A datum costs nothing to spend, and a script less than the output must
+/// hold for it.
 fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }

@@ -18,7 +18,7 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Whether the provider served nothing at all. An answer that is too long is not the provider's fault.
+    /// Returns whether the provider served nothing at all. An answer that is too long is not the provider's fault.
     pub(crate) const fn is_unserved(&self) -> bool {
         matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
     }

@@ -58,7 +58,7 @@ impl Proof {
     /// Parses the header.
     ///
     /// # Errors
-    /// [`ProofError::Malformed`].
+    /// Returns [`ProofError::Malformed`] if the header cannot be parsed.
     pub fn from_header(header: &str) -> Result<Self, ProofError> {
         if header.len() > MAX_HEADER {
             return Err(ProofError::Malformed);
@@ -71,7 +71,7 @@ impl Proof {
     /// Parses a header and checks its age, before anything else is read.
     ///
     /// # Errors
-    /// The proof is malformed, too old, or from the future.
+    /// Returns an error if the proof is malformed, too old, or from the future.
     pub fn recent(header: &str, now_ms: u64) -> Result<Self, ProofError> {
         let proof = Self::from_header(header)?;
         proof.check_age(now_ms)?;
@@ -91,7 +91,7 @@ impl Proof {
     /// Checks that the proof is recent and that its address signed this digest.
     ///
     /// # Errors
-    /// The first check that fails.
+    /// Returns an error for the first check that fails.
     pub async fn check(&self, port: &impl VerifyEd25519, digest: &ContentHash, now_ms: u64) -> Result<(), ProofError> {
         self.check_age(now_ms)?;
         let DataSignature { key, signature } = DataSignature::from_hex(&self.key, &self.signature)?;

@@ -13,7 +13,7 @@ use sql::{Statement, statement};
 
 use crate::limits::{DAY_MS, day};
 
-/// Statement that adds calls to this day's, and returns the sum as text.
+/// Builds the statement that adds calls to this day's, and returns the sum as text.
 pub fn add(calls: u64, now: Millis) -> Statement {
     statement!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \

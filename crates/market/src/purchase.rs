@@ -17,8 +17,8 @@ pub(crate) const MAX_LISTED: u32 = 1_000;
 /// A purchase as public JSON, with its timeline in chain order and the creator's payout.
 pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
-/// Builds the statements that record the terms and the first step of a lock that a block includes. They write nothing while no
-/// block does.
+/// Builds the statements that record the terms and the first step of a lock that a block includes. They write nothing
+/// while no block does.
 pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Statement; 2] {
     let deadlines = &datum.deadlines;
     let terms = statement!(
@@ -45,7 +45,7 @@ pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Stat
     [terms, step]
 }
 
-/// SQL for columns of a purchase's newest step, given SQL for the purchase's id.
+/// Returns the SQL for columns of a purchase's newest step, given SQL for the purchase's id.
 pub(crate) fn newest(columns: &str, purchase: &str) -> String {
     format!("(SELECT {columns} FROM escrow_steps WHERE purchase_id = {purchase} ORDER BY position DESC LIMIT 1)")
 }
@@ -53,12 +53,12 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
 /// Returns a purchase as JSON.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, DatabaseError> {
     Ok(db.run(read(id)).await?.rows.into_iter().next())
 }
 
-/// Statement that reads a purchase as JSON.
+/// Builds the statement that reads a purchase as JSON.
 pub fn read(id: &TxHash) -> Statement {
     statement!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
 }
@@ -81,7 +81,7 @@ pub fn facts(id: &TxHash) -> Statement {
     )
 }
 
-/// SQL that reads the newest purchases of a clause (`WHERE ...`) as JSON, at most `most`.
+/// Returns the SQL that reads the newest purchases of a clause (`WHERE ...`) as JSON, at most `most`.
 pub(crate) fn newest_of(clause: &str, most: u32) -> String {
     format!(
         "WITH picked AS MATERIALIZED (SELECT id AS which FROM purchases {clause} \
@@ -93,7 +93,7 @@ pub(crate) fn newest_of(clause: &str, most: u32) -> String {
 /// Returns a seller's sales as a JSON array, newest first; only those to `buyers` if any are given.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn of_seller(db: &impl Database, seller: &Address, buyers: &[KeyHash]) -> Result<String, DatabaseError> {
     let clause = match buyers {
         [] => "INDEXED BY purchases_by_seller WHERE seller_address = ?1 AND ?2 IS NULL",
@@ -122,7 +122,7 @@ pub struct Sale {
     pub paid_at: Option<Millis>,
 }
 
-/// Reads an address's sales, newest first.
+/// Builds the query that reads an address's sales, newest first.
 pub fn sales(address: &str) -> Read<Vec<Sale>> {
     sql::read!(format!(include_str!("sales.sql"), most = MAX_LISTED), address)
 }
@@ -149,7 +149,7 @@ impl FromStr for Cursor {
 /// Returns a page of these buyers' purchases, newest first, each with its listing's `title` and `priceLovelace`.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cursor>) -> Result<Page, DatabaseError> {
     let keys = buyer::keys("?1");
     let read = statement!(
@@ -173,7 +173,7 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
     })
 }
 
-/// Statement that reads the newest purchase by which one of these keys owns a listing, as a JSON string.
+/// Builds the statement that reads the newest purchase by which one of these keys owns a listing, as a JSON string.
 pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let keys = buyer::keys("?2");
     statement!(
@@ -188,7 +188,7 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// dispute. Repeating a verdict changes nothing.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
     let look = statement!(
         "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \

@@ -52,7 +52,7 @@ impl fmt::Display for RequestId {
 /// SQL condition that no payment, other than failed ones, has used the approval of the request `r`.
 pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.state IN ('refused', 'expired')))";
 
-/// SQL for [`PurchaseRequest`]s of agents that have not been removed.
+/// Returns the SQL for [`PurchaseRequest`]s of agents that have not been removed.
 fn requests(which: &str) -> String {
     format!(include_str!("purchase_requests.sql"), unused = UNUSED, which = which)
 }
@@ -72,7 +72,7 @@ impl Asked<'_> {
     /// was removed.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn ask(
         &self,
         db: &impl Database,
@@ -111,7 +111,7 @@ impl Asked<'_> {
     }
 }
 
-/// Statement that binds an approval to the payment that the statement before it inserted.
+/// Builds the statement that binds an approval to the payment that the statement before it inserted.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
     statement!(
         "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
@@ -123,7 +123,7 @@ pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: Delive
     )
 }
 
-/// Statement that reads the pending [`PurchaseRequest`]s of an owner, oldest first.
+/// Builds the statement that reads the pending [`PurchaseRequest`]s of an owner, oldest first.
 pub fn waiting(owner: &str, now: Millis) -> Read<Vec<PurchaseRequest>> {
     let which = "r.owner = ?1 AND r.expires_at_ms > ?2 AND r.approved IS NULL ORDER BY r.expires_at_ms";
     sql::read!(format!("{} LIMIT {MAX_WAITING}", requests(which)), owner, now)
@@ -137,7 +137,7 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Read<Option<PurchaseReque
 /// Returns a request to the session's owner, `None` if there is none or it has expired.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn read(
     db: &impl Database,
     session: &Token,
@@ -151,7 +151,7 @@ pub async fn read(
 /// is no such request or it has expired.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn answer(
     db: &impl Database,
     session: &Token,

@@ -49,7 +49,7 @@ fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>,
     SignedTx::parse(&cbor).map(|tx| Some(tx.fee)).map_err(D::Error::custom)
 }
 
-/// Reads a purchase's [`Receipt`].
+/// Builds the query that reads a purchase's [`Receipt`].
 pub fn read(purchase: &TxHash) -> Read<Option<Receipt>> {
     sql::read!(include_str!("receipt.sql"), purchase)
 }

@@ -102,7 +102,7 @@ pub enum Unreleased {
 /// Decides. `confirmations` is the required number of newer blocks, `clock` the escrow clock in POSIX ms.
 ///
 /// # Errors
-/// Why the content may not be handed out now.
+/// Returns the reason why the content may not be handed out now.
 pub fn release(
     facts: &ReleaseFacts,
     confirmations: u64,

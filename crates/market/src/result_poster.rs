@@ -97,7 +97,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// Posts the result of an accepted lock unless one is pending. Returns the entry of the result.
     ///
     /// # Errors
-    /// The reason why nothing could be posted now.
+    /// Returns the reason why nothing could be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
         let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false };
@@ -226,7 +226,7 @@ static LIVE_RESULT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Statement that reads the open or confirmed result of a lock.
+/// Builds the statement that reads the open or confirmed result of a lock.
 pub(crate) fn live_result(lock: &TxHash) -> Statement {
     statement!(LIVE_RESULT.as_str(), lock)
 }

@@ -13,7 +13,7 @@ pub struct ShopState {
     pub block_ms: Millis,
 }
 
-/// Reads the [`ShopState`].
+/// Builds the query that reads the [`ShopState`].
 pub fn read() -> Read<One<ShopState>> {
     sql::read!("SELECT version, coalesce((SELECT tip_time_ms FROM chain_state), 0) AS block_ms FROM catalogue_version")
 }

@@ -35,8 +35,8 @@ pub struct TickRecord {
     pub wallets: Vec<WalletBalance>,
 }
 
-/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. It answers
-/// with a [`TickRecord`]. `wallets` are the balances that the tick read; `None` if it read none.
+/// Builds the statement that records a tick that began at this time (POSIX ms) and made this many outside calls. It
+/// answers with a [`TickRecord`]. `wallets` are the balances that the tick read; `None` if it read none.
 pub fn note_tick(mut outcome: TickOutcome, wallets: Option<&[WalletBalance]>, calls: u32, at: Millis) -> Statement {
     outcome.alarms.truncate(MOST_KEPT);
     outcome.notes.truncate(MOST_KEPT);
@@ -105,7 +105,7 @@ impl StoredStatus {
     /// Parses the row of [`read`].
     ///
     /// # Errors
-    /// The row is malformed.
+    /// Returns an error if the row is malformed.
     pub fn of(rows: &Rows) -> Result<Self, DatabaseError> {
         rows.first_json()?.ok_or_else(|| DatabaseError("no status".into()))
     }

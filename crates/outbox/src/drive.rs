@@ -55,7 +55,7 @@ pub enum OutboxError {
 /// Treats a failing provider as one that shows nothing new.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>, DatabaseError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -114,7 +114,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// statements.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<(bool, Vec<Rows>), DatabaseError> {
         let Some(change) = change(entry, decision) else { return Ok((false, vec![])) };
         let statements = [vec![change], (self.hook)(entry, decision)?].concat();
@@ -186,7 +186,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Submits a transaction that was just claimed. Returns the ledger's reason if it is rejected.
     ///
     /// # Errors
-    /// The database query failed. If the provider fails, the entry stays claimed.
+    /// Returns an error if the database query failed. If the provider fails, the entry stays claimed.
     pub async fn submit_first(
         &self,
         entry: &mut Entry,
@@ -205,7 +205,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Submits the same bytes again, unless another attempt began since the entry was read.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn submit_again(&self, entry: &mut Entry, trust: Trust, now: Millis) -> Result<(), DatabaseError> {
         let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
         *entry = begun;
@@ -219,7 +219,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Returns whether it was open.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash) -> Result<bool, DatabaseError> {
         let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
         if !entry.state.is_open() || tx == by {
@@ -253,7 +253,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Polls once and acts on the result. Returns the decision.
     ///
     /// # Errors
-    /// The database or the provider failed.
+    /// Returns an error if the database or the provider failed.
     pub async fn refresh(
         &self,
         entry: &mut Entry,
@@ -388,7 +388,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Returns whether one of the latter is.
     ///
     /// # Errors
-    /// The database or the provider failed.
+    /// Returns an error if the database or the provider failed.
     pub async fn close(&self, entries: Vec<Entry>, tip: &Tip, now: Millis) -> Result<bool, OutboxError> {
         let mut found = false;
         for mut entry in entries {

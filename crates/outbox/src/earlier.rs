@@ -62,7 +62,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// up only if nothing else shows how the entry ended.
     ///
     /// # Errors
-    /// [`OutboxError`] if the database or the chain is unavailable.
+    /// Returns [`OutboxError`] if the database or the chain is unavailable.
     pub async fn earlier(
         &self,
         ended: Vec<Entry>,

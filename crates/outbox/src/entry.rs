@@ -150,7 +150,7 @@ impl Entry {
     /// Parses the first row made by [`ENTRY_JSON`], if there is one.
     ///
     /// # Errors
-    /// [`DatabaseError`] if the stored data are invalid.
+    /// Returns [`DatabaseError`] if the stored data are invalid.
     pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
         rows.first_json()
     }

@@ -101,7 +101,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Records a transaction with its inputs reserved, and submits it.
     ///
     /// # Errors
-    /// Returns [`DatabaseError`] if the database cannot be asked. If the chain does not answer, the entry stays claimed.
+    /// Returns [`DatabaseError`] if the database cannot be asked. If the chain does not answer, the entry stays
+    /// claimed.
     pub async fn send_once(&self, new: &NewEntry, wallet: &WalletSnapshot, now: Millis) -> Result<Sent, DatabaseError> {
         match Entry::first(&self.database.run(write_down(new, now)).await?)? {
             Some(entry) => self.sent(entry, wallet, now).await,

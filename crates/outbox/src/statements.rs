@@ -25,8 +25,9 @@ const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries of one wallet and kind that are read together.
 const MAX_OPEN: u32 = 3;
 
-/// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names of an
-/// outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the service.
+/// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names
+/// of an outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the
+/// service.
 fn reserves(new: &NewEntry) -> String {
     let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
     // An input that is collateral too counts as an input.
@@ -37,7 +38,7 @@ fn reserves(new: &NewEntry) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// Statement that stores a transaction with its first attempt, and returns the entry as [`ENTRY_JSON`].
+/// Builds the statement that stores a transaction with its first attempt, and returns the entry as [`ENTRY_JSON`].
 ///
 /// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
 /// the reservations and the steps that follow from it. An entry that the ledger rejected before can be claimed again: a
@@ -61,12 +62,12 @@ pub fn write_down(new: &NewEntry, now: Millis) -> Statement {
     )
 }
 
-/// Statement that reads an entry by its transaction.
+/// Builds the statement that reads an entry by its transaction.
 pub fn by_id(tx: &TxHash) -> Statement {
     statement!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1", tx)
 }
 
-/// Statement that reads the open or included entry for a purpose.
+/// Builds the statement that reads the open or included entry for a purpose.
 pub fn live_for(purpose: &str) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
@@ -74,7 +75,8 @@ pub fn live_for(purpose: &str) -> Statement {
     )
 }
 
-/// Statement that reads the entries for a purpose that were given up recently ([`crate::Earlier`]), oldest first.
+/// Builds the statement that reads the entries for a purpose that were given up recently ([`crate::Earlier`]), oldest
+/// first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
@@ -84,7 +86,7 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     )
 }
 
-/// Statement that reads the open entries of the wallet that built this one.
+/// Builds the statement that reads the open entries of the wallet that built this one.
 pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
@@ -94,7 +96,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     )
 }
 
-/// Statement that reads open entries of these kinds, those that expire first.
+/// Builds the statement that reads open entries of these kinds, those that expire first.
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     statement!(format!(
@@ -104,7 +106,7 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// Statement that marks entries in a range of blocks to be looked up again.
+/// Builds the statement that marks entries in a range of blocks to be looked up again.
 pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
@@ -113,7 +115,7 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
     )
 }
 
-/// Statement that reads the marked entries in these blocks.
+/// Builds the statement that reads the marked entries in these blocks.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
@@ -122,7 +124,7 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     )
 }
 
-/// Statement that clears the mark of entries in a block that is on the chain.
+/// Builds the statement that clears the mark of entries in a block that is on the chain.
 pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
@@ -131,8 +133,8 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     )
 }
 
-/// Statement that reads a wallet's open entries that expired before this slot, and the newest of those that were given
-/// up within the last hour. If one of the latter was included, its inputs are no longer spendable.
+/// Builds the statement that reads a wallet's open entries that expired before this slot, and the newest of those that
+/// were given up within the last hour. If one of the latter was included, its inputs are no longer spendable.
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -145,7 +147,7 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     )
 }
 
-/// Statement that reads a wallet's open entries of a kind, oldest first.
+/// Builds the statement that reads a wallet's open entries of a kind, oldest first.
 pub fn open(wallet: &Address, kind: Kind) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -155,12 +157,13 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
     )
 }
 
-/// Statement that clears the mark of an entry whose block has not changed.
+/// Builds the statement that clears the mark of an entry whose block has not changed.
 pub fn rechecked(tx: &TxHash) -> Statement {
     statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
-/// Statement that records another attempt and returns the entry, unless another attempt began since it was read.
+/// Builds the statement that records another attempt and returns the entry, unless another attempt began since it was
+/// read.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
@@ -172,8 +175,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// Statement that gives up external payments that expired long ago, without looking them up. `which` is SQL that
-/// selects them by `?1`.
+/// Builds the statement that gives up external payments that expired long ago, without looking them up. `which` is SQL
+/// that selects them by `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
@@ -184,8 +187,8 @@ pub fn give_up(which: &str, over_since: u64) -> Statement {
     )
 }
 
-/// Statement that marks given-up entries that no block had long after their expiry, so that they are not looked up
-/// again.
+/// Builds the statement that marks given-up entries that no block had long after their expiry, so that they are not
+/// looked up again.
 pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     statement!(
         "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
@@ -193,7 +196,7 @@ pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     )
 }
 
-/// Statement that records that this attempt reached no node, unless another one began since.
+/// Builds the statement that records that this attempt reached no node, unless another one began since.
 pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
@@ -204,13 +207,13 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     )
 }
 
-/// Statement that stores the bytes of a transaction again, because it is in a block after all.
+/// Builds the statement that stores the bytes of a transaction again, because it is in a block after all.
 pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// Statement that records a decision and returns the changed entry as [`ENTRY_JSON`]; `None` for decisions that change
-/// nothing. Triggers update the reservations.
+/// Builds the statement that records a decision and returns the changed entry as [`ENTRY_JSON`]; `None` for decisions
+/// that change nothing. Triggers update the reservations.
 #[must_use]
 pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
     let update = |set: &str, condition: &str| {

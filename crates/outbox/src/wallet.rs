@@ -82,7 +82,7 @@ impl WalletSnapshot {
     /// Reads a wallet's snapshot.
     ///
     /// # Errors
-    /// [`DatabaseError`] if the database is unavailable.
+    /// Returns [`DatabaseError`] if the database is unavailable.
     pub async fn load(
         database: &impl Database,
         wallet: &Address,
@@ -95,7 +95,7 @@ impl WalletSnapshot {
     /// Parses the rows of [`snapshot`].
     ///
     /// # Errors
-    /// [`DatabaseError`] if the stored data are invalid.
+    /// Returns [`DatabaseError`] if the stored data are invalid.
     pub fn read(wallet: &Address, rows: &Rows) -> Result<Self, DatabaseError> {
         let broken = || DatabaseError("the CBOR of a wallet's transaction cannot be read".into());
         let (mut read, mut entries) = (Self::default(), vec![]);

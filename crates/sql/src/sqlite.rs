@@ -148,8 +148,8 @@ impl Sqlite {
     }
 }
 
-/// Converts a column's value to JSON as D1 does: a floating-point number without a fraction becomes an integer. Fails for
-/// values that D1 would round, and for blobs.
+/// Converts a column's value to JSON as D1 does: a floating-point number without a fraction becomes an integer. Fails
+/// for values that D1 would round, and for blobs.
 fn json_of(value: Value) -> Result<serde_json::Value, DatabaseError> {
     match value {
         Value::Null => Ok(serde_json::Value::Null),

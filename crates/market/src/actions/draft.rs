@@ -154,7 +154,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// only when these have been answered, so that waiting requests hold little memory.
     ///
     /// # Errors
-    /// The reason, worded for the client.
+    /// Returns the reason for a refusal, worded for the API's client.
     pub async fn draft<E: From<ActionError>>(
         &self,
         purchase: &TxHash,

@@ -81,8 +81,8 @@ const fn doing(kind: Kind) -> &'static str {
 }
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
-    /// Performs an action for the account whose service wallet paid; returns the transaction. Idempotent: where the same
-    /// action is on its way or done, by whomever, that transaction is returned.
+    /// Performs an action for the account whose service wallet paid; returns the transaction. Idempotent: where the
+    /// same action is on its way or done, by whomever, that transaction is returned.
     ///
     /// # Errors
     /// [`NoEscrow::Unknown`] where another account's purchase, or none, has this id; else why not, and what to do.
@@ -189,8 +189,8 @@ fn unsent(error: OutboxError) -> ActionError {
     NoEscrow::from(PortError::from(error)).into()
 }
 
-/// Chooses the outputs of the platform's wallet that pay for an attempt: a single one if one suffices. The choice depends on
-/// the purchase and the attempt, so concurrent requests rarely choose the same output.
+/// Chooses the outputs of the platform's wallet that pay for an attempt: a single one if one suffices. The choice
+/// depends on the purchase and the attempt, so concurrent requests rarely choose the same output.
 fn chosen(platform: &PlatformWallet, purchase: &TxHash, attempt: usize) -> Vec<Utxo> {
     let alone: Vec<&Utxo> = platform.utxos.iter().filter(|utxo| pays_alone(utxo)).collect();
     let spread =

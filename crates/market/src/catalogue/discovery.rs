@@ -71,7 +71,7 @@ impl Paid {
 }
 
 impl Chosen<'_> {
-    /// SQL for the sequence numbers of `?2` listings after `?3`, newest first, and for their total number.
+    /// Returns the SQL for the sequence numbers of `?2` listings after `?3`, newest first, and for their total number.
     fn selection(&self) -> (String, String) {
         let condition = self.condition;
         let Some(own) = self.counted else {
@@ -87,7 +87,7 @@ impl Chosen<'_> {
 /// Returns a page of listings for sale: not hidden, and payable by a configured method.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn for_sale(
     db: &impl ReadDatabase,
     paid: Paid,
@@ -182,7 +182,7 @@ pub(super) struct Ranked<'a> {
 /// times, and the index would go through all of them for each word.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn search(
     db: &impl ReadDatabase,
     question: &Question,
@@ -209,7 +209,7 @@ pub async fn search(
 /// Lists the ids of the newest listings with their creation date, one `id YYYY-MM-DD` per line.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn addresses(db: &impl ReadDatabase) -> Result<String, DatabaseError> {
     let sql = format!(
         "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \

@@ -48,7 +48,7 @@ impl Newest {
     /// Reads all of them.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn read(db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
         let [state, chunks] = exactly(db.read(vec![state(), statement!(matching("TRUE"))]).await?)?;
         let (listings, more) = kept(&chunks)?;
@@ -58,7 +58,7 @@ impl Newest {
     /// Returns the current listings, reading only changed ones if possible.
     ///
     /// # Errors
-    /// The database query failed.
+    /// Returns an error if the database query failed.
     pub async fn update(&self, db: &impl ReadDatabase) -> Result<Self, DatabaseError> {
         let (Some(newest), Some(oldest)) = (self.listings.front(), self.listings.back()) else {
             return Self::read(db).await;
@@ -136,12 +136,13 @@ fn state_of(rows: &Rows) -> Result<State, DatabaseError> {
     rows.first_json()?.ok_or_else(|| DatabaseError("no catalogue version".into()))
 }
 
-/// SQL for a listing as text, `seq bytes json`.
+/// Returns the SQL for a listing as text, `seq bytes json`.
 fn item() -> String {
     format!("listings.seq || ' ' || (octet_length(card) + {FIGURES_BYTES}) || ' ' || {LISTING_JSON}")
 }
 
-/// SQL for the newest listings that satisfy a condition, in chunks: `- items`, or `+ items` if older listings are left.
+/// Returns the SQL for the newest listings that satisfy a condition, in chunks: `- items`, or `+ items` if older
+/// listings are left.
 ///
 /// The cut is found by the lengths of the cards, so that JSON is rendered only for listings within the maximum.
 pub(crate) fn matching(condition: &str) -> String {
@@ -184,7 +185,8 @@ fn page_of(listings: &VecDeque<Kept>, more: bool) -> Page {
     Page { json: format!("[{}]", json.join(",")), next, some_words: false }
 }
 
-/// Statement that reads the listings that were changed since a catalogue version, and new ones, oldest first.
+/// Builds the statement that reads the listings that were changed since a catalogue version, and new ones, oldest
+/// first.
 fn changed(version: i64, newest: i64, oldest: i64) -> Statement {
     statement!(format!(include_str!("changed.sql"), item = item(), most = MAX_CHANGED), version, newest, oldest)
 }

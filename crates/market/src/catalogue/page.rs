@@ -22,7 +22,7 @@ const EDGE: &str = "edge ";
 /// Returns the listings that match a filter, in one batch.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, DatabaseError> {
     let Some(question) = filter.words.as_deref().map(Question::of) else { return exact_page(db, filter).await };
     if question.is_empty() {
@@ -65,7 +65,7 @@ async fn exact_page(db: &impl ReadDatabase, filter: &Filter) -> Result<Page, Dat
 /// Counts the listings that match a filter, among the newest [`MAX_SCANNED`].
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn count(db: &impl ReadDatabase, filter: &Filter) -> Result<u64, DatabaseError> {
     if filter.words.is_some() && filter.match_text().is_none() {
         return Ok(0);
@@ -180,7 +180,7 @@ impl Filter {
         Statement::new(sql, bound.0)
     }
 
-    /// SQL for the newest listings that can be on the page, if an index selects them.
+    /// Returns the SQL for the newest listings that can be on the page, if an index selects them.
     fn candidates(&self, bound: &mut Parameters) -> Option<String> {
         let newest = self.cursor.filter(|_| self.sort == Sort::Newest);
         let before = |column: &str, bound: &mut Parameters| {
@@ -203,13 +203,13 @@ impl Filter {
         Some(format!("SELECT seq FROM {BY_SELLERS} WHERE {least} ORDER BY reputation DESC LIMIT {MAX_SCANNED}"))
     }
 
-    /// SQL condition for the minimum reputation.
+    /// Returns the SQL condition for the minimum reputation.
     fn min_reputation_condition(&self, bound: &mut Parameters) -> Option<String> {
         let score = i64::from(self.min_reputation?);
         Some(format!("reputation >= {}", bound.name(score.saturating_mul(10_000))))
     }
 
-    /// SQL condition for visible listings that match the filter.
+    /// Returns the SQL condition for visible listings that match the filter.
     fn conditions(&self, bound: &mut Parameters) -> String {
         let mut wanted = vec!["hidden_at_ms IS NULL".to_owned()];
         wanted.extend(self.category.map(|category| format!("category = {}", bound.name(category))));
@@ -223,7 +223,7 @@ impl Filter {
         wanted.join(" AND ")
     }
 
-    /// SQL condition for listings after the cursor.
+    /// Returns the SQL condition for listings after the cursor.
     fn after_cursor(&self, bound: &mut Parameters) -> String {
         let Some(cursor) = self.cursor else { return "TRUE".into() };
         let seq = bound.name(cursor.seq);
@@ -243,7 +243,7 @@ impl Filter {
         }
     }
 
-    /// SQL that reads a page from the index of its order, up to the limit.
+    /// Returns the SQL that reads a page from the index of its order, up to the limit.
     fn scan_index(&self, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, from } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));
@@ -265,7 +265,7 @@ impl Filter {
         )
     }
 
-    /// SQL that sorts the candidates and takes the page.
+    /// Returns the SQL that sorts the candidates and takes the page.
     fn sort_candidates(&self, found: &str, limit: u32, bound: &mut Parameters) -> String {
         let Order { key, tied, by, .. } = Order::of(self.sort);
         let (behind, wanted) = (self.after_cursor(bound), self.conditions(bound));

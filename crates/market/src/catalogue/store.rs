@@ -105,7 +105,7 @@ struct Offer<'a> {
 /// never returned, so concurrent offers cannot exceed it.
 ///
 /// # Errors
-/// The database or the content store failed.
+/// Returns an error if the database or the content store failed.
 pub async fn store(
     db: &impl Database,
     contents: &impl Contents,
@@ -163,14 +163,14 @@ impl Offer<'_> {
         conditions.into_iter().chain(others).collect()
     }
 
-    /// Statement that reads the offer's listing as `id json`, or else why it cannot be created.
+    /// Builds the statement that reads the offer's listing as `id json`, or else why it cannot be created.
     fn state(&self) -> Statement {
         let made = format!("SELECT id || ' ' || {LISTING_JSON} FROM {LISTINGS} WHERE seq = {EXISTING}");
         Statement::new(format!("SELECT coalesce(({made}), {QUOTA_STATE})"), self.params([]))
     }
 
-    /// Statement that inserts the listing unless it exists or exceeds a quota. Of two concurrent ones, the second sees
-    /// the first.
+    /// Builds the statement that inserts the listing unless it exists or exceeds a quota. Of two concurrent ones, the
+    /// second sees the first.
     fn insert(&self) -> Statement {
         let Self { id, listing, now_ms, .. } = *self;
         let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);
@@ -188,8 +188,8 @@ impl Offer<'_> {
         Statement::new(sql, self.params(others))
     }
 
-    /// Statement that counts an offer against the daily quotas of all sellers and of its network, if it would create a
-    /// listing.
+    /// Builds the statement that counts an offer against the daily quotas of all sellers and of its network, if it
+    /// would create a listing.
     ///
     /// Returns a row on success. Of two concurrent offers for the last of a quota, one succeeds.
     fn take_quota(&self) -> Statement {

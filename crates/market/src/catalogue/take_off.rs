@@ -36,7 +36,7 @@ pub enum NotChanged {
 /// Changes the state of a listing. Idempotent.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn change(
     db: &impl Database,
     id: &ListingId,
@@ -77,7 +77,7 @@ pub async fn change(
 /// it.
 ///
 /// # Errors
-/// The database query failed.
+/// Returns an error if the database query failed.
 pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String, bool)>, DatabaseError> {
     let sql = format!(
         "SELECT iif(hidden_at_ms IS NULL, '+', '-') || {LISTING_JSON} FROM {LISTINGS} \
@@ -88,7 +88,7 @@ pub async fn bought(db: &impl Database, id: &ListingId) -> Result<Option<(String
     Ok(found.map(|(sale, json)| (json.to_owned(), sale == "+")))
 }
 
-/// Statement that reads the listings withdrawn by an address, newest first, as JSON.
+/// Builds the statement that reads the listings withdrawn by an address, newest first, as JSON.
 pub fn taken_off(seller: &str) -> Statement {
     statement!(
         "SELECT {LISTING_JSON} FROM {LISTINGS} WHERE seller_address = ?1 AND taken_off = 1 ORDER BY seq DESC LIMIT {MAX_LISTED}",

@@ -51,8 +51,8 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
     terms.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the full-text query for a word, or `None` if it is empty. A last word may be a beginning, of as many letters as the
-/// index has prefixes.
+/// Returns the full-text query for a word, or `None` if it is empty. A last word may be a beginning, of as many letters
+/// as the index has prefixes.
 pub(super) fn query(word: &str, is_last: bool) -> Option<String> {
     let runs = runs(word);
     let last = runs.len().saturating_sub(1);

@@ -84,7 +84,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Buys from a service wallet, or returns an existing purchase.
     ///
     /// # Errors
-    /// Nothing was paid, or the payment is stored and the same call resumes it.
+    /// Returns an error if nothing was paid, or if the payment is stored but unfinished; the same call then resumes it.
     pub async fn buy(&self, order: &Order<'_>) -> Result<Bought, BuyError> {
         if order.account.keys().contains(order.terms.seller_address.payment_key()) {
             return Err(BuyError::OwnListing);
@@ -211,8 +211,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {
-    /// Returns the pauses between attempts: random, so that requests that wait for one wallet spread; longer with each attempt
-    /// and with each [`TOKENS_PER_PAUSE`] tokens in the wallet; [`MAX_WAIT_MS`] together.
+    /// Returns the pauses between attempts: random, so that requests that wait for one wallet spread; longer with each
+    /// attempt and with each [`TOKENS_PER_PAUSE`] tokens in the wallet; [`MAX_WAIT_MS`] together.
     fn pauses(&self) -> Vec<Millis> {
         let [a, b, c, d, e, f, g, h, ..] = self.order.nonce;
         let random = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -230,8 +230,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pauses.scan(0, within).collect()
     }
 
-    /// Builds, or ends with the purchase; with `None` if an equal one was faster, or is known by now. `known` is the wallet as
-    /// it was read before the first attempt.
+    /// Builds, or ends with the purchase; with `None` if an equal one was faster, or is known by now. `known` is the
+    /// wallet as it was read before the first attempt.
     async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
         let Self { checkout, order, excluded, checked, .. } = *self;
         if let Some(sent) = attempt.sent {

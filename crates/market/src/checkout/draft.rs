@@ -91,7 +91,7 @@ pub enum DraftError {
 /// Drafts a payment.
 ///
 /// # Errors
-/// The reason, worded for the client.
+/// Returns the reason for a refusal, worded for the API's client.
 pub fn draft(
     options: &[PaymentOption<'_>],
     order: &DraftOrder<'_>,

@@ -122,13 +122,14 @@ impl PayError {
         if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
     }
 
-    /// Whether a payment is unconfirmed.
+    /// Returns whether a payment is unconfirmed.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))
     }
 
-    /// Whether the error reports the status of an earlier payment, which payers may see for a hidden listing too.
+    /// Returns whether the error reports the status of an earlier payment, which payers may see for a hidden listing
+    /// too.
     #[must_use]
     pub const fn reports_earlier_payment(&self) -> bool {
         matches!(self, Self::NotSettled(..) | Self::Refunded | Self::Public)
@@ -213,7 +214,7 @@ pub enum BuyError {
 }
 
 impl BuyError {
-    /// Whether the same call may succeed soon: a payment is unconfirmed, or others block it.
+    /// Returns whether the same call may succeed soon: a payment is unconfirmed, or others block it.
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         matches!(

@@ -108,12 +108,13 @@ impl PayRequest<'_> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
 
-    /// Whether the payer sent this request: by a signature, or by the salt of the transaction's request commitment.
+    /// Returns whether the payer sent this request: by a signature, or by the salt of the transaction's request
+    /// commitment.
     fn is_payer(&self, payer: &Address) -> bool {
         self.presented.is_committed || self.is_proven(payer)
     }
 
-    /// Whether the payer's payment key signed the request, under any of its addresses.
+    /// Returns whether the payer's payment key signed the request, under any of its addresses.
     fn is_proven(&self, payer: &Address) -> bool {
         self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }
@@ -137,7 +138,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// address whose owner signed the request, if it is signed.
     ///
     /// # Errors
-    /// The reason why no content is delivered.
+    /// Returns the reason why no content is delivered.
     pub async fn pay(
         &self,
         terms: &ListingTerms,
@@ -166,8 +167,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Whether a claimed payment is still valid. A rejected one is verified again at its payer's request, unless it is
-    /// in a block after all.
+    /// Returns whether a claimed payment is still valid. A rejected one is verified again at its payer's request,
+    /// unless it is in a block after all.
     async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
         let is_same_listing = record.listing_id == pay.terms.id;
         let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);
@@ -236,8 +237,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(not_settled(&ended, &entry.tx, payer))
     }
 
-    /// Records that the content is delivered, unless its client has hung up by now. A database that fails keeps nobody from
-    /// what is paid for: then the same header just opens once more.
+    /// Records that the content is delivered, unless its client has hung up by now. A database that fails keeps nobody
+    /// from what is paid for: then the same header just opens once more.
     async fn mark_delivered(&self, record: &PaymentRecord) {
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
@@ -402,7 +403,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// Checks that this transaction stays unseen in mempool and blocks for a moment.
     ///
-    /// The transaction is not going to be submitted, so no node would reject it as known, and the provider's index may lag.
+    /// The transaction is not going to be submitted, so no node would reject it as known, and the provider's index may
+    /// lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

@@ -42,7 +42,7 @@ impl<'a> Presented<'a> {
     /// request only.
     ///
     /// # Errors
-    /// The header is malformed, or commits to another request. Nothing was looked up.
+    /// Returns an error if the header is malformed or commits to another request. Nothing was looked up then.
     pub fn read(header: &'a str, network: &str, request: Option<&RequestDigest>) -> Result<Self, Refusal> {
         let payload = PaymentPayload::from_header(header)?;
         let identifier = match payload.payment_id()? {
@@ -65,7 +65,7 @@ impl<'a> Presented<'a> {
     /// Returns the accepted requirements.
     ///
     /// # Errors
-    /// The requirements do not belong to this scheme.
+    /// Returns an error if the requirements do not belong to this scheme.
     pub fn accepted(&self) -> Result<PaymentRequirements, Refusal> {
         let accepted = serde_json::to_value(PaymentPayload::from_header(self.text)?.accepted);
         let requirements = accepted.and_then(serde_json::from_value);

@@ -40,7 +40,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     /// meanwhile.
     ///
     /// # Errors
-    /// The database or the provider failed.
+    /// Returns an error if the database or the provider failed.
     pub async fn redeliver(
         &self,
         terms: &ListingTerms,
@@ -95,8 +95,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
-    /// Returns content that was bought before, once it may be released. The provider is asked only if newer blocks are all
-    /// that is missing.
+    /// Returns content that was bought before, once it may be released. The provider is asked only if newer blocks are
+    /// all that is missing.
     async fn content_again(&self, record: &mut PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
             self.observe(record).await?;

@@ -139,8 +139,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Counts the newer blocks on the newest block that the release of this payment depends on. The tip is read first, and
-    /// the block must still be shown, because a rollback may have removed the one on record.
+    /// Counts the newer blocks on the newest block that the release of this payment depends on. The tip is read first,
+    /// and the block must still be shown, because a rollback may have removed the one on record.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
         let tip = self.chain.tip().await?;
         let shown = self.chain.inclusion_of(&record.facts.deciding_tx(&record.entry.tx)).await?;
@@ -150,8 +150,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Waits for an instant payment's block. In one batch with the inclusion, the payment, the purchase and the content are
-    /// read to answer with. Returns the waits that were not needed, too.
+    /// Waits for an instant payment's block. In one batch with the inclusion, the payment, the purchase and the content
+    /// are read to answer with. Returns the waits that were not needed, too.
     async fn settle_payment(
         &self,
         entry: &mut Entry,
@@ -225,8 +225,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((outcome, rest))
     }
 
-    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is over.
-    /// Returns how the lock failed, if it did, and the waits that were not needed.
+    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is
+    /// over. Returns how the lock failed, if it did, and the waits that were not needed.
     async fn drive_lock(
         &self,
         run: &mut LockRun<'_>,

@@ -44,7 +44,7 @@ impl<'a> ListingDraft<'a> {
     /// Parses a body.
     ///
     /// # Errors
-    /// It is not one JSON object, or names a field twice.
+    /// Returns an error if the body is not one JSON object, or names a field twice.
     pub fn read(body: &'a [u8]) -> Result<Self, Error> {
         // A list would be read as the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {

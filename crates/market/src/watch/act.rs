@@ -96,7 +96,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Whether a task is left due: there are too few calls to ask the arbiter, or no reason to check the wallet.
+    /// Returns whether a task is left due: there are too few calls to ask the arbiter, or no reason to check the
+    /// wallet.
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),

@@ -194,8 +194,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         read
     }
 
-    /// Returns a transaction's effects if its scripts succeeded and it spent one of our escrows, including those created by
-    /// an earlier transaction on the same page of the history.
+    /// Returns a transaction's effects if its scripts succeeded and it spent one of our escrows, including those
+    /// created by an earlier transaction on the same page of the history.
     async fn classify(
         &mut self,
         listed: &AddressTransaction,
@@ -225,7 +225,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Statement that marks a transaction to be read again.
+/// Builds the statement that marks a transaction to be read again.
 fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     statement!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
@@ -238,7 +238,7 @@ fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     )
 }
 
-/// Statement that records another attempt to read it.
+/// Builds the statement that records another attempt to read it.
 fn note_retry(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }

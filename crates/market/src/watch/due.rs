@@ -78,8 +78,8 @@ impl Due {
         self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Whether a transaction that was listed before the reading position may have spent it: it was read before, or its
-    /// current output is below the position up to which the address's history has been read.
+    /// Returns whether a transaction that was listed before the reading position may have spent it: it was read before,
+    /// or its current output is below the position up to which the address's history has been read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
@@ -91,9 +91,10 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
-/// Statement that reads due escrows without a pending transaction of the platform, after the first `except`.
+/// Builds the statement that reads due escrows without a pending transaction of the platform, after the first `except`.
 ///
-/// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can wait.
+/// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can
+/// wait.
 pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     sql::read!(
         format!(
@@ -112,7 +113,7 @@ pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     )
 }
 
-/// Statement that reads the creators who are owed a payout and have none pending, new ones first.
+/// Builds the statement that reads the creators who are owed a payout and have none pending, new ones first.
 ///
 /// A creator whose earlier payout may be in a block waits without delaying others. None are returned while payouts
 /// since a restored backup may be unknown.
@@ -120,7 +121,7 @@ pub(super) fn owed() -> Read<Vec<Owed>> {
     sql::read!(include_str!("owed.sql"))
 }
 
-/// Statement that stores the delivered content's result for a lock, which never changes.
+/// Builds the statement that stores the delivered content's result for a lock, which never changes.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
     statement!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
@@ -131,8 +132,8 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Stateme
     )
 }
 
-/// Statement that sets the next check of escrows, unless they have changed since they were read. A single one, because
-/// D1 limits the statements of an invocation.
+/// Builds the statement that sets the next check of escrows, unless they have changed since they were read. A single
+/// one, because D1 limits the statements of an invocation.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
@@ -149,7 +150,8 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
     if until == Millis::MAX { next } else { until }
 }
 
-/// Statement that postpones a failed action, unless the escrow has moved on or another tick has postponed it.
+/// Builds the statement that postpones a failed action, unless the escrow has moved on or another tick has postponed
+/// it.
 pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
     statement!(
@@ -163,8 +165,8 @@ pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
     )
 }
 
-/// Statements that make all open escrows due when the watcher's keys have changed, because actions may have become
-/// possible.
+/// Builds the statements that make all open escrows due when the watcher's keys have changed, because actions may have
+/// become possible.
 pub(super) fn signers_changed(fingerprint: &str) -> [Statement; 2] {
     [
         statement!(

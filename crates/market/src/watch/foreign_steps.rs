@@ -29,7 +29,7 @@ pub(super) struct RecheckedStep {
     height: u64,
 }
 
-/// Statement that reads the steps to verify, lowest block first.
+/// Builds the statement that reads the steps to verify, lowest block first.
 pub(super) fn to_recheck(tip: u64) -> Read<Vec<RecheckedStep>> {
     sql::read!(
         "SELECT purchase_id AS purchase, tx_id AS tx, height \
@@ -80,7 +80,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Statement that deletes a step and those after it.
+/// Builds the statement that deletes a step and those after it.
 fn remove_from_step(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Statement {
     statement!(
         "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT rollbacks FROM chain_reading) = ?3 \

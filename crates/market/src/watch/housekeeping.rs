@@ -12,8 +12,8 @@ use crate::{contents::Contents, limits::DAY_MS};
 const SECURITY_BLOCKS: u64 = 2_160;
 /// Maximum number of rows deleted per statement: more than eight clients can write between two ticks.
 const MAX_ROWS: u32 = 5_000;
-/// Maximum number of challenge claims deleted per statement, an hour after they were made: as many sign-ins as a hundred
-/// networks make in a minute.
+/// Maximum number of challenge claims deleted per statement, an hour after they were made: as many sign-ins as a
+/// hundred networks make in a minute.
 const MAX_CLAIMS: u32 = 30_000;
 const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// Lifetime of a payment identifier in ms.
@@ -73,7 +73,7 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// Statement that deletes outbox entries that ended before a slot, with the rows that refer to them.
+/// Builds the statement that deletes outbox entries that ended before a slot, with the rows that refer to them.
 fn remove_entries(which: &str, before: u64) -> Statement {
     statement!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
@@ -82,7 +82,7 @@ fn remove_entries(which: &str, before: u64) -> Statement {
     )
 }
 
-/// Statements that delete unapproved registrations, and ended grants whose spending no longer counts.
+/// Builds the statements that delete unapproved registrations, and ended grants whose spending no longer counts.
 fn agents(now: Millis) -> Vec<Statement> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
@@ -119,7 +119,7 @@ fn agents(now: Millis) -> Vec<Statement> {
     ]
 }
 
-/// Statement that deletes the oldest expired rows of a table.
+/// Builds the statement that deletes the oldest expired rows of a table.
 fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
     remove_oldest(table, key, column, than, MAX_ROWS)
 }

@@ -89,7 +89,7 @@ impl Report {
 /// Access to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
-    /// Whether there is time to ask. An answer can take a minute, and the tick has to finish afterwards.
+    /// Returns whether there is time to ask. An answer can take a minute, and the tick has to finish afterwards.
     fn has_time(&self) -> bool {
         true
     }
@@ -97,7 +97,7 @@ pub trait ArbiterClient {
     /// Asks for an award. The chain shows the award itself; the answer has the arbiter's reason.
     ///
     /// # Errors
-    /// The failure, worded for the log.
+    /// Returns the failure, worded for the log.
     async fn resolve(&self, dispute: &ResolveRequest) -> Result<ResolveResult, String>;
 }
 

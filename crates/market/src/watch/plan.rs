@@ -57,7 +57,7 @@ pub(super) struct Judged {
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Whether the action may share a transaction. It must be the seller's and not have failed before.
+    /// Returns whether the action may share a transaction. It must be the seller's and not have failed before.
     ///
     /// A nearly overdue result may not, because the transaction expires with its shortest deadline. Nor may a
     /// collection without a payout: the payout of another sale would count as its own.
@@ -70,13 +70,13 @@ impl Judged {
         may_share && self.due.failures == 0
     }
 
-    /// Whether both actions may share a transaction.
+    /// Returns whether both actions may share a transaction.
     fn batches_with(&self, other: &Self, clock: Millis) -> bool {
         let as_safe = self.step != NextStep::PostResult || self.datum.state == other.datum.state;
         self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
-    /// Whether its buyer can no longer act first.
+    /// Returns whether its buyer can no longer act first.
     fn is_safe_result(&self) -> bool {
         self.step == NextStep::PostResult && self.datum.state == State::RefundRequested
     }
@@ -209,7 +209,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Whether it is too late for a first result.
+/// Returns whether it is too late for a first result.
 fn is_over(datum: &Datum, view: &View) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
@@ -219,7 +219,7 @@ fn is_pressing(datum: &Datum, view: &View) -> bool {
     ours && !datum.has_result() && is_nearly_over(datum, view.clock)
 }
 
-/// Whether little time is left for a result.
+/// Returns whether little time is left for a result.
 pub(super) fn is_nearly_over(datum: &Datum, clock: Millis) -> bool {
     datum.deadlines.submit_result < clock.saturating_add(PRESSING_MS)
 }

@@ -103,8 +103,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(found)
     }
 
-    /// Whether another transaction in a block spent an escrow of this unconfirmed action. Then that one is recorded,
-    /// and the action is given up, so that it does not reserve its other escrows until it expires.
+    /// Returns whether another transaction in a block spent an escrow of this unconfirmed action. Then that one is
+    /// recorded, and the action is given up, so that it does not reserve its other escrows until it expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
         // A conflict found before may have given up this one too.
         let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
@@ -148,7 +148,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Statement that reads the lowest blocks with entries to check again.
+/// Builds the statement that reads the lowest blocks with entries to check again.
 pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     sql::read!(
         "SELECT block_height AS height, block_hash AS hash FROM outbox WHERE recheck = 1 \

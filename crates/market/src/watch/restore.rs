@@ -242,7 +242,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?)
     }
 
-    /// Whether a transaction of our wallets creates an escrow that names the platform as seller.
+    /// Returns whether a transaction of our wallets creates an escrow that names the platform as seller.
     fn locks(&self, utxos: &TransactionUtxos) -> bool {
         let (Some(deployment), Some(seller)) = (self.ports.deployment, self.platform()) else { return false };
         unknown_escrows(utxos, deployment, &seller).next().is_some()
@@ -270,14 +270,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Statement that returns whether wallets remain to be read.
+/// Builds the statement that returns whether wallets remain to be read.
 pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     sql::read!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
     )
 }
 
-/// Statement that reads the wallets to be read now, least recently read first.
+/// Builds the statement that reads the wallets to be read now, least recently read first.
 fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     sql::read!(
         "SELECT w.wallet, w.height, w.position, r.at_ms AS restored \
@@ -288,7 +288,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     )
 }
 
-/// Statement that reads which of these transactions have an entry.
+/// Builds the statement that reads which of these transactions have an entry.
 fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }

@@ -116,13 +116,13 @@ impl Stored {
         self.next.map_or(0, |next| next.height)
     }
 
-    /// Whether a tick with this newest block checks the platform's wallet in any case.
+    /// Returns whether a tick with this newest block checks the platform's wallet in any case.
     pub fn checks_wallet(&self, tip: u64) -> bool {
         platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }
 
-    /// Statement that moves the reading position back to the end of this block. Returns a row unless another tick did
-    /// so meanwhile.
+    /// Builds the statement that moves the reading position back to the end of this block. Returns a row unless another
+    /// tick did so meanwhile.
     pub fn go_back(&mut self, height: u64) -> Statement {
         let statement = statement!(
             "UPDATE chain_reading SET rollbacks = rollbacks + 1, height = min(height, ?2), \
@@ -144,7 +144,7 @@ fn next_of(height: u64, position: i64) -> Option<Place> {
     Some(Place { height, position })
 }
 
-/// Statement that reads the [`UnreadTransaction`]s.
+/// Builds the statement that reads the [`UnreadTransaction`]s.
 pub(super) fn unread() -> Read<Vec<UnreadTransaction>> {
     sql::read!(
         "SELECT tx_id AS tx, height, position, at_ms FROM chain_unread \
@@ -152,7 +152,7 @@ pub(super) fn unread() -> Read<Vec<UnreadTransaction>> {
     )
 }
 
-/// Statement that advances the reading position.
+/// Builds the statement that advances the reading position.
 pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     statement!(
         "UPDATE chain_reading SET height = ?2, position = ?3 WHERE rollbacks = ?1 \
@@ -163,7 +163,7 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     )
 }
 
-/// Statement that stores the newest block.
+/// Builds the statement that stores the newest block.
 ///
 /// Returns a row only if no other tick undid a rollback, or saw a different block above the newest known one,
 /// meanwhile. Otherwise this tick's records may belong to another chain.

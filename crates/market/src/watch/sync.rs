@@ -79,8 +79,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some(Synced { stored, blocks, steps }))
     }
 
-    /// Whether the newest known block is on the chain, or the rollback that removed it was undone. A provider that lags
-    /// behind an earlier one is ignored until it has caught up.
+    /// Returns whether the newest known block is on the chain, or the rollback that removed it was undone. A provider
+    /// that lags behind an earlier one is ignored until it has caught up.
     async fn is_known_chain(&mut self, stored: &mut Stored, tip: &Tip) -> Result<bool, PortError> {
         let Some(newest) = stored.newest else { return Ok(true) };
         if tip.hash == newest.hash {
@@ -103,8 +103,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.rolled_back)
     }
 
-    /// Whether the chain has a block. An error if the provider shows none at its height, because it lags; false if it
-    /// shows another.
+    /// Returns whether the chain has a block. An error if the provider shows none at its height, because it lags; false
+    /// if it shows another.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
@@ -157,8 +157,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Statement that clears `recheck` of entries in blocks that a tick has seen, whose rollback would be detected. Entries
-/// at or below `deep` are looked up once more, when the nodes of all forks agree.
+/// Builds the statement that clears `recheck` of entries in blocks that a tick has seen, whose rollback would be
+/// detected. Entries at or below `deep` are looked up once more, when the nodes of all forks agree.
 pub(super) fn clear_recheck(deep: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
