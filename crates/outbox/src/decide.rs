@@ -9,15 +9,15 @@ pub const RESEND_UNANSWERED_MS: Millis = 5_000;
 /// Time after an accepted submission without inclusion at which the same bytes are submitted again, in ms: three times
 /// preprod's average block time. A node's mempool is lost when it restarts.
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
-/// Time after the begin of a submission by which its answer is recorded, in ms; otherwise the request that waited for
-/// it has died.
+/// Maximum time between the begin of a submission and the recording of its answer, in ms. If nothing is recorded by
+/// then, the request that submitted it has died.
 pub const ANSWER_RECORDED_MS: Millis = 75_000;
-/// Reason for giving up a payment that a block includes although no submission of ours was accepted.
+/// Reason recorded for a refused payment that a block includes although no node accepted it from this service.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
-/// Reason for giving up a payment that expired without an answer to its submission.
+/// Reason recorded for a refused payment that expired without an answer to its submission.
 const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
-/// Number of slots after the end of its validity interval before a transaction counts as expired, in case of a short
-/// fork: three blocks.
+/// Number of slots between the end of a transaction's validity interval and the time at which it counts as expired:
+/// about three blocks, in case of a short fork.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
 /// The state of a transaction on the chain.
@@ -27,7 +27,7 @@ pub enum ChainObservation {
     Unavailable,
     /// No block up to the tip includes it.
     InNoBlock {
-        /// Slot of the tip, if the tip was read before.
+        /// Slot of the newest block; `None` if it was not read before this observation.
         tip_slot: Option<u64>,
     },
     /// A block includes it.
@@ -48,7 +48,7 @@ pub enum Trust {
     Payer,
 }
 
-/// The action to take.
+/// The action to take for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Nothing, until the chain shows something else.
@@ -61,15 +61,15 @@ pub enum Decision {
     Include(Inclusion),
     /// Record its inclusion in another block than the recorded one.
     Reanchor(Inclusion),
-    /// Reopen it: it was rolled back, or its scripts failed in the block.
+    /// Reopen the entry, because its block was rolled back or its scripts failed in the block.
     Unconfirm,
-    /// Give it up, for this reason.
+    /// Mark the entry as refused, for this reason.
     Refuse(String),
     /// Record that its validity interval ended.
     Expire,
 }
 
-/// Decides what to do at `now`, in POSIX milliseconds.
+/// Decides what to do with an entry at `now`, in POSIX milliseconds, given what was observed on the chain and who asks.
 #[must_use]
 pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: Millis) -> Decision {
     match (observation, entry.state) {

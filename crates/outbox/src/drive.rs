@@ -21,8 +21,9 @@ use crate::{
 
 /// Returns additional statements for the batch that records a decision, for example one that inserts the purchase.
 ///
-/// These run after the statement that changes the entry, and must check its state: if another request was faster, they
-/// must change nothing.
+/// The additional statements run after the statement that changes the entry. If another request changed the entry
+/// first, that statement matches no row, so each additional statement must check the entry's state and then change
+/// nothing.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
 
 /// Suspends a task, so that tests can simulate time.
@@ -32,18 +33,18 @@ pub trait Sleep {
     async fn sleep(&self, ms: Millis);
 }
 
-/// Limits of waiting for a block.
+/// The polling schedule of a request that waits for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct PollPolicy<'a, Z> {
     pub sleep: &'a Z,
-    /// Waits in ms, each followed by a poll of up to three provider calls.
+    /// Milliseconds to wait before each poll. A poll makes up to three provider calls.
     pub schedule: &'a [Millis],
     /// Whether to poll before the first wait, as a repeated request does. Such a request stops when the provider limits
     /// its rate.
     pub at_once: bool,
 }
 
-/// Reason why an entry could not be driven. What is stored so far remains.
+/// Reason why an entry could not be submitted or polled. Changes that were stored before remain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
     #[error(transparent)]
@@ -52,7 +53,7 @@ pub enum OutboxError {
     Chain(#[from] ChainError),
 }
 
-/// Treats a failing provider as one that shows nothing new.
+/// Returns `None` if the provider failed, for callers that then go on as if the chain showed nothing new.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -67,16 +68,16 @@ pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>
 /// Status of an entry after it was driven.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxStatus {
-    /// A block includes it.
+    /// A block includes the transaction.
     Included(Inclusion),
-    /// No block includes it yet.
+    /// No block includes the transaction yet.
     Pending {
-        /// `true` if a node has accepted it.
+        /// `true` if a node has accepted the transaction.
         submitted: bool,
     },
     /// Rejected permanently, with the node's reason.
     Refused(String),
-    /// Its validity interval ended before any block included it.
+    /// The validity interval ended before any block included the transaction.
     Expired,
 }
 
@@ -84,23 +85,24 @@ pub enum TxStatus {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitOutcome<'a> {
     pub status: TxStatus,
-    /// Rows returned by the hook's statements at the inclusion; empty if it was recorded before.
+    /// Rows returned by the [`Hook`]'s statements when the inclusion was recorded; empty if another call recorded it
+    /// before.
     pub hook_answers: Vec<Rows>,
-    /// Waits of the schedule that were not needed, in ms.
+    /// The waits of [`PollPolicy::schedule`] that were not needed, in ms.
     pub rest: &'a [Millis],
 }
 
-/// Result of a poll.
+/// Result of one poll of the chain.
 struct Poll {
-    /// The final status, if there is no need to wait any longer.
+    /// The final status; `None` if it is worth waiting longer.
     end: Option<TxStatus>,
-    /// Rows returned by the hook's statements at the inclusion.
+    /// Rows returned by the [`Hook`]'s statements, if this poll recorded the inclusion.
     hook_answers: Vec<Rows>,
-    /// Whether the provider limited the rate.
+    /// Whether the provider answered that too many requests were made.
     throttled: bool,
 }
 
-/// The outbox in a database.
+/// The outbox: transactions recorded in a database, and the chain to which they are submitted.
 #[derive(Clone, Copy)]
 pub struct Outbox<'a, D, C> {
     pub database: &'a D,
@@ -110,8 +112,8 @@ pub struct Outbox<'a, D, C> {
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Records a decision with the hook's statements. Returns whether it changed the entry, and the rows of these
-    /// statements.
+    /// Records a decision about an entry, in one batch with the [`Hook`]'s statements. Returns whether the entry
+    /// changed, and the rows that the hook's statements returned.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -130,8 +132,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((has_changed, hook_answers))
     }
 
-    /// Submits an entry whose attempt is recorded. If the ledger rejects it because the node may have lost its parents,
-    /// the unconfirmed transactions whose change it spends, these are submitted first.
+    /// Submits an entry whose attempt is recorded. If it is rejected, the node may have lost the unconfirmed
+    /// transactions whose change it spends. These are then submitted first, and the entry once more.
     async fn submit(
         &self,
         entry: &mut Entry,
@@ -172,7 +174,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         })
     }
 
-    /// Looks up the block with the transaction. Deleted bytes are restored from it.
+    /// Looks up the block that includes the transaction. If the entry's CBOR was deleted, it is restored from the
+    /// chain.
     async fn inclusion_of(&self, entry: &mut Entry) -> Result<Option<Inclusion>, OutboxError> {
         let block = self.chain.inclusion_of(&entry.tx).await?;
         if block.is_some() && entry.cbor.is_empty() {
@@ -183,7 +186,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(block)
     }
 
-    /// Submits a transaction that was just claimed. Returns the ledger's reason if it is rejected.
+    /// Submits a transaction that was just recorded. Returns the reason if the ledger rejects it, `None` otherwise.
     ///
     /// # Errors
     /// Returns an error if the database query failed. If the provider fails, the entry stays claimed.
@@ -215,8 +218,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Gives up an entry that conflicts with the included transaction `by`, and the entries that spend its change.
-    /// Returns whether it was open.
+    /// Marks the entry of `tx` as refused because the included transaction `by` spent one of its inputs, and with it
+    /// the entries that spend its change. Returns whether the entry was open.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -232,8 +235,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(changed)
     }
 
-    /// Gives up the entries that spend outputs of an entry that will never be included, transitively. Their inputs
-    /// would stay reserved until their validity intervals end.
+    /// Marks as refused all entries that spend outputs of `tx`, directly or through each other, because `tx` will never
+    /// be included. Otherwise their inputs would stay reserved until their validity intervals end.
     async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
         let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
         let mut gone = vec![tx];
@@ -250,7 +253,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Polls once and acts on the result. Returns the decision.
+    /// Polls the chain once for an entry, and acts on the result: records it, or submits the transaction again. Returns
+    /// the decision.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -268,10 +272,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// Like [`Outbox::refresh`], but leaves submitting again to the caller ([`Outbox::submit_again`]).
+    /// Polls the chain once for an entry and records the result. If the decision is [`Decision::Submit`], the caller
+    /// must submit the transaction ([`Outbox::submit_again`]).
     ///
     /// # Errors
-    /// As [`Outbox::refresh`].
+    /// Returns an error if the database or the provider failed.
     pub async fn observe(
         &self,
         entry: &mut Entry,
@@ -290,7 +295,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// Reads the entry again, keeping its bytes if they have been deleted.
+    /// Reads the entry from the database again, except for its CBOR, which may have been deleted there.
     async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
         if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {
             *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
@@ -384,8 +389,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(poll)
     }
 
-    /// Polls [`crate::overdue`] entries: open ones expire, and one that was given up may be in a block after all.
-    /// Returns whether one of the latter is.
+    /// Polls [`crate::overdue`] entries: open ones expire, and one that is refused or expired may be in a block after
+    /// all. Returns whether a refused or expired one is.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.

@@ -1,8 +1,8 @@
-//! Prevents double payment after an entry was given up.
+//! Prevents double payment after a transaction failed.
 //!
-//! An entry that was given up may still be included, because the provider forwarded it although it reported a
-//! rejection, or because the provider lags. The next entry for the same purpose therefore spends an input of each such
-//! entry, so that the ledger accepts only one of them.
+//! A transaction that was refused or expired (*given up*) may still be included, because the provider forwarded it
+//! although it reported a rejection, or because the provider lags. The next transaction for the same purpose therefore
+//! spends an input of each such transaction, so that the ledger accepts only one of them.
 
 use std::collections::BTreeMap;
 
@@ -22,33 +22,36 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// Maximum number of own transactions that are followed back through their change: as many as are known of a wallet.
+/// Maximum number of the wallet's own transactions that are followed back, from a transaction to the one whose change
+/// it spends.
 const MAX_ANCESTORS: usize = MAX_SENT;
-/// Maximum number of outputs that are looked up for all entries together. Most of their inputs are the same.
+/// Maximum number of outputs that one call looks up on the chain. Failed transactions for the same purpose mostly share
+/// their inputs.
 const MAX_ASKED: usize = 24;
-/// Number of given-up entries after which the next one may follow at once.
+/// Number of failed transactions for one purpose after which the next one may still follow at once.
 const FREE_RETRIES: usize = 8;
-/// Additional delay of the next entry for each given-up entry beyond these, in ms. It keeps the number of entries
-/// within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
+/// Additional delay of the next transaction for each failed one above [`FREE_RETRIES`], in ms. It keeps the number of
+/// failed transactions within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
-/// State of the entries that were given up for a purpose.
+/// State of the transactions for one purpose that were refused or expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// A transaction that spends all these inputs cannot be included together with any of them.
+    /// A transaction that spends all these outputs cannot be included together with any of the failed transactions.
     ReplacementInputs(Vec<Utxo>),
-    /// This one is included.
+    /// This one of the failed transactions is included in a block after all.
     InBlock(TxHash),
-    /// This one may still be included, and nothing can exclude it now, because its inputs are reserved by another open
-    /// entry or unknown to the provider. The next entry must wait.
+    /// This one of the failed transactions may still be included, and the next transaction cannot conflict with it now,
+    /// because its inputs are reserved by another open entry or unknown to the provider. The next transaction must
+    /// wait.
     Unresolved(TxHash),
 }
 
-/// State of one given-up entry.
+/// State of one transaction that was refused or expired.
 enum EarlierStatus {
     /// Can no longer be included, because another included transaction spent one of its inputs.
     Excluded,
-    /// Cannot be included together with a transaction that spends this input.
+    /// Cannot be included together with a transaction that spends this output.
     Input(Utxo),
     /// Included.
     InBlock,
@@ -57,9 +60,9 @@ enum EarlierStatus {
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Returns the inputs that the wallet's next transaction must spend so that none of these given-up entries can be
-    /// included too. `shown` are the wallet's outputs according to the provider. The first input of an entry is looked
-    /// up only if nothing else shows how the entry ended.
+    /// Returns the inputs that the wallet's next transaction must spend so that none of the failed transactions `ended`
+    /// can be included as well. `shown` are the wallet's outputs according to the provider. The chain is asked about
+    /// the first input of a failed transaction only if nothing else shows its state.
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.
@@ -94,8 +97,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(unresolved.map_or(Earlier::ReplacementInputs(inputs), Earlier::Unresolved))
     }
 
-    /// Returns the state of one entry. If the provider does not know its inputs, an input of a transaction that it
-    /// builds on excludes it too.
+    /// Returns the state of one failed transaction. If the provider does not know the outputs that it spends, the
+    /// transactions that created these outputs are examined instead: while one of them cannot be included, the failed
+    /// transaction cannot be included either.
     async fn status_of(
         &self,
         entry: &Entry,
@@ -155,7 +159,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// Inputs of the given-up entries.
+    /// Inputs of the failed transactions whose change was spent, by transaction id; `None` if the database has no
+    /// failed transaction with this id.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

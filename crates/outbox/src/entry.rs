@@ -14,8 +14,9 @@ pub enum EntryState {
     Submitted,
     /// Included in a block.
     Included,
-    /// Given up: rejected at its only attempt, its scripts failed, another included transaction spent its inputs, or
-    /// its payer must sign for it. It may nevertheless be included.
+    /// Given up, which means that the service no longer submits it: a node rejected the only attempt, its scripts
+    /// failed, another included transaction spent its inputs, or its payer must sign for it. A block may include it
+    /// nevertheless.
     Refused,
     /// Expired: no block included it before its validity interval ended.
     Expired,
@@ -39,9 +40,9 @@ pub enum Kind {
     Lock,
     /// A service wallet's balance goes to its owner.
     Withdrawal,
-    /// The seller submits results.
+    /// The seller posts a result: it commits to the hash of the delivered content, in one or several escrows.
     Result,
-    /// The seller collects, and pays creators.
+    /// The seller collects the money of one or several escrows, and pays the creators' shares.
     Collect,
     /// A buyer takes a refund.
     Refund,
@@ -51,14 +52,15 @@ pub enum Kind {
     Release,
     /// A creator is paid for a sale that was won in a dispute.
     Payout,
-    /// The platform's wallet is split into outputs that results can spend independently.
+    /// An output of the platform's wallet is split, so that several transactions can spend from the wallet
+    /// independently.
     Split,
-    /// The arbiter pays an award.
+    /// The arbiter pays out a disputed escrow.
     Award,
 }
 
 impl Kind {
-    /// Returns the name in storage and in logs.
+    /// Returns the name by which the database and the log refer to this kind.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,15 +78,17 @@ impl Kind {
         }
     }
 
-    /// Returns whether a rejection at the only attempt ends the entry. A payout shares no input with the next payout to
-    /// the same creator, so the ledger would accept both. If a provider forwarded the first although it reported a
-    /// rejection, a second one would pay twice. A payout therefore stays open until it is included or expired.
+    /// Returns whether an entry of this kind ends when a node rejects its only attempt. A payout shares no input with
+    /// the next payout to the same creator, so the ledger would accept both. If a provider forwarded the first although
+    /// it reported a rejection, a second one would pay twice. A payout therefore stays open until it is included or
+    /// expired.
     #[must_use]
     pub const fn ends_by_refusal(self) -> bool {
         !matches!(self, Self::Payout)
     }
 
-    /// Returns whether the bytes identify the listing or purpose, as in all kinds but a plain payment to a seller.
+    /// Returns whether the transaction itself shows which listing or purpose it belongs to. A plain payment to a seller
+    /// does not.
     #[must_use]
     pub const fn names_its_listing(self) -> bool {
         !matches!(self, Self::Payment)
@@ -95,18 +99,18 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
-    /// This service: a service wallet built it, a node accepted it at our only attempt, or its payer committed to the
-    /// request in it. The request that brought it is then the payer's.
+    /// This service: a service wallet built the transaction, a node accepted it at our only attempt, or its payer
+    /// committed to the HTTP request in it. The request that contained it is then taken to be the payer's.
     Ours,
-    /// Somebody else: it was public before, or its payer claimed it with a signature. Only the payer's signature gives
-    /// access to the purchase.
+    /// Somebody else: the transaction was public before, or its payer claimed it with a signature. Only the payer's
+    /// signature gives access to the purchase.
     Foreign,
     /// Unknown, because no answer to our submission is known. Only the payer's signature gives access to the purchase.
     Unknown,
 }
 
 impl Provenance {
-    /// Returns the name in storage.
+    /// Returns the name by which the database refers to this value.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -124,18 +128,18 @@ pub struct Entry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
-    /// Bytes of the transaction, the only ones that are submitted. Empty for a payer's transaction that failed.
+    /// CBOR of the transaction. Only these bytes are submitted. Empty for an external payer's transaction that failed.
     #[serde(deserialize_with = "hex::serde::deserialize")]
     pub cbor: Vec<u8>,
-    /// State.
+    /// Current state of the entry.
     pub state: EntryState,
     /// First slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Number of submissions since it was claimed that may have reached a node; claiming begins the first.
+    /// Number of submissions that may have reached a node. Recording the entry begins the first.
     pub attempts: u32,
     /// Time at which the last submission began, in POSIX milliseconds.
     pub attempted_at_ms: Millis,
-    /// Party that first submitted it.
+    /// Party that first submitted the transaction.
     pub provenance: Provenance,
     pub block: Option<Inclusion>,
 }
@@ -147,7 +151,7 @@ pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbo
       'time_ms', block_time_ms, 'valid', json('true'))))";
 
 impl Entry {
-    /// Parses the first row made by [`ENTRY_JSON`], if there is one.
+    /// Parses the first row that a statement returned as [`ENTRY_JSON`]; `None` if there are no rows.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the stored data are invalid.
@@ -155,13 +159,13 @@ impl Entry {
         rows.first_json()
     }
 
-    /// Returns whether no other submission can have reached a node since it was claimed.
+    /// Returns whether the transaction was submitted at most once.
     #[must_use]
     pub const fn is_only_attempt(&self) -> bool {
         self.attempts <= 1
     }
 
-    /// Parses all rows made by [`ENTRY_JSON`].
+    /// Parses all rows that a statement returned as [`ENTRY_JSON`].
     ///
     /// # Errors
     /// See [`Entry::first`].
@@ -170,12 +174,12 @@ impl Entry {
     }
 }
 
-/// A condition on recording an entry.
+/// A condition that must hold in the database when an entry is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
-    /// SQL query of one value over `?1`: NULL if the entry may be recorded.
+    /// SQL query over `?1` that returns NULL if the entry may be recorded, or else the reason why not.
     pub blocked_by: &'static str,
-    /// Value of `?1`.
+    /// Value of the query's parameter `?1`.
     pub facts: serde_json::Value,
 }
 
@@ -185,22 +189,22 @@ pub struct NewEntry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
-    /// Purpose. At most one live entry has it.
+    /// Text that says what the transaction is for. At most one open or included entry can have the same purpose.
     pub purpose: String,
-    /// The service wallet that built it; `None` for an outside payer's.
+    /// The service wallet that built the transaction; `None` for a transaction of an external payer.
     pub wallet: Option<Address>,
     pub cbor: Vec<u8>,
     /// First slot in which it is no longer valid.
     pub valid_until: u64,
-    /// Party that first submitted it, as far as known when it is claimed. With [`Provenance::Unknown`], a given-up
-    /// entry is claimed again only for the same purpose.
+    /// Party that first submitted the transaction, as far as known when it is recorded. With [`Provenance::Unknown`],
+    /// an entry that was refused can be recorded again for the same purpose only.
     pub provenance: Provenance,
-    /// Outputs that it spends and reserves.
+    /// Outputs that the transaction spends. They are reserved for it.
     pub spends: Vec<TxRef>,
-    /// Outputs that it only uses as collateral.
+    /// Outputs that the transaction uses only as collateral.
     pub collateral: Vec<TxRef>,
     pub acts_on: Vec<TxHash>,
-    /// Further condition.
+    /// Additional condition for recording the entry, if any.
     pub guard: Option<Guard>,
 }
 

@@ -6,8 +6,8 @@
 //!   └──┴<────────────────────────────────────────────────────┘ until the intent is Done
 //! ```
 //!
-//! Each sender is an intent: a function that says what to send, and what a conflict or a rejection means for it. The number of
-//! attempts and the pauses between them are a [`RetryPolicy`].
+//! The caller passes an *intent*: a function that returns the transaction to send, and decides what to do after a
+//! conflict or a rejection. The number of attempts and the pauses between them are a [`RetryPolicy`].
 
 use cardano::{chain::Chain, slots::Millis};
 use sql::{Database, DatabaseError};
@@ -38,7 +38,7 @@ impl Sleep for NoPause {
 /// One attempt of an intent.
 #[derive(Debug)]
 pub struct Attempt {
-    /// Number of attempts before this one.
+    /// Number of attempts of this intent before this one.
     pub number: usize,
     /// The wall clock, POSIX ms.
     pub now: Millis,
@@ -49,13 +49,13 @@ pub struct Attempt {
 /// The next thing to do for an intent.
 #[derive(Debug)]
 pub enum Next<T> {
-    /// Record and submit this transaction, built from this wallet. The intent is asked again with the outcome.
+    /// Record and submit this transaction, built from this wallet. The intent is then called again with the outcome.
     Send(Box<NewEntry>, Box<WalletSnapshot>),
     /// Submit this transaction, which the intent has recorded together with what it pays for.
     Submit(Box<Entry>, Box<WalletSnapshot>),
     /// Make another attempt after the policy's next pause.
     Retry,
-    /// Nothing: the intent has ended with this.
+    /// Nothing more: the intent has ended with this result.
     Done(T),
 }
 
@@ -66,12 +66,14 @@ pub enum Sent {
     Submitted(Entry),
     /// Rejected by the ledger, for this reason. The entry is refused, or still open if the rejection proves nothing.
     Rejected(Entry, String),
-    /// Not recorded: another entry has its purpose or one of its outputs, or its guard blocks it.
+    /// Not recorded: another entry has the same purpose or has reserved one of the outputs, or the transaction's
+    /// [`Guard`](crate::Guard) failed.
     NotRecorded,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Sends a transaction for an intent. Returns `None` if it has not ended when the policy allows no further attempt.
+    /// Calls an intent and sends its transactions until it ends, and returns its result. Returns `None` if the policy
+    /// allows no further attempt before that.
     ///
     /// # Errors
     /// Returns the intent's error. A transaction that was recorded stays recorded.

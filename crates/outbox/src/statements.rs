@@ -1,4 +1,4 @@
-//! SQL of the outbox. No other statements write its states.
+//! SQL statements of the outbox. No other statements write the states of its entries.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,24 @@ use crate::{
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
-/// Maximum number of inputs reserved for an external payment: enough that each claim needs its own money, and few
-/// enough that it writes a bounded number of rows.
+/// Maximum number of inputs reserved for an external payment. Enough that the same money cannot back two payments, and
+/// few enough to bound the number of rows that one request writes.
 const MAX_RESERVED: usize = 32;
 
-/// Maximum number of entries per purpose, given up within the last hour, that the next entry can conflict with. One
-/// more is read, to detect that there are too many.
+/// Maximum number of refused or expired entries of the last hour for one purpose. With more, no further entry for this
+/// purpose is made. One more is read, to detect this.
 pub const MAX_GIVEN_UP: usize = 32;
-/// Maximum number of a wallet's overdue entries that are closed together.
+/// Maximum number of a wallet's overdue entries that one call reads to close them.
 const MAX_OVERDUE: u32 = 3;
-/// Slots for which a wallet's own change counts although no provider shows it.
+/// Number of slots for which the change of a wallet's own transaction counts as spendable although the provider does
+/// not show it.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
 /// Maximum number of open entries of one wallet and kind that are read together.
 const MAX_OPEN: u32 = 3;
 
-/// Returns the names under which outputs are reserved, as JSON, each with 1 if it is only put up as collateral. Names
-/// of an outside payer's inputs have a prefix, because a stranger's transaction must not reserve an output of the
-/// service.
+/// Returns the names under which outputs are reserved, as JSON, each with 1 if the output is used only as collateral
+/// and 0 otherwise. The names of an external payer's inputs have a prefix, because a stranger's transaction must not
+/// reserve an output of the service.
 fn reserves(new: &NewEntry) -> String {
     let put_up = new.collateral.iter().map(|output| (output.to_string(), 1));
     // An input that is collateral too counts as an input.
@@ -41,8 +42,8 @@ fn reserves(new: &NewEntry) -> String {
 /// Builds the statement that stores a transaction with its first attempt, and returns the entry as [`ENTRY_JSON`].
 ///
 /// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
-/// the reservations and the steps that follow from it. An entry that the ledger rejected before can be claimed again: a
-/// wallet's own by that wallet, an external payment for another purpose only if its payer sent the request.
+/// the reservations and the dependent rows. A transaction that was refused before can be recorded again: a wallet's own
+/// transaction by that wallet, and an external payment for another purpose only if its payer sent the request.
 pub fn write_down(new: &NewEntry, now: Millis) -> Statement {
     let (blocked_by, facts) =
         new.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
@@ -75,7 +76,7 @@ pub fn live_for(purpose: &str) -> Statement {
     )
 }
 
-/// Builds the statement that reads the entries for a purpose that were given up recently ([`crate::Earlier`]), oldest
+/// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Earlier`]), oldest
 /// first.
 pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     statement!(
@@ -86,7 +87,7 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
     )
 }
 
-/// Builds the statement that reads the open entries of the wallet that built this one.
+/// Builds the statement that reads the open entries of the wallet that built the transaction `tx`.
 pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
@@ -96,7 +97,7 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
     )
 }
 
-/// Builds the statement that reads open entries of these kinds, those that expire first.
+/// Builds the statement that reads at most `most` open entries of these kinds, in the order in which they expire.
 pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     statement!(format!(
@@ -106,7 +107,8 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
     ))
 }
 
-/// Builds the statement that marks entries in a range of blocks to be looked up again.
+/// Builds the statement that marks the included entries of blocks in a range of heights, so that they are looked up on
+/// the chain again after a rollback. The range excludes `above` and includes `up_to`.
 pub fn recheck(above: u64, up_to: u64) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
@@ -115,7 +117,7 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
     )
 }
 
-/// Builds the statement that reads the marked entries in these blocks.
+/// Builds the statement that reads at most `most` entries in these blocks that were marked by [`recheck`].
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
@@ -124,7 +126,7 @@ pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
     )
 }
 
-/// Builds the statement that clears the mark of entries in a block that is on the chain.
+/// Builds the statement that clears the mark of [`recheck`] for entries in a block that is still on the chain.
 pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     statement!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
@@ -133,8 +135,9 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
     )
 }
 
-/// Builds the statement that reads a wallet's open entries that expired before this slot, and the newest of those that
-/// were given up within the last hour. If one of the latter was included, its inputs are no longer spendable.
+/// Builds the statement that reads a wallet's open entries that expired before this slot, and the newest ones that were
+/// refused or expired within the last hour. If a block includes one of the latter after all, its inputs are no longer
+/// spendable.
 pub fn overdue(wallet: &Address, slot: u64) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
@@ -157,13 +160,13 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
     )
 }
 
-/// Builds the statement that clears the mark of an entry whose block has not changed.
+/// Builds the statement that clears the mark of [`recheck`] for an entry whose block has not changed.
 pub fn rechecked(tx: &TxHash) -> Statement {
     statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
-/// Builds the statement that records another attempt and returns the entry, unless another attempt began since it was
-/// read.
+/// Builds the statement that records another attempt to submit an entry and returns the entry. Does nothing if another
+/// attempt began since `entry` was read.
 pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
@@ -175,8 +178,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// Builds the statement that gives up external payments that expired long ago, without looking them up. `which` is SQL
-/// that selects them by `?1`.
+/// Builds the statement that ends external payments that expired long ago, without looking them up on the chain.
+/// `which` is an SQL query that selects their transaction ids, with `over_since` as `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
@@ -187,8 +190,8 @@ pub fn give_up(which: &str, over_since: u64) -> Statement {
     )
 }
 
-/// Builds the statement that marks given-up entries that no block had long after their expiry, so that they are not
-/// looked up again.
+/// Builds the statement that marks refused or expired entries that were in no block long after their expiry, so that
+/// they are not looked up again.
 pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     statement!(
         "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
@@ -196,7 +199,8 @@ pub fn mark_never_included(txs: &[TxHash]) -> Statement {
     )
 }
 
-/// Builds the statement that records that this attempt reached no node, unless another one began since.
+/// Builds the statement that takes back the count of the entry's last attempt, because it reached no node. Does nothing
+/// if another attempt began since `entry` was read.
 pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     statement!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
@@ -207,7 +211,8 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
     )
 }
 
-/// Builds the statement that stores the bytes of a transaction again, because it is in a block after all.
+/// Builds the statement that stores the deleted CBOR of a transaction again, because a block includes the transaction
+/// after all.
 pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
     statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }

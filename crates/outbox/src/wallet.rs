@@ -25,15 +25,17 @@ use crate::{
     entry::{ENTRY_JSON, Entry, EntryState},
 };
 
-/// Maximum staleness of a provider's view, in ms. Older own transactions are visible in every view.
+/// Maximum age of the chain state that a provider shows, in ms. Transactions of ours that were included earlier are
+/// assumed to be visible.
 pub const MAX_LAG_MS: Millis = 60 * 60 * 1_000;
-/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms: the provider's staleness
-/// plus its validity of less than five minutes.
+/// Maximum time after recording at which a wallet's transaction may appear in a block, in ms: [`MAX_LAG_MS`] plus the
+/// transaction's validity of less than five minutes.
 pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
-/// Maximum number of recent transactions that are read with their bytes: those that may build on each other before any
-/// provider shows the first. Inputs of older ones are reserved, and their change is spent once it is visible.
+/// Maximum number of a wallet's recent transactions that are read with their CBOR, so that their change can be spent
+/// before the provider shows it. The change of older transactions is spent once the provider shows it.
 pub(crate) const MAX_SENT: usize = 32;
-/// Maximum number of recently given-up transactions that are read, oldest first, because later ones share their inputs.
+/// Maximum number of a wallet's recently refused or expired transactions that are read, oldest first, because later
+/// ones share their inputs.
 const MAX_CONTESTED: usize = 32;
 /// Maximum number of parent transactions that are submitted again for one that depends on them.
 const MAX_PARENTS: usize = 16;
@@ -43,15 +45,16 @@ const MAX_PARENTS: usize = 16;
 pub struct WalletSnapshot {
     /// Outputs that own transactions spend or use as collateral.
     pub reserved: BTreeSet<TxRef>,
-    /// The part of these that included transactions have spent, and by which.
+    /// Outputs that included transactions of the wallet have spent, each with the spending transaction.
     spent: BTreeMap<TxRef, TxHash>,
     /// Unspent change of recent transactions, even if the provider does not show it yet. Outputs with many tokens are
     /// omitted, because many requests hold this list in memory.
     pub change: Vec<Utxo>,
-    /// Change that a given-up transaction spends which may still be included. Only the next transaction for the same
-    /// purpose may spend it.
+    /// Change that a refused or expired transaction spends. Because that transaction may still be included, only the
+    /// next transaction for the same purpose may spend the change.
     pub(crate) contested: Vec<Utxo>,
-    /// `true` if an entry is claimed and no node has answered for it, so that its change will be spendable soon.
+    /// `true` if a transaction of the wallet was submitted without an answer so far, so that its change may be
+    /// spendable soon.
     pub in_flight: bool,
     /// Accepted transactions that no block is known to include, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
@@ -61,9 +64,9 @@ pub struct WalletSnapshot {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SnapshotRow {
-    /// A transaction of the wallet that was submitted, or recently given up.
+    /// A submitted transaction of the wallet, or one that was refused or expired recently.
     Entry(Entry),
-    /// An output that one of its transactions spends or uses as collateral.
+    /// An output that a transaction of the wallet spends or uses as collateral.
     Reserved(TxRef),
 }
 
@@ -139,27 +142,26 @@ impl WalletSnapshot {
         Ok(read)
     }
 
-    /// Returns the spendable outputs, given those that the provider shows.
+    /// Returns the wallet's spendable outputs. `shown` are its outputs according to the provider.
     #[must_use]
     pub fn spendable(&self, shown: &[Utxo]) -> Vec<Utxo> {
         let all = shown.iter().chain(&self.change).map(|utxo| (utxo.reference, utxo)).collect::<BTreeMap<_, _>>();
         all.into_values().filter(|utxo| !self.reserved.contains(&utxo.reference)).cloned().collect()
     }
 
-    /// Returns whether an own transaction created this output and is not known to be included, whatever the provider
-    /// shows.
+    /// Returns whether this output was created by a transaction of the wallet that is not known to be included.
     #[must_use]
     pub fn is_unconfirmed(&self, output: &TxRef) -> bool {
         self.unconfirmed.iter().any(|(tx, _)| *tx == output.tx)
     }
 
-    /// Returns whether an included own transaction other than `unless` spends this output.
+    /// Returns whether an included transaction of the wallet, other than `unless`, spends this output.
     pub(crate) fn is_spent_in_block(&self, output: &TxRef, unless: &TxHash) -> bool {
         self.spent.get(output).is_some_and(|by| by != unless)
     }
 
-    /// Returns the transactions to submit first if this one spends change of transactions that nodes may have lost: all
-    /// ancestors, earliest first.
+    /// Returns the CBOR of the unconfirmed transactions of the wallet on whose change this transaction depends,
+    /// directly or indirectly, earliest first. A node that has lost them needs them first.
     pub(crate) fn parents_of(&self, cbor: &[u8]) -> Vec<Vec<u8>> {
         let mut next = parents_in(cbor);
         let mut parents: Vec<(TxHash, &[u8], Vec<TxHash>)> = vec![];
@@ -181,7 +183,7 @@ impl WalletSnapshot {
     }
 }
 
-/// Returns the transactions whose outputs a transaction spends.
+/// Returns the ids of the transactions whose outputs this transaction spends.
 fn parents_in(cbor: &[u8]) -> Vec<TxHash> {
     SignedTx::parse(cbor).map(|tx| tx.inputs.iter().map(|input| input.tx).collect()).unwrap_or_default()
 }
