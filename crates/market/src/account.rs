@@ -24,13 +24,13 @@ use crate::{
 pub const SESSION_MS: u64 = 7 * DAY_MS;
 /// Lifetime of a session that begins while the database is nearly full, in ms.
 const SHORT_SESSION_MS: u64 = 60 * 60 * 1_000;
-/// Default limit per purchase.
+/// Default spending limit per purchase of a new account.
 pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
-/// Default limit per day.
+/// Default spending limit per UTC day of a new account.
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
 /// Owner of the shared demo account, whose limits cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// Key version of the demo wallet, which has a secret of its own.
+/// Key version of the demo account's wallet, whose key is derived from a secret of its own.
 pub const DEMO_KEY_VERSION: u32 = 0;
 
 /// Returns the lifetime of a new session in ms.
@@ -53,7 +53,7 @@ impl Token {
         Self(hex::encode(random))
     }
 
-    /// Parses a token from a request.
+    /// Parses the token that a request presents; `None` if the text has another form.
     #[must_use]
     pub fn presented(text: &str) -> Option<Self> {
         let shaped = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// An account's row, without its balance.
+/// An account as stored in the database. Its wallet's balance is on the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "AccountRow")]
 pub struct Account {
@@ -89,9 +89,9 @@ pub struct Account {
     /// Version of the master secret from which the wallet's key is derived.
     pub key_version: u32,
     pub max_per_payment: Lovelace,
-    /// Limit per UTC day.
+    /// Maximum amount that the account may spend per UTC day.
     pub daily_budget: Lovelace,
-    /// Price above which an agent's purchase needs the owner's approval. `None`: never.
+    /// Price above which an agent's purchase needs the owner's approval; `None` if it never does.
     pub ask_above: Option<Lovelace>,
     /// The session or grant that authorized this request. Payments after its expiry are rejected.
     pub authorization: Option<Authorization>,
@@ -139,16 +139,16 @@ pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewWallet {
     pub address: Address,
-    /// The version of the master secret that its key is derived from.
+    /// The version of the master secret from which the wallet's key is derived.
     pub key_version: u32,
 }
 
-/// Milliseconds for which an answered challenge is remembered; longer than a challenge can be valid on any clock.
+/// Time in ms for which an answered challenge is remembered. It exceeds a challenge's lifetime, even if clocks differ.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of live sessions of an account with a purchase. Another one ends the oldest.
+/// Maximum number of unexpired sessions of an account with a purchase. A new session above it ends the oldest one.
 pub const MAX_SESSIONS: usize = 64;
-/// Maximum number of live sessions of an account without a purchase.
+/// Maximum number of unexpired sessions of an account without a purchase.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
 
 /// Reason why a sign-in fails.
@@ -162,8 +162,8 @@ pub enum NotSignedIn {
     Database(#[from] DatabaseError),
 }
 
-/// Returns the wallet's address whose account to sign in to: the first one if it has an account, else the one with the
-/// oldest account.
+/// Returns the address of a wallet to sign in with: the wallet's first address if it has an account, or else its
+/// address with the oldest account.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -278,7 +278,7 @@ pub async fn of_session(db: &impl Database, token: &Token, now_ms: u64) -> Resul
     db.fetch(by_session(&token.hash(), now_ms)).await
 }
 
-/// Ends a session, or all sessions of its account. Returns whether there was one.
+/// Ends a session, or all sessions of its account if `everywhere`. Returns whether a session was ended.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -299,7 +299,7 @@ fn out_of_range(field: &str, range: fmt::Arguments<'_>) -> Error {
 pub struct AskAbove(Option<Lovelace>);
 
 impl AskAbove {
-    /// Converts whole ADA. The highest possible price means that no approval is ever needed.
+    /// Creates the setting from a price in whole ADA. The highest possible price means that no approval is ever needed.
     ///
     /// # Errors
     /// Returns an error if the price is out of range.
@@ -321,7 +321,7 @@ impl AskAbove {
     }
 }
 
-/// Converts limits from whole ADA, per purchase and per day.
+/// Converts spending limits, per purchase and per day, from whole ADA to lovelace.
 ///
 /// # Errors
 /// Returns an error that names the limit that is out of range.

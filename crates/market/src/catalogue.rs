@@ -32,9 +32,9 @@ const CHUNK: u32 = 100;
 const MAX_WHOLE: u32 = 1_000;
 /// Maximum size of the whole catalogue in bytes of JSON.
 const MAX_WHOLE_BYTES: u32 = 2_000_000;
-/// Page size if a filter, but no `limit` is given.
+/// Number of listings on a page of a filtered request without a `limit`.
 const MAX_PAGE: u32 = 200;
-/// Maximum size of a listing's figures in bytes of JSON, including a comma.
+/// Maximum size of a listing's sales and reputation figures in bytes of JSON, including a comma.
 const FIGURES_BYTES: u32 = 130;
 /// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
@@ -43,11 +43,12 @@ const MAX_WORDS: usize = 12;
 /// Maximum number of listings read for one answer.
 const MAX_SCANNED: u32 = 10_000;
 
-/// Listings with their sellers' figures, for [`LISTING_JSON`]. A left join preserves the order of the listings' index.
+/// SQL join of listings with their sellers' figures, as [`LISTING_JSON`] needs it. A left join preserves the order of
+/// the listings' index.
 const LISTINGS: &str = "listings LEFT JOIN sellers ON sellers.address = listings.seller_address";
 
-/// A listing as JSON: its card, `sales`, and `sellerReputation` if the seller has a closed escrow. The score is rounded
-/// half up.
+/// SQL expression for a listing as JSON: the stored `card`, `sales`, and `sellerReputation` if the seller has a closed
+/// escrow. The score is rounded half up.
 const LISTING_JSON: &str = "substr(card, 1, length(card) - 1) || ',\"sales\":' || listings.sales || \
     CASE WHEN coalesce(withdrawn + refunded, 0) = 0 THEN '' ELSE ',\"sellerReputation\":{\"score\":' || \
     ((200 * withdrawn + withdrawn + refunded) / (2 * (withdrawn + refunded))) || \
@@ -92,7 +93,7 @@ pub async fn seller(db: &impl ReadDatabase, address: &Address) -> Result<SellerF
     figures_of(figures.first().unwrap_or(NO_FIGURES))
 }
 
-/// Figures of a seller without listings.
+/// JSON members of the sales figures of a seller without listings.
 pub(crate) const NO_FIGURES: &str = "\"sales\":0";
 
 /// Parses the JSON members of [`seller_figures`].
@@ -118,7 +119,7 @@ pub(crate) fn seller_figures(address: &str) -> String {
 #[serde(rename_all = "camelCase")]
 pub struct ListingTerms {
     pub id: ListingId,
-    /// Used in the payment's description.
+    /// Title of the listing. It appears in the payment's description.
     pub title: String,
     pub price_lovelace: cardano::Lovelace,
     pub seller_address: Address,
@@ -130,7 +131,7 @@ pub struct ListingTerms {
 }
 
 impl ListingTerms {
-    /// Converts the terms to what quotes commit to.
+    /// Converts the terms to the [`Sale`] to which a quote commits.
     #[must_use]
     pub fn sale(&self) -> Sale<'_> {
         Sale {
@@ -180,15 +181,16 @@ pub struct Filter {
     pub category: Option<&'static str>,
     pub mode: Option<DeliveryMode>,
     pub seller: Option<Address>,
-    /// Words that title, description or category contain, in any form (the last may be a beginning, of which eight
-    /// letters count). If no listing has all of them, those with some of them, or with similar ones.
+    /// Words that title, description or category must contain, in any grammatical form. The last word may be a prefix,
+    /// of which eight letters count. If no listing has all words, listings with some of them, or with similar words,
+    /// match.
     pub words: Option<String>,
     pub max_price: Option<cardano::Lovelace>,
-    /// Minimum reputation. Sellers without one are excluded.
+    /// Minimum reputation of the seller. Sellers without a reputation are excluded.
     pub min_reputation: Option<u8>,
     pub sort: Sort,
     pub limit: Option<u32>,
-    /// Where to continue, from the previous page.
+    /// Cursor of the previous page, after which this page starts; `None` for the first page.
     pub cursor: Option<Cursor>,
 }
 
@@ -283,23 +285,25 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || is_mark(c)) || is_framed(c)).filter(|word| !word.is_empty())
 }
 
-/// Accents that stand after their letter (as decomposed texts have them), and Thai's signs.
+/// Returns whether a character is an accent that follows its letter, as in decomposed Unicode texts, or a Thai vowel or
+/// tone sign.
 const fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}')
 }
 
-/// Letters in circles and squares, which the index treats as symbols.
+/// Returns whether a character is a letter in a circle or square, which the full-text index treats as a symbol.
 const fn is_framed(c: char) -> bool {
     matches!(c, '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f189}')
 }
 
-/// Some listings, and where to go on.
+/// One page of listings, with the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// JSON array; for a creator's page, the object that contains it.
     pub json: String,
-    /// Cursor of the next page.
+    /// Cursor of the next page; `None` on the last page.
     pub next: Option<String>,
-    /// Whether no listing has all words that were asked for: these have some of them, or similar ones, the best first.
+    /// Whether no listing has all words of the search. The page then has listings with some of the words, or with
+    /// similar ones, best match first.
     pub some_words: bool,
 }

@@ -36,10 +36,12 @@ pub enum Lead {
 /// Number of newer blocks above which all nodes of a provider are taken to agree on a block: about two minutes.
 pub(crate) const SETTLED_DEPTH: u64 = 6;
 
-/// Two minutes. The ledger rejects blocks from the future, and clocks differ by seconds.
+/// Maximum lead of the newest block's time over the wall clock, in ms: two minutes. The ledger rejects blocks from the
+/// future, and clocks differ by seconds.
 pub const MAX_LEAD_MS: Millis = 2 * 60 * 1_000;
 
-/// Maximum age of the newest known block for offering protected sales, whose deadlines depend on ticks that see blocks.
+/// Maximum age in ms of the newest known block at which protected sales are offered. Their deadlines depend on a
+/// watcher that sees new blocks.
 pub const MAX_AGE_MS: Millis = 3 * 60 * 1_000;
 
 impl Lead {

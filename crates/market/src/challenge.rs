@@ -22,14 +22,14 @@ pub const CHALLENGE_MS: Millis = 5 * 60 * 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Purpose {
-    /// A session.
+    /// Signing in to an account.
     SignIn,
-    /// The consent request with this id.
+    /// Giving an agent the consent that it requested under this id.
     Connect(String),
 }
 
 impl Purpose {
-    /// The first line of what is signed.
+    /// Returns the first line of the text whose digest is signed.
     const fn label(&self) -> &'static str {
         match self {
             Self::SignIn => "service:signin:v1",
@@ -102,7 +102,8 @@ pub async fn give(
     Ok(Challenge { owner, nonce, digest, expires_at })
 }
 
-/// Finds an owner's valid challenge by the payload of a signature: its digest, or the BLAKE2b-224 of it.
+/// Finds an owner's unexpired challenge by the payload that a wallet signed: the challenge's digest, or the BLAKE2b-224
+/// of this digest. Returns `None` if there is no such challenge.
 ///
 /// # Errors
 /// Returns an error if the store failed or its entry is malformed.

@@ -59,7 +59,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub contents: &'a K,
     /// The platform as seller of protected sales, if configured.
     pub seller: Option<Seller<'a>>,
-    /// Whether the newest known block is too old to sell with protection.
+    /// Whether the newest known block is too old to offer protected sales.
     pub behind: bool,
     pub options: &'a [PaymentOption<'a>],
     /// The wall clock, POSIX ms.
@@ -78,13 +78,13 @@ pub struct Checkout<'a, D, C, V, Z, K> {
 
 /// State of a buyer's failed payments for a listing, according to the chain.
 enum EarlierPayments {
-    /// No payment is in a block. This many could still be included.
+    /// No block includes one of the payments. This number of them could still be included.
     NotFound(usize),
-    /// A payment is in a block, or fewer are left: the claim must be decided again.
+    /// A block includes one of the payments, or some can no longer be included. The claim must be decided again.
     Found,
-    /// This payment is in the mempool.
+    /// This one of the payments is in a node's mempool.
     Waiting(TxHash),
-    /// More than can be looked up at once. This is the last one that was.
+    /// There are more failed payments than can be looked up at once. This is the last one that was looked up.
     TooMany(TxHash),
 }
 
@@ -152,7 +152,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// Returns the first of these payments that is in a block, and how many expired long ago without being included.
+    /// Returns the first of these payments that a block includes, if any, and the number of those that expired long ago
+    /// without being included.
     async fn find_included(&self, records: &[PaymentRecord]) -> Result<(Option<TxHash>, usize), Unavailable> {
         let mut never_included = vec![];
         for mut record in records.iter().cloned() {
@@ -183,8 +184,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// Returns the content of this payment for its buyer, which may have been read on the way. No other function hands
-    /// out content.
+    /// Returns the content that a payment bought, for its buyer. Reads it unless it was read before in this request. No
+    /// other function hands out content.
     async fn hand_out(
         &self,
         Released { .. }: Released,
@@ -198,7 +199,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Reads what a payment bought, to compute its result or to hand it out.
+    /// Reads the content that a payment bought, to compute the hash for its escrow or to hand it out.
     async fn read_bought(&self, hash: &ContentHash, payment: &TxHash) -> Result<String, Unavailable> {
         Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }

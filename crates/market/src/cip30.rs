@@ -62,12 +62,12 @@ pub enum InvalidWallet {
     ChangeAddress(AddressError),
     #[error("addresses[{0}]: {1}")]
     Address(usize, AddressError),
-    /// `list` is the field's name in the request, as in the next two variants.
+    /// The list in the field `list` of the request has more than `most` items.
     #[error("{list}: at most {most} are read: send the largest")]
     TooMany { list: &'static str, most: usize },
     #[error("{list}[{index}]: not the hex of a CBOR unspent output, as CIP-30's getUtxos() gives it")]
     NotAnOutput { list: &'static str, index: usize },
-    /// An output on mainnet.
+    /// The output at position `index` in the field `list` is on mainnet.
     #[error("{list}[{index}]: {}", AddressError::WrongNetwork)]
     Mainnet { list: &'static str, index: usize },
 }
@@ -92,7 +92,7 @@ impl Cip30Wallet {
         })
     }
 
-    /// Keeps only the largest outputs, as many as a draft may need, and the keys of all.
+    /// Drops all outputs but the largest ones, as many as a draft may need. The wallet's addresses and keys stay.
     pub(crate) fn only_largest(self) -> Self {
         let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
         let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));
@@ -160,14 +160,14 @@ pub(crate) fn quantities(value: &Value) -> BTreeMap<String, String> {
     value.assets.iter().map(|(unit, quantity)| (unit.clone(), quantity.to_string())).collect()
 }
 
-/// Note about change.
+/// Returns a note for the signer about the transaction's change; `None` if there is nothing to note.
 pub(crate) fn change_words(change: &Value, to: &Address) -> Option<String> {
     let tokens = if change.assets.is_empty() { "" } else { ", and all tokens that were with it," };
     let lovelace = change.lovelace.display_tada();
     (*change != Value::default()).then(|| format!("{lovelace}{tokens} go back to you, to {to}."))
 }
 
-/// How long it is until then, for people: rounded down, as one who must hurry has to hear it.
+/// Returns the time from `now` until `until` in words, rounded down so that nobody is told more time than is left.
 pub(crate) fn span(until: Millis, now: Millis) -> String {
     let seconds = until.saturating_sub(now) / 1_000;
     match seconds {
@@ -178,7 +178,7 @@ pub(crate) fn span(until: Millis, now: Millis) -> String {
     }
 }
 
-/// The key that spends an output of a wallet.
+/// Returns the payment key that spends an output; `None` if a key does not spend it.
 pub(crate) fn key_of(utxo: &Utxo) -> Option<KeyHash> {
     utxo.address.parse::<Address>().ok().map(|address| *address.payment_key())
 }
@@ -187,9 +187,9 @@ fn at_most(list: &'static str, items: &[&str], most: usize) -> Result<(), Invali
     if items.len() > most { Err(InvalidWallet::TooMany { list, most }) } else { Ok(()) }
 }
 
-/// The outputs in a list that may be spent. Left out are those of scripts and of Byron's addresses, which no key of the
-/// wallet spends here. Left out, too, are those with the least lovelace for each token, where all together have more
-/// tokens than are kept. Strangers give such to a wallet, and its page hands over whatever it has.
+/// Parses the outputs of a list and returns the spendable ones. Omits outputs of scripts and of Byron addresses, which
+/// no key of the wallet spends here. If all outputs together have more than [`MAX_TOKENS`] tokens, those with the least
+/// lovelace per token are omitted too, because strangers can send such outputs to a wallet.
 fn outputs(list: &'static str, items: &[&str], most: usize) -> Result<Vec<Utxo>, InvalidWallet> {
     at_most(list, items, most)?;
     let mut read = Vec::new();

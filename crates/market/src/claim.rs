@@ -28,7 +28,7 @@ static CONDITIONS: LazyLock<String> = LazyLock::new(|| {
     let sql = include_str!("claim.sql").replace("{spent}", &spent_on("a.owner", "facts.day"));
     sql.replace("{buyer}", &buyer::keys("(SELECT buyers FROM facts)")).replace("{unused}", UNUSED)
 });
-/// SQL for the condition alone.
+/// SQL query for the name of the condition that blocks a claim; NULL if none does.
 static BLOCKED_BY: LazyLock<String> = LazyLock::new(|| format!("SELECT condition FROM ({})", *CONDITIONS));
 /// Maximum number of payment identifiers per transaction.
 const MAX_IDENTIFIERS: u32 = 8;
@@ -57,7 +57,7 @@ pub struct NewPayment<'a> {
     pub amount: Lovelace,
     /// SHA-256 of the header that brought the payment.
     pub header: ContentHash,
-    /// Digest of the terms that the seller signed, for protected payments.
+    /// Digest of the terms that the seller signed; `None` for instant payments.
     pub terms_digest: Option<ContentHash>,
     /// The client's payment identifier.
     pub identifier: Option<Identifier>,
@@ -69,17 +69,17 @@ pub struct NewPayment<'a> {
     pub content: Option<ContentHash>,
     /// Number of the buyer's failed payments for the listing that were looked up on the chain.
     pub checked: usize,
-    /// Number of the wallet's recent failed payments for the listing that this one conflicts with, by spending their
-    /// inputs.
+    /// Number of the wallet's recent failed payments for the listing with which this payment conflicts, because it
+    /// spends their inputs.
     pub excluded: usize,
 }
 
 /// Result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Inserted. The caller submits the entry.
+    /// The payment was inserted. The caller submits the entry.
     New(Entry),
-    /// A condition applies. Nothing was written.
+    /// A condition blocks the claim. Nothing was written.
     Blocked(Blocked),
     /// Another entry has reserved an input. Nothing was written.
     InputsTaken,
@@ -152,10 +152,11 @@ impl TryFrom<BlockedRow> for Blocked {
     }
 }
 
-/// The facts that the conditions are about, each under its field's name. `claim.sql` rejects a claim that lacks one.
+/// The facts about a payment on which the conditions of `claim.sql` depend, as its JSON parameter. A claim that lacks
+/// one of the fields is rejected.
 #[derive(Serialize)]
 struct Facts<'a> {
-    /// Empty before a transaction is built.
+    /// Transaction id; empty before a transaction is built.
     tx: String,
     listing: &'a ListingId,
     mode: DeliveryMode,
@@ -198,7 +199,8 @@ impl<'a> AccountFacts<'a> {
     }
 }
 
-/// Builds the query that reads the condition that would block an account's order now, before a payment is built.
+/// Builds the query that checks, before a payment is built, whether an account may buy a listing now. It returns the
+/// condition that would block the payment, or `None`.
 pub fn conditions(
     account: &Account,
     listing: &ListingId,
@@ -340,8 +342,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Binds the client's payment identifier to another payment, by which its payer owns the listing or is paying for
-    /// it.
+    /// Binds the client's payment identifier to the payment `answer`, with which the same payer has bought the listing
+    /// or is buying it.
     ///
     /// # Errors
     /// Returns an error if the database query failed.

@@ -8,11 +8,11 @@ use super::{ListingTerms, MAX_QUERY, page::Parameters, terms, words};
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Maximum number of listings read per word of a question, and ranked, newest first.
+/// Maximum number of listings that are read for each word of a search, and ranked; the newest ones.
 const MAX_RANKED: u32 = 2_000;
-/// Listings per row of the stored counts.
+/// Number of listings per row of the tables that store counts of listings.
 const BLOCK: u32 = 256;
-/// Weight of a word that occurs in one listing. A word in n listings has an nth of it.
+/// Ranking weight of a word that occurs in a single listing. A word that occurs in n listings has 1/n of this weight.
 const WORD_WEIGHT: u32 = 1_000_000;
 
 /// Selection of listings by payment.
@@ -48,11 +48,11 @@ pub struct SalesPage {
 const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
     strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch'))";
 
-/// SQL of a selection.
+/// The SQL of a selection of listings.
 struct Chosen<'a> {
     /// Condition over indexed columns.
     condition: &'static str,
-    /// Value of its `?1`.
+    /// Value of the condition's parameter `?1`, if it has one.
     seller: Option<&'a Address>,
     /// Table with the number of matching listings per [`BLOCK`]; `None` for one seller, whose listings are few.
     counted: Option<&'static str>,
@@ -108,9 +108,9 @@ pub async fn for_sale(
 /// Result of a search, best match first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// A page of the listings.
+    /// The matching listings on this page.
     pub listings: Vec<ForSale>,
-    /// Whether more follow.
+    /// Whether more listings follow after this page.
     pub more: bool,
 }
 
@@ -126,7 +126,7 @@ impl Question {
         short.then(|| Self::of(text))
     }
 
-    /// Reads a text of which the length is known to be short.
+    /// Parses a text whose length was checked before.
     pub(super) fn of(text: &str) -> Self {
         Self(words(text).into_iter().filter_map(terms::loose_query).collect())
     }
@@ -157,29 +157,29 @@ impl Question {
         )
     }
 
-    /// Number of scans of the full-text index that the question takes.
+    /// Returns the number of scans of the full-text index that the question takes.
     #[must_use]
     pub const fn index_scans(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Listings that answer a question, and how many of them.
+/// Parameters of [`Question::ranked`]: which listings to search, and which part of the result to read.
 pub(super) struct Ranked<'a> {
-    /// SQL of which listings these are, all of it columns of indexes.
+    /// SQL condition for the listings to search. It uses only columns of indexes.
     pub condition: &'a str,
-    /// Whether the condition is over columns of their sellers, too.
+    /// Whether the condition also uses columns of the table of sellers.
     pub with_sellers: bool,
-    /// SQL of a listing as it is read.
+    /// SQL expression for a listing in the result.
     pub listing: &'a str,
     pub limit: u32,
-    /// Number of listings on the pages before.
+    /// Number of listings on the previous pages.
     pub offset: u32,
 }
 
-/// The listings for sale that have words of a question, of the newest [`MAX_RANKED`] that have any: those first that
-/// have the rarest ones, or many. How often a listing has a word does not matter. A seller may write it a thousand
-/// times, and the index would go through all of them for each word.
+/// Returns a page of the listings for sale that contain words of a question, among the newest [`MAX_RANKED`] such
+/// listings. Listings with rare words, or with many of the words, come first. How often a word occurs in a listing does
+/// not matter, because a seller could repeat it a thousand times to rank higher and to make each search slow.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

@@ -25,7 +25,7 @@ pub struct Newest {
     /// Listings, newest first.
     listings: VecDeque<Kept>,
     bytes: u64,
-    /// Whether there are older ones.
+    /// Whether the catalogue has older listings than these.
     more: bool,
 }
 
@@ -39,13 +39,13 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     seq: i64,
-    /// Bytes that count towards the maximum; at most those of the JSON.
+    /// Number of bytes that count towards the size limit; at most the length of `json`.
     bytes: u64,
     json: Rc<str>,
 }
 
 impl Newest {
-    /// Reads all of them.
+    /// Reads the newest listings in full.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -77,7 +77,7 @@ impl Newest {
         Ok(now)
     }
 
-    /// Inserts a listing by its sequence number.
+    /// Inserts a listing at the position of its sequence number, or replaces the one with the same number.
     fn put(&mut self, kept: Kept) {
         match self.listings.binary_search_by(|known| kept.seq.cmp(&known.seq)) {
             Ok(index) => {
@@ -92,7 +92,7 @@ impl Newest {
         }
     }
 
-    /// Drops the oldest listings above the maximum.
+    /// Drops the oldest listings above the maximum number and size.
     fn trim(&mut self) {
         while self.listings.len() > MAX_WHOLE as usize || self.bytes > MAX_WHOLE_BYTES.into() {
             let Some(oldest) = self.listings.pop_back() else { return };
@@ -101,7 +101,7 @@ impl Newest {
         }
     }
 
-    /// Version of the catalogue. It grows with every visible change.
+    /// Returns the version of the catalogue, which grows with every visible change.
     #[must_use]
     pub const fn version(&self) -> i64 {
         self.state.version
@@ -115,7 +115,7 @@ impl Newest {
 }
 
 impl Kept {
-    /// Reads `seq bytes json`.
+    /// Parses a listing from the text `seq bytes json`.
     fn read(item: &str) -> Result<Self, DatabaseError> {
         let mut parts = item.splitn(3, ' ');
         let mut next = || parts.next().ok_or_else(malformed);

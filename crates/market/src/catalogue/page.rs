@@ -16,7 +16,7 @@ use super::{
     terms, words,
 };
 
-/// Prefix of the row that marks the limit, in place of a cursor.
+/// Prefix of the row, in place of a listing, that marks where reading stopped because of [`MAX_SCANNED`].
 const EDGE: &str = "edge ";
 
 /// Returns the listings that match a filter, in one batch.
@@ -74,14 +74,14 @@ pub async fn count(db: &impl ReadDatabase, filter: &Filter) -> Result<u64, Datab
     Ok(db.read(counted).await?.first_json()?.unwrap_or_default())
 }
 
-/// Less than any key or number.
+/// Value that is less than any sort key or sequence number.
 const NONE: i64 = i64::MIN;
 
-/// SQL of a sort order.
+/// The SQL of a sort order of listings.
 struct Order {
-    /// Integer to sort by, in descending order.
+    /// SQL expression for the integer to sort by, in descending order.
     key: &'static str,
-    /// Second sort key, before the sequence number.
+    /// SQL expression for the second sort key, which precedes the sequence number.
     tied: &'static str,
     /// `ORDER BY` terms, as in the index.
     by: &'static str,
@@ -89,7 +89,7 @@ struct Order {
     from: &'static str,
 }
 
-/// Sellers by reputation, joined with their listings.
+/// SQL join of sellers, by descending reputation, with their listings.
 const BY_SELLERS: &str = "sellers INDEXED BY sellers_by_reputation CROSS JOIN listings INDEXED BY listings_by_seller \
     ON seller_address = address AND visible_listings > 0 AND hidden_at_ms IS NULL";
 
@@ -115,12 +115,12 @@ impl Order {
     }
 }
 
-/// Parameters of SQL that is being assembled.
+/// Values of the parameters of an SQL statement that is being assembled.
 #[derive(Default)]
 pub(super) struct Parameters(pub(super) Vec<Param>);
 
 impl Parameters {
-    /// Adds a parameter and returns its name.
+    /// Adds a parameter and returns its name in SQL, such as `?3`.
     pub(super) fn name(&mut self, value: impl Into<Param>) -> String {
         self.0.push(value.into());
         format!("?{}", self.0.len())
@@ -134,7 +134,7 @@ impl Filter {
         self.limit.unwrap_or(MAX_PAGE)
     }
 
-    /// Number of scans of the full-text index per page.
+    /// Returns the number of scans of the full-text index that a page of this filter takes.
     #[must_use]
     pub fn index_scans(&self) -> usize {
         self.words.as_deref().map_or(0, |text| words(text).len())

@@ -24,7 +24,8 @@ pub struct Quota {
     pub daily_bytes: u64,
 }
 
-/// Fraction of the daily quota for one client network; at least enough for a few listings of maximum size.
+/// Divisor of the daily quota that gives the share of one client network. The share suffices for a few listings of
+/// maximum size.
 const NETWORK_FRACTION: u64 = 64;
 const NETWORK_MIN_BYTES: u64 = 4 << 20;
 
@@ -34,7 +35,7 @@ impl Quota {
     }
 }
 
-/// Origin of an offer.
+/// Origin of an offer to list something, for its quotas.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
     /// Digest that the seller signed, if the offer was made by a signature.
@@ -64,9 +65,9 @@ pub enum QuotaExceeded {
         "no more new listings today: the service takes {bytes} bytes of them a day, and a 64th of that from one network; nothing was listed; try again after 00:00 UTC, or ask the operator for more"
     )]
     Today {
-        /// The maximum.
+        /// Maximum total size of the seller's contents, in bytes.
         bytes: u64,
-        /// Seconds until the next day.
+        /// Seconds until the next UTC day, when the quota is renewed.
         wait_s: u64,
     },
 }
@@ -77,7 +78,7 @@ pub enum Stored {
     /// New listing, or the listing of an earlier identical offer.
     Listing {
         id: String,
-        /// The listing.
+        /// The listing as JSON.
         json: String,
     },
     /// The same signature was used for a different offer.
@@ -146,7 +147,7 @@ impl Offer<'_> {
         u64::try_from(self.listing.content.len()).unwrap_or(u64::MAX)
     }
 
-    /// Parameters `?1` to `?9` of the conditions, and additional ones.
+    /// Returns the parameters `?1` to `?9` of the SQL conditions on an offer, followed by additional ones.
     fn params<const N: usize>(&self, others: [Param; N]) -> Vec<Param> {
         let conditions: [Param; 9] = [
             self.id.as_str().into(),

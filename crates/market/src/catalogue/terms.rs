@@ -18,12 +18,13 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
 
-/// Begins terms that stand for similar words: a letter of no text, and a part of words to the index (category Co).
+/// First character of index terms that stand for similar words. It is a private-use character, which no text contains
+/// and which the index treats as a letter.
 const SIMILAR: char = '\u{e000}';
-/// Letters of words that are compared with similar ones. Shorter ones resemble too many others.
+/// Lengths, in letters, of words for which similar words are found too. Shorter words resemble too many others.
 const SIMILAR_LETTERS: std::ops::RangeInclusive<usize> = 5..=14;
-/// Letters of the longest prefixes that the index has. For a longer prefix it would scan all words that begin so, and
-/// each of their occurrences.
+/// Length, in letters, of the longest prefixes that the full-text index stores. For a longer prefix, it would scan all
+/// words with that prefix and each of their occurrences.
 const PREFIX_LETTERS: usize = 8;
 
 /// Returns the terms of a listing's texts, to be indexed beside them.
@@ -51,8 +52,8 @@ pub(super) fn of_listing(title: &str, description: &str, category: Option<&str>)
     terms.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the full-text query for a word, or `None` if it is empty. A last word may be a beginning, of as many letters
-/// as the index has prefixes.
+/// Returns the full-text query for a word, or `None` if it is empty. The last word of a search may be a prefix, of
+/// which [`PREFIX_LETTERS`] letters count.
 pub(super) fn query(word: &str, is_last: bool) -> Option<String> {
     let runs = runs(word);
     let last = runs.len().saturating_sub(1);
@@ -81,7 +82,7 @@ pub(super) fn loose_query(word: &str) -> Option<String> {
     Some([exact].into_iter().chain(similar(word).map(|term| quoted(&term))).collect::<Vec<_>>().join(" OR "))
 }
 
-/// Quotes a word, of which no character is an operator then.
+/// Quotes a word, so that none of its characters is an operator of the full-text query.
 fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
@@ -89,7 +90,7 @@ fn quoted(word: &str) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Script {
     Spaced,
-    /// Written without spaces between words; Korean has spaces, and long compounds.
+    /// A script whose words are not separated by spaces. Korean counts as one, because of its long compounds.
     Unspaced,
 }
 
@@ -106,7 +107,7 @@ const fn script(c: char) -> Script {
     }
 }
 
-/// Returns the parts of a word that are of one kind of script each.
+/// Splits a word where its letters change from one kind of script to another.
 fn runs(word: &str) -> Vec<(Script, &str)> {
     let mut rest = word;
     let mut runs = vec![];
@@ -119,12 +120,12 @@ fn runs(word: &str) -> Vec<(Script, &str)> {
     runs
 }
 
-/// Returns each two letters that follow each other.
+/// Returns all pairs of adjacent letters.
 fn pairs(run: &str) -> impl Iterator<Item = String> {
     run.chars().zip(run.chars().skip(1)).map(|(first, second)| String::from_iter([first, second]))
 }
 
-/// Returns the stem of an English word, if it is another than the word.
+/// Returns the stem of an English word; `None` if the stem is the word itself.
 fn stem(word: &str) -> Option<String> {
     if !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
@@ -134,7 +135,8 @@ fn stem(word: &str) -> Option<String> {
     (*stem != *lowercase).then(|| stem.into_owned())
 }
 
-/// Returns the terms of which two similar words have one in common: the word, and the word without each of its letters.
+/// Returns the terms by which similar words are found: the word, and the word without each one of its letters. Two
+/// words that differ in one letter have such a term in common.
 fn similar(word: &str) -> impl Iterator<Item = String> + use<> {
     let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     let compared = SIMILAR_LETTERS.contains(&letters.len())

@@ -41,11 +41,12 @@ use crate::{
 const VALID_SECONDS: u64 = 230;
 /// Maximum number of times to look again for a purchase that a concurrent request has made.
 const MAX_ROUNDS: u32 = 3;
-/// Maximum number of further attempts when other payments take the inputs first.
+/// Maximum number of further attempts if other payments of the wallet spend the inputs first.
 const MAX_RETRIES: u32 = 39;
 /// Maximum pause between attempts in ms, for a wallet with few tokens. A random part is added.
 const MAX_PAUSE_MS: Millis = 1_000;
-/// Tokens in a wallet that lengthen pauses by one step, because each attempt's computation grows with them.
+/// Number of tokens in a wallet for which the pauses between attempts grow by one step, because the computation of each
+/// attempt grows with the tokens.
 const TOKENS_PER_PAUSE: u64 = 256;
 /// Maximum total time in ms to wait for other payments of the wallet.
 const MAX_WAIT_MS: Millis = 25_000;
@@ -70,11 +71,11 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     offered: Offered,
     tip: Tip,
     parameters: ProtocolParameters,
-    /// Unspent outputs of the wallet according to the provider.
+    /// Unspent outputs of the paying wallet according to the provider.
     utxos: Vec<Utxo>,
-    /// Number of recent failed payments of the wallet for the listing.
+    /// Number of the wallet's recent failed payments for the listing, with which the new payment conflicts.
     excluded: usize,
-    /// Number of other failed payments that were looked up.
+    /// Number of the buyer's other failed payments for the listing that were looked up on the chain.
     checked: usize,
     /// Inputs that this payment must spend, so that it conflicts with the recent failed ones.
     replacement_inputs: Vec<Utxo>,
@@ -97,7 +98,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(BuyError::SamePurchase)
     }
 
-    /// Makes the purchase unless it exists. `None` if a concurrent request made it first.
+    /// Makes the purchase unless it exists. Returns `None` if a concurrent request made it first.
     async fn buy_once(&self, order: &Order<'_>) -> Result<Option<Bought>, BuyError> {
         let Order { account, terms, mode, nonce, .. } = *order;
         let (wallet, now) = (account.wallet_address, self.now);
@@ -172,7 +173,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         bought.ok_or(BuyError::Busy)
     }
 
-    /// Resumes an unconfirmed payment. `None` if it was claimed for another listing meanwhile.
+    /// Resumes an unconfirmed payment. Returns `None` if it was claimed for another listing meanwhile.
     async fn resume_purchase(&self, order: &Order<'_>, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(mut record) = record else { return Ok(None) };
@@ -185,7 +186,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.finish(order, tx, outcome).await.map(Some)
     }
 
-    /// Returns the content of a purchase that the account owns, once it may be released.
+    /// Returns the content of a purchase that the account owns, if it may be released now.
     async fn bought_before(&self, order: &Order<'_>, purchase: &TxHash) -> Result<Bought, BuyError> {
         let gone = || DatabaseError(format!("the purchase {purchase} is gone"));
         let owned = self.redeliver(order.terms, &order.account.keys()).await?.ok_or_else(gone)?;
@@ -193,7 +194,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Bought { purchase, content: owned.content, already_owned: true })
     }
 
-    /// Returns the purchase and its content, once it may be released.
+    /// Returns the purchase and its content, if the content may be released now.
     async fn finish(&self, order: &Order<'_>, tx: &TxHash, outcome: PaymentOutcome) -> Result<Bought, BuyError> {
         let payment = match outcome {
             PaymentOutcome::Included(payment) => *payment,
@@ -230,8 +231,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         pauses.scan(0, within).collect()
     }
 
-    /// Builds, or ends with the purchase; with `None` if an equal one was faster, or is known by now. `known` is the
-    /// wallet as it was read before the first attempt.
+    /// Builds and claims the payment, or ends with the purchase. Ends with `None` if a concurrent request for the same
+    /// listing was faster. `known` is the wallet as it was read before the first attempt.
     async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
         let Self { checkout, order, excluded, checked, .. } = *self;
         if let Some(sent) = attempt.sent {

@@ -31,7 +31,7 @@ use crate::{
 
 /// Validity of a draft in seconds: the `maxTimeoutSeconds` of the terms minus a tolerance for clocks.
 const VALID_SECONDS: u64 = 290;
-/// Generous estimate of a payment's fee and minimum change.
+/// Generous estimate of a payment's network fee and minimum change together.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
 
 /// Parameters of a draft.
@@ -53,7 +53,7 @@ pub struct PaymentDraft {
     pub tx: UnsignedTx,
     /// The accepted offer with the seller's signature.
     pub offered: Offered,
-    /// The input that identifies the payer.
+    /// The transaction input that identifies the payer.
     pub nonce: TxRef,
     pub summary: PaymentSummary,
     /// Description of the transaction for its signer.
@@ -75,7 +75,7 @@ pub enum DraftError {
         "the wallet's tADA are in too many small outputs (at most {MAX_SPENT}, of {MAX_INPUT_TRANSACTIONS} transactions, can pay) or beside too many tokens ({MAX_INPUT_TOKENS} in all): first send {} to yourself in one output, and pay when that is in a block", needed.display_tada()
     )]
     Scattered {
-        /// Amount that has to be in few outputs.
+        /// Amount that the payment needs, in few outputs of the wallet.
         needed: Lovelace,
     },
     #[error("utxos: {0}")]
@@ -265,7 +265,8 @@ impl<'a> Drafting<'a> {
 }
 
 impl<'a> Payers<'a> {
-    /// The buyer is the owner of `first`, or of the largest output.
+    /// Returns the payers with these outputs; `None` if there is no output. The buyer is the owner of `first`, or else
+    /// of the largest output.
     fn of(utxos: Vec<&'a Utxo>, first: Option<&'a Utxo>) -> Option<Self> {
         let named = first.or_else(|| utxos.iter().copied().max_by_key(|utxo| utxo.value.lovelace))?;
         Some(Self { buyer: named.address.parse().ok()?, first, utxos })

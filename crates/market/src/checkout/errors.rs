@@ -62,7 +62,7 @@ pub enum PayError {
     /// Rejected payment; nothing was paid.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The payment's settlement status, settled or pending.
+    /// The payment exists but does not deliver content now. Contains the reason and its settlement status.
     #[error("{0}")]
     NotSettled(Refusal, Box<SettlementResponse>),
     #[error("this payment was refunded: pay with a new transaction")]
@@ -171,7 +171,7 @@ pub enum BuyError {
     /// The listing does not allow this mode, or it is not configured.
     #[error("mode: this listing does not offer {}", .0.as_str())]
     NotOffered(DeliveryMode),
-    /// A spending limit.
+    /// A spending limit of the account does not allow the purchase.
     #[error(transparent)]
     SpendRefused(#[from] SpendRefused),
     #[error("this purchase is being made by another request: try again in a few seconds; nothing is paid twice")]

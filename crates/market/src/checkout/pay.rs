@@ -27,10 +27,11 @@ use crate::{
 /// Maximum number of attempts to claim a payment when the payment that blocks it fails meanwhile.
 const MAX_ROUNDS: u32 = 3;
 
-/// Minimum remaining validity of a new payment in slots. Three of four blocks come within this time.
+/// Minimum remaining validity of a new payment, in slots. With this much time, a payment has a chance of about three in
+/// four to reach a block.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// Time in ms for which a payment that is not submitted must stay unseen on the network.
+/// Time in ms for which a payment that the service does not submit must stay unseen in mempools and blocks.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
 /// Time in ms after its block during which a header without a secret counts as its payer's, if sent from the same
@@ -40,16 +41,16 @@ const PUBLIC_CHECK_MS: Millis = 5_000;
 /// a result, or for a provider that is down. Afterwards the payer has to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
-/// How long after its delivery a header with a secret gets the content again. A client that lost the answer comes back
-/// within minutes, and no runtime tells for certain that it was lost.
+/// Time in ms after a delivery during which the same header, if it contains a secret, gets the content again. A client
+/// that lost the response retries within minutes, and the server cannot tell for certain whether a response was lost.
 const RETRY_WINDOW_MS: Millis = 10 * 60_000;
 
 /// A successful payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paid {
     pub content: String,
-    /// Settlement response. It names the transaction by which the payer owns the listing. If that is an earlier one,
-    /// this payment was not submitted.
+    /// Settlement response. It names the transaction that bought the listing for the payer. If this is an earlier
+    /// transaction, the presented payment was not submitted.
     pub settlement: SettlementResponse,
 }
 
@@ -57,7 +58,7 @@ pub struct Paid {
 struct PayRequest<'a> {
     terms: &'a ListingTerms,
     presented: &'a Presented<'a>,
-    /// Address whose key signed the request.
+    /// Address whose key signed the request; `None` if the request is not signed.
     proven: Option<Address>,
     now: Millis,
 }
@@ -77,8 +78,9 @@ impl PayRequest<'_> {
         Ok(())
     }
 
-    /// Returns whether the payment came by this request's header, and that still shows its payer: until the content was
-    /// delivered, for [`RETRY_WINDOW_MS`] longer with a secret in it, and without end with an identifier.
+    /// Returns whether the payment was claimed with the same header as this request's, and the header still counts as
+    /// proof of its payer. It does until the content was delivered; with a secret, for [`RETRY_WINDOW_MS`] longer; and
+    /// with a payment identifier, without end.
     fn has_same_header(&self, record: &PaymentRecord) -> bool {
         let Presented { header, identifier, is_secret, is_committed, .. } = self.presented;
         let is_same = record.header == *header || *is_committed;
@@ -183,7 +185,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(record.entry.state != EntryState::Refused)
     }
 
-    /// Checks that the stored payment has not been replaced. A rejected one may have been claimed again meanwhile.
+    /// Checks that the stored payment has not changed. A payment that was rejected may have been claimed again
+    /// meanwhile.
     fn ensure_unchanged(
         &self,
         pay: &PayRequest<'_>,
@@ -237,8 +240,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(not_settled(&ended, &entry.tx, payer))
     }
 
-    /// Records that the content is delivered, unless its client has hung up by now. A database that fails keeps nobody
-    /// from what is paid for: then the same header just opens once more.
+    /// Records that the content is delivered, unless the client has disconnected. If the database fails, the content is
+    /// delivered nevertheless, and the same header can then be used once more.
     async fn mark_delivered(&self, record: &PaymentRecord) {
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
@@ -248,7 +251,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Returns what is told about a payment that a block includes, with the permission to hand out its content.
+    /// Returns the settlement response for an included payment, with the permission to hand out its content.
     fn settlement_of(
         &self,
         record: &PaymentRecord,
@@ -327,7 +330,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(NotSettled::Duplicate.into())
     }
 
-    /// Handles a blocked claim. `None` if the claim should be retried.
+    /// Handles a claim that a condition blocks. Returns `None` if the claim should be retried.
     async fn blocked(
         &self,
         pay: &PayRequest<'_>,
@@ -360,8 +363,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Delivers a purchase that the payer owns already; `None` if it was refunded meanwhile. The response names the
-    /// original transaction.
+    /// Delivers a purchase that the payer owns already. Returns `None` if it was refunded meanwhile. The response names
+    /// the original transaction.
     async fn already_owned(
         &self,
         pay: &PayRequest<'_>,
@@ -382,7 +385,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok(Some(Paid { content, settlement }))
     }
 
-    /// Delivers the payer's unconfirmed payment once it is included; `None` if it failed meanwhile.
+    /// Delivers the content of the payer's unconfirmed payment once it is included. Returns `None` if the payment
+    /// failed meanwhile.
     async fn already_paying(
         &self,
         pay: &PayRequest<'_>,
@@ -418,7 +422,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 }
 
-/// The answer about a payment that delivers nothing now.
+/// Builds the error for a payment whose content cannot be delivered now, with the payment's settlement status.
 fn not_settled(settlement: &Settlement, tx: &TxHash, payer: &Address) -> PayError {
     let refusal = settlement.refusal().unwrap_or_else(|| NotSettled::Pending.into());
     PayError::NotSettled(refusal, Box::new(settlement.response(tx, payer, api_types::NETWORK)))

@@ -10,7 +10,7 @@ use x402_cardano::{
 
 use crate::claim::Identifier;
 
-/// Payment and proof of a request, each in the form of its HTTP header.
+/// The payment and the proof that a request contains, each as the text of its HTTP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presentation {
     /// x402's `PaymentPayload` (`PAYMENT-SIGNATURE`).
@@ -26,10 +26,10 @@ pub struct Presented<'a> {
     pub(super) text: &'a str,
     tx: TxHash,
     pub(super) header: ContentHash,
-    /// Whether it has something that only its sender and this service know.
+    /// Whether the payment contains a secret that only its sender and this service know.
     pub(super) is_secret: bool,
-    /// Whether its transaction commits to this request with a salt that the chain does not show, which only its sender
-    /// knows.
+    /// Whether the transaction commits to this request with a salt. The chain does not show the salt, so only the
+    /// payment's sender knows it.
     pub(super) is_committed: bool,
     pub(super) identifier: Option<Identifier>,
 }

@@ -27,11 +27,11 @@ pub struct Redelivered {
 /// Current state of a purchase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPurchase {
-    /// Public JSON; `None` until the transaction is in a block.
+    /// The purchase as public JSON; `None` until a block includes the transaction.
     pub shown: Option<String>,
     /// Content hash of the listing.
     pub content_hash: ContentHash,
-    /// Content, if requested and if the transaction is in a block. Never after a refund.
+    /// Content, if it was requested and a block includes the transaction. Always `None` after a refund.
     pub content: Option<String>,
 }
 
@@ -95,8 +95,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
     }
 
-    /// Returns content that was bought before, once it may be released. The provider is asked only if newer blocks are
-    /// all that is missing.
+    /// Returns content that was bought before, if it may be released now. The chain is asked only if nothing but newer
+    /// blocks is missing.
     async fn content_again(&self, record: &mut PaymentRecord, hash: &ContentHash) -> Result<String, Unavailable> {
         if record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed) {
             self.observe(record).await?;

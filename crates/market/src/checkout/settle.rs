@@ -30,7 +30,8 @@ use crate::{
     transitions,
 };
 
-/// Number of polls for the result alone before the lock is polled too, because the buyer may have acted on it first.
+/// Number of polls for the block of the result alone. Afterwards the lock is polled too, because the buyer may have
+/// spent it first.
 const RESULT_POLLS: usize = 3;
 
 /// Entry point into settlement.
@@ -61,11 +62,11 @@ pub(super) enum PaymentOutcome {
 
 /// A payment that a block includes.
 pub(super) struct IncludedPayment {
-    /// As stored, with the depths that this request has seen.
+    /// The payment as stored, with the numbers of newer blocks that this request has seen.
     pub record: PaymentRecord,
-    /// Its purchase, as the text of a JSON object.
+    /// The purchase that the payment made, as the text of a JSON object.
     pub purchase: Option<String>,
-    /// The content, if it was read on the way.
+    /// The content, if it was already read while waiting.
     pub content: Option<String>,
 }
 
@@ -150,8 +151,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Waits for an instant payment's block. In one batch with the inclusion, the payment, the purchase and the content
-    /// are read to answer with. Returns the waits that were not needed, too.
+    /// Waits for a block that includes an instant payment. The batch that records the inclusion also reads the payment,
+    /// the purchase and the content for the response. Also returns the waits that were not needed, in ms.
     async fn settle_payment(
         &self,
         entry: &mut Entry,
@@ -192,13 +193,13 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((outcome, rest))
     }
 
-    /// Reads what is stored of a payment that a block includes.
+    /// Reads the stored data of a payment that a block includes.
     async fn stored(&self, tx: &TxHash, content: Option<String>) -> Result<PaymentOutcome, Unavailable> {
         let settled = self.database.run(payment::settled(tx)).await?.first_json()?.unwrap_or_default();
         Ok(included(tx, settled, content)?)
     }
 
-    /// Waits for the block of a lock and its result. Returns the waits that were not needed, too.
+    /// Waits for the blocks that include a lock and its result. Also returns the waits that were not needed, in ms.
     async fn settle_lock(
         &self,
         lock: &mut Entry,
