@@ -92,7 +92,8 @@ impl Cip30Wallet {
         })
     }
 
-    /// Drops all outputs but the largest ones, as many as a draft may need. The wallet's addresses and keys stay.
+    /// Drops all outputs but the largest ones, as many as a draft may need. All payment keys stay known, as enterprise
+    /// addresses.
     pub(crate) fn only_largest(self) -> Self {
         let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
         let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));

@@ -17,14 +17,14 @@ pub enum ContentsError {
 /// A store of immutable contents.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Contents {
-    /// Stores a text under its hash. Idempotent.
+    /// Stores a content under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// Builds the statement that reads a text within a batch, if contents are stored in the database; `None` for texts
-    /// above [`MOST_HELD`] bytes and other stores.
+    /// Builds the statement that reads a content as part of a batch. Returns `None` if the store is not the database.
+    /// The statement returns no content above [`MOST_HELD`] bytes.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
-    /// Returns the text with this hash.
+    /// Returns the content with this hash; `None` if the store does not have it.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
 
     /// Returns the content that a payment bought. Implementations may limit the memory used per buyer.
@@ -33,13 +33,13 @@ pub trait Contents {
     }
 }
 
-/// Maximum size of a content that a request holds while it waits for a block.
+/// Maximum size in bytes of the content that a request holds in memory while it waits for a block.
 ///
-/// With larger ones, many requests from one network would exceed an isolate's memory; a seller who buys from themselves
-/// pays only a fee for each.
+/// With larger contents, many concurrent requests would exceed the memory of a Workers isolate. A seller could cause
+/// this cheaply by buying from themselves, at the cost of a fee per purchase.
 pub const MOST_HELD: usize = 64 << 10;
 
-/// Contents in a table, limited by D1's maximum of 2 MB per row.
+/// A store of contents in a database table. D1 limits a row, and so a content, to 2 MB.
 pub struct InDatabase<'a, D>(pub &'a D);
 
 impl<D: Database> Contents for InDatabase<'_, D> {

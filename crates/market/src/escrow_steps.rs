@@ -1,4 +1,5 @@
-//! Decodes transactions that spend our escrows, and records them as steps with the state that follows.
+//! Decodes transactions that spend escrows of this service, and records each as a *step*, with the escrow's state after
+//! it.
 
 use api_types::{Alarm, AlarmName};
 use std::collections::BTreeMap;
@@ -24,11 +25,11 @@ use crate::{
     transitions,
 };
 
-/// A transaction in a block, with successful scripts.
+/// An included transaction whose scripts succeeded.
 pub(crate) struct Found {
     pub utxos: TransactionUtxos,
     pub height: u64,
-    /// Time of its block, POSIX ms.
+    /// Time of the including block, POSIX ms.
     pub time_ms: Millis,
 }
 
@@ -38,11 +39,11 @@ pub(crate) enum Spending {
     Unspent,
     /// Spent by this transaction, which was recorded.
     SpentBy(TxHash),
-    /// Not known to the provider, or not yet.
+    /// Unknown, because the provider does not know the output (yet).
     Unknown,
 }
 
-/// Result of recording, for the log and the operator.
+/// Counts of recorded and undecodable transactions, for the log and the operator.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
     /// Number of recorded steps.
@@ -62,14 +63,14 @@ impl Recorded {
     }
 }
 
-/// Records steps as of a given newest block.
+/// Records steps of escrows, as seen when a given block was the newest.
 #[derive(Clone, Copy)]
 pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
     pub tip: Tip,
-    /// Number of rollbacks when the transactions were read; steps are not written if it has changed. `None` for steps
-    /// of own entries, which are written in the batch of the entry's inclusion.
+    /// Number of rollbacks when the transactions were read. Steps are not written if it has changed since. `None` for
+    /// steps of the service's own transactions, which are written in the batch that records the inclusion.
     pub rollbacks: Option<u64>,
     /// The platform's address, if this service sells protected content. A refund of its sale because of a missing
     /// result raises an alarm.
@@ -89,7 +90,7 @@ struct OpenEscrow {
     /// Address to be paid when the escrow is collected.
     creator: String,
     share: Lovelace,
-    /// Outbox entries that spend it.
+    /// Ids of the transactions in the outbox that spend this escrow.
     spenders: Vec<TxHash>,
 }
 
@@ -107,18 +108,18 @@ struct OpenEscrowRow {
     spenders: Vec<TxHash>,
 }
 
-/// Steps to be written.
+/// Statements that record steps of escrows, and the outbox entries that these steps supersede.
 #[derive(Default)]
 pub(crate) struct Steps {
-    /// Statements per transaction.
+    /// Statements to write, grouped by the transaction whose steps they record.
     pub statements: Vec<Vec<Statement>>,
-    /// Outbox entries that can no longer be included, each with the transaction that spent its input.
+    /// Outbox entries that can no longer be included, each paired with the transaction that spent one of its inputs.
     superseded: Vec<(TxHash, TxHash)>,
     recorded: Recorded,
 }
 
-/// Returns whether a block can belong to the chain that ends with `tip`: it is lower, or `tip` itself. A node on
-/// another fork may show a different block at the height of `tip`.
+/// Returns whether a block can belong to the chain that ends with `tip`: it has a lower height, or is `tip` itself. A
+/// node on another fork may show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
@@ -258,8 +259,9 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// Builds the statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. It
-    /// has the status after the step, and whether the creator was paid; own entries say in which block they are.
+    /// Builds the statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. The
+    /// step has the escrow's status after it, and whether the creator was paid. For a transaction of the service, the
+    /// block is taken from the outbox entry.
     fn step(
         &self,
         after: &OpenEscrow,
@@ -334,7 +336,7 @@ fn open_escrows(outputs: &[String]) -> Read<Vec<OpenEscrowRow>> {
 }
 
 impl OpenEscrowRow {
-    /// Converts the row, `None` if its datum cannot be decoded.
+    /// Converts the row to an escrow; `None` if its datum cannot be decoded.
     fn escrow(self) -> Option<OpenEscrow> {
         let Self { purchase, utxo: reference, address, datum, locked: lovelace, creator, share, spenders } = self;
         let cbor = hex::decode(datum).ok()?;

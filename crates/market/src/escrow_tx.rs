@@ -24,8 +24,8 @@ pub(crate) fn plan(planner: Planner<'_>, escrow: &Escrow, step: &Step, time: Cha
     Ok(plan)
 }
 
-/// Builds one transaction that does what all these plans do, and signs it. `unconfirmed` are outputs that it spends and
-/// that no block has yet.
+/// Combines the plans into one transaction and signs it. `unconfirmed` are outputs that the transaction spends although
+/// no block includes them yet.
 pub(crate) async fn build(
     planner: Planner<'_>,
     provider: &impl Evaluate,

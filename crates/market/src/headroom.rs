@@ -5,12 +5,12 @@
 
 use api_types::{Alarm, AlarmName};
 
-/// Percentage of the database up to which free rows are accepted.
+/// Percentage of the database's maximum size up to which rows that cost the client nothing are accepted.
 const FOR_ALL: u64 = 80;
-/// Percentage of the database from which an alarm is raised.
+/// Percentage of the database's maximum size from which an alarm is raised.
 const WORTH_AN_ALARM: u64 = 60;
 
-/// Free space in the database.
+/// Amount of free space in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageHeadroom {
     /// Enough for everything.
@@ -20,7 +20,7 @@ pub enum StorageHeadroom {
 }
 
 impl StorageHeadroom {
-    /// Computes it from the used and the available bytes.
+    /// Computes the headroom from the used bytes and the maximum size `most` in bytes.
     #[must_use]
     pub const fn of(bytes: u64, most: u64) -> Self {
         if reaches(bytes, most, FOR_ALL) { Self::Short } else { Self::Ample }

@@ -12,7 +12,8 @@ pub const fn day(now_ms: u64) -> u64 {
     now_ms / DAY_MS
 }
 
-/// Authorization by which a request uses an account. After its end, the account pays no more.
+/// Authorization by which a request uses an account: the owner's session or an agent's grant. Once it has ended,
+/// requests with it can no longer pay from the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authorization {
     /// A session, by its token's hash.
@@ -31,7 +32,7 @@ impl Authorization {
     }
 }
 
-/// Reason why an account does not pay. Nothing was written.
+/// Reason why a payment from an account was not allowed. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpendRefused {
     #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]

@@ -85,30 +85,30 @@ impl FromStr for ListingId {
 const UTF8: usize = 4;
 /// Maximum bytes of short fields: numbers, addresses, names.
 const SHORT: usize = 256;
-/// The rule that a text of spaces and invisible characters breaks.
+/// Error message for a text that consists of spaces and invisible characters only.
 const NOTHING_VISIBLE: &str = "must have a character that can be seen";
 /// File endings of a preview, in either case.
 const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 
-/// A valid offer.
+/// A valid offer to list something for sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewListing {
     /// 1..=120 characters.
     pub title: String,
     /// 1..=2000 characters.
     pub description: String,
-    /// At least the minimum of the modes.
+    /// Price, at least the minimum of each delivery mode.
     pub price: Lovelace,
     /// The price as it was sent, possibly with leading zeros, as a seller without a session signs it.
     pub signed_price: String,
-    /// From the body, or the session's owner.
+    /// Address of the seller: the session's owner, or else the address in the request's body.
     pub seller: Address,
-    /// At least one, without duplicates, instant first.
+    /// Delivery modes: at least one, without duplicates, instant first.
     pub modes: Vec<DeliveryMode>,
     pub content: String,
-    /// The https URL of a recording, normalized by the URL standard: without spaces, quotes, or angle brackets.
+    /// The https URL of a recording, if any, normalized by the URL standard: without spaces, quotes, or angle brackets.
     pub preview_media: Option<String>,
-    /// A member of [`CATEGORIES`].
+    /// A member of [`CATEGORIES`], or `None`.
     pub category: Option<&'static str>,
 }
 
@@ -116,7 +116,7 @@ fn invalid<T>(code: ErrorCode, field: &'static str, rule: impl fmt::Display) -> 
     Err(Error::of_field(code, field, rule))
 }
 
-/// Returns the error for a content that is too long, which is known of a longer body before it is read.
+/// Returns the error for content that is too long. It is also used for a body that is too large to be read at all.
 #[must_use]
 pub fn content_too_long() -> Error {
     Error::of_field(ErrorCode::InvalidLength, "content", content_rule())
@@ -178,7 +178,7 @@ impl NewListing {
         ContentHash::of(self.content.as_bytes())
     }
 
-    /// Returns a digest of the seller's choices, which is equal for a repeated offer.
+    /// Returns a digest of all fields that the seller chose, by which a repeated offer is recognised.
     #[must_use]
     pub fn offer_digest(&self) -> ContentHash {
         // Without id and time.
@@ -210,8 +210,8 @@ impl NewListing {
     }
 }
 
-/// Returns whether a character has no place in a shown text: it turns the direction of what follows, so that a title
-/// could show as another than it is, or it marks a file's byte order.
+/// Returns whether a character must not appear in a displayed text: a control for the writing direction, by which a
+/// title could look like another one, or a byte order mark.
 const fn misleads(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -238,7 +238,7 @@ fn text(
     }
 }
 
-/// Checks that the public texts do not give the content away.
+/// Checks that title and description do not contain too much of the content.
 fn private(content: &str, title: &str, description: &str) -> Result<(), Error> {
     let shows_most = |public: &str| reveal::shown_percent(content, public) > reveal::MOST_SHOWN;
     let rule = "shows most of the content, and everyone can read it: say in other words what a buyer gets";
@@ -278,7 +278,8 @@ fn modes(sent: Option<&RawValue>) -> Result<Vec<DeliveryMode>, Error> {
     Ok(modes)
 }
 
-/// The URL as its standard writes it, so that a page that shows it meets no character that ends an attribute or a line.
+/// Parses the preview's URL and normalizes it by the URL standard, so that it contains no character that could end an
+/// HTML attribute or a line.
 fn preview(sent: Option<&RawValue>) -> Result<Option<String>, Error> {
     const FIELD: &str = "previewMedia";
     const RULE: &str = "must be an https URL ending in .mp4, .webm, .webp or .gif, of at most 2048 characters";

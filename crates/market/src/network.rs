@@ -1,4 +1,4 @@
-//! Client networks, as far as they are stored.
+//! Client networks (IPv4 addresses or IPv6 prefixes), in the form in which quotas and the database use them.
 
 use std::{borrow::Cow, net::Ipv6Addr};
 
@@ -6,7 +6,7 @@ use cardano::{ContentHash, slots::Millis};
 
 use crate::limits::day;
 
-/// Network of a request without a client address, as on a local stack.
+/// Network name for a request without a client address, as on a local stack.
 pub const UNKNOWN: &str = "unknown";
 
 /// Returns the network that shares a quota: for an IPv6 /64 the /48, which is what one customer may have (RFC 6177).
@@ -18,7 +18,8 @@ pub fn quota_prefix(network: &str) -> Cow<'_, str> {
     })
 }
 
-/// Digest of a client network for one day, so that stored rows cannot be traced to it later.
+/// Returns a digest of a client network that changes every day, so that stored rows cannot be traced to the network
+/// later.
 #[must_use]
 pub fn daily_digest(network: &str, now: Millis) -> ContentHash {
     ContentHash::of(format!("{}\n{}", day(now), quota_prefix(network)).as_bytes())

@@ -20,9 +20,9 @@ const MAX_TEXT: usize = 1_900;
 /// The alarms that the operator was last notified of.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notified {
-    /// Their names, sorted.
+    /// Names of the alarms, sorted.
     pub names: Vec<AlarmName>,
-    /// When, POSIX ms.
+    /// Time of the notification, POSIX ms.
     pub at: Millis,
 }
 
@@ -32,7 +32,7 @@ pub struct Notified {
 pub enum Event {
     /// The set of alarms changed.
     Raised,
-    /// It lasts.
+    /// The same set of alarms has lasted for [`REMINDER_MS`] since the last notification.
     Reminder,
     /// No alarm is left.
     Over,
@@ -54,7 +54,7 @@ pub fn is_lasting(failed: &Alarm, failures: u32) -> bool {
 }
 
 impl Notified {
-    /// Records these alarms at this time.
+    /// Creates the record of a notification of these alarms at this time (POSIX ms).
     #[must_use]
     pub fn of(alarms: &[Alarm], at: Millis) -> Self {
         let mut names: Vec<AlarmName> = alarms.iter().map(|alarm| alarm.name).collect();

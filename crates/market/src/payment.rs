@@ -1,4 +1,4 @@
-//! Claimed payments.
+//! Stored payments, and the statements that read them.
 
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY_JSON, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
@@ -14,14 +14,14 @@ use crate::{
 
 /// Maximum number of a buyer's failed payments that one request looks up on the chain.
 pub(crate) const MAX_CHECKED: usize = 8;
-/// SQL order for these: alternating between oldest and newest.
+/// SQL terms that order failed payments alternately: the oldest, the newest, the second oldest, and so on.
 ///
 /// Retries spend the inputs of the first attempt, so the oldest is the one that a provider may have relayed despite
 /// rejecting it. The newest is the one that a lagging provider does not show yet.
 const OLDEST_AND_NEWEST_FIRST: &str =
     "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
 
-/// A claimed payment.
+/// A stored payment: a transaction, the listing that it pays for, and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentRecord {
@@ -29,35 +29,37 @@ pub struct PaymentRecord {
     /// The listing that is paid for.
     pub listing_id: ListingId,
     pub payer: Address,
-    /// SHA-256 of the header that brought it.
+    /// SHA-256 of the `PAYMENT-SIGNATURE` header that contained the payment.
     pub header: ContentHash,
-    /// When an answer with the content was first handed to a client that was still there, POSIX ms.
+    /// Time in POSIX ms at which the content was first delivered; `None` before that. A response whose client has
+    /// disconnected does not count.
     pub delivered_at_ms: Option<Millis>,
-    /// Everything its release depends on.
+    /// The facts that decide whether the content may be released.
     pub facts: ReleaseFacts,
 }
 
 impl PaymentRecord {
-    /// Returns whether it is in a block, so that there is a purchase.
+    /// Returns whether a block includes the payment, so that there is a purchase.
     #[must_use]
     pub const fn is_purchase(&self) -> bool {
         self.facts.status.is_some()
     }
 
-    /// Returns whether its purchase was refunded, so that the buyer no longer owns it.
+    /// Returns whether the purchase was refunded, so that the buyer no longer owns the listing.
     #[must_use]
     pub const fn is_refunded(&self) -> bool {
         matches!(self.facts.status, Some(Status::Refunded))
     }
 
-    /// Returns whether the answer to its submission is unknown. Such a payment binds its payer to no listing.
+    /// Returns whether no answer to the payment's submission is known. The payer may still use such a payment for
+    /// another listing.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.entry.state == EntryState::Claimed && self.entry.provenance == Provenance::Unknown
     }
 
-    /// Decides whether its content may be released with this number of required confirmations, at this time of the
-    /// escrow clock, POSIX ms.
+    /// Decides whether the payment's content may be released. `confirmations` is the required number of newer blocks,
+    /// and `clock` the clock for escrow deadlines in POSIX ms.
     ///
     /// # Errors
     /// Returns the reason why the content may not be released now.
@@ -81,7 +83,7 @@ pub fn by_tx(tx: &TxHash) -> Statement {
     statement!(select_records() + "p.tx_id = ?1", tx)
 }
 
-/// Builds the statement that reads what is stored about a presented payment, as [`Known`].
+/// Builds the statement that reads the stored data about a presented payment, as [`Known`].
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
     let records = select_records();
     statement!(
@@ -136,10 +138,10 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Builds the statement that reads the buyer's payments for a listing that may have been included by now, open ones
-/// first.
+/// Builds the statement that reads those payments of a buyer for one listing which a block may include by now, open
+/// ones first. `buyers` are the buyer's payment keys.
 ///
-/// Rejected ones count too, because others may have submitted them.
+/// Rejected payments count too, because other parties may have submitted them.
 pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(
@@ -150,12 +152,12 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
     )
 }
 
-/// Builds the statement that reads the buyer's failed payments for a listing that may still be included, oldest and
-/// newest first.
+/// Builds the statement that reads those failed payments of a buyer for one listing which may still be included,
+/// alternately from the oldest and the newest.
 ///
-/// Others may have submitted them, or the provider lags. Payments of `wallet` within the last hour are left out,
-/// because the next payment will conflict with them ([`given_up_recently`]). A row above [`MAX_CHECKED`] tells that
-/// there are too many.
+/// A failed payment may still be included because another party submitted it, or because the provider lags. Payments of
+/// `wallet` within the last hour are omitted, because the next payment will conflict with them ([`given_up_recently`]).
+/// One row more than [`MAX_CHECKED`] is read, to detect that there are too many.
 pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
     let (records, keys) = (select_records(), buyer::keys("?2"));
     statement!(

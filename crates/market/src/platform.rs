@@ -1,4 +1,5 @@
-//! The platform's wallet, which pays the fees of results and of the watcher's actions.
+//! The platform's wallet, which pays the network fees of results (the transactions that post a delivered content's hash
+//! in an escrow) and of the watcher's other actions.
 //!
 //! The wallet is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's change.
 
@@ -16,15 +17,17 @@ use sql::Database;
 
 /// Minimum amount of an output that pays for an action alone: fee, collateral and change.
 pub(crate) const MIN_FUNDS: Lovelace = Lovelace::from_ada(3);
-/// Amount of a new output, which pays for about a dozen results.
+/// Amount of each output that a split of the platform's wallet creates. It pays the fees of about a dozen escrow
+/// transactions.
 const SPLIT: Lovelace = Lovelace::from_ada(8);
-/// Number of separate outputs, and so of results that can wait for one block.
+/// Number of separate outputs that the wallet is split into, and so of independent transactions that can be pending at
+/// once.
 pub(crate) const OUTPUTS: usize = 60;
 /// Maximum number of new outputs per transaction, which keeps the transaction below the size limit.
 const MAX_SPLIT: usize = 50;
-/// Amount that is not split, for payouts and for fees of a tick.
+/// Amount that is kept in one output, for payouts to creators and for the fees of a tick.
 const UNSPLIT_RESERVE: Lovelace = Lovelace::from_ada(50);
-/// Number of blocks, about an hour, after which a tick checks the wallet without having to pay.
+/// Number of blocks (about an hour) after which the watcher checks the wallet's outputs even if nothing is to be paid.
 const WALLET_CHECK_BLOCKS: u64 = 180;
 
 /// Returns whether a tick checks the wallet even if it has nothing to pay: the first one, and one about every hour.
@@ -52,7 +55,7 @@ pub(crate) fn split(utxos: &[Utxo], address: Address) -> Option<(Utxo, Vec<NewOu
     (count >= 2).then(|| (largest.clone(), vec![NewOutput::pay(address, SPLIT); count]))
 }
 
-/// Number of outputs up to which small ones are not merged.
+/// Number of outputs of the wallet up to which small outputs are not merged.
 const FEW: usize = 30;
 /// Maximum number of small outputs that one action merges.
 const MAX_DUST: usize = 3;
@@ -62,14 +65,14 @@ pub(crate) struct PlatformWallet {
     pub parameters: ProtocolParameters,
     pub address: Address,
     pub snapshot: WalletSnapshot,
-    /// Free outputs that are in a block.
+    /// Outputs that are included in a block and not reserved.
     pub utxos: Vec<Utxo>,
-    /// Unconfirmed change, spent only if nothing else suffices. If its transaction is superseded, so is the one that
-    /// spends it.
+    /// Unconfirmed change, which is spent only if nothing else suffices. If the transaction that creates it is never
+    /// included, a transaction that spends it is not included either.
     pub unconfirmed: Vec<Utxo>,
     pub shown: HashSet<TxRef>,
-    /// Whether change of this tick's transactions may be spent. Unset if the node that evaluates scripts does not know
-    /// it.
+    /// Whether change of this tick's transactions may be spent. `false` once the node that evaluates scripts has turned
+    /// out not to know such change.
     pub chains: bool,
 }
 
@@ -132,8 +135,8 @@ impl PlatformWallet {
         self.utxos.len() < before
     }
 
-    /// Also drops the outputs named in a provider's error. The node that evaluates scripts may not know unconfirmed
-    /// outputs. Returns whether there were any.
+    /// Drops the outputs that the provider does not show, and those named in its error `reason`. The node that
+    /// evaluates scripts may not know unconfirmed outputs. Returns whether there were any.
     pub fn drop_named(&mut self, reason: &str) -> bool {
         let before = self.utxos.len();
         self.utxos.retain(|utxo| !is_named(reason, utxo));
@@ -147,8 +150,8 @@ pub(crate) fn is_named(reason: &str, utxo: &Utxo) -> bool {
     reason.contains(&utxo.reference.tx.to_string())
 }
 
-/// Returns whether an output is worth merging. A datum costs nothing to spend, and a script less than the output must
-/// hold for it.
+/// Returns whether an output is worth merging. Datums and scripts in an output do not matter: spending a datum costs
+/// nothing, and a script costs less than the ADA that the output holds for it.
 fn is_dust(utxo: &Utxo) -> bool {
     utxo.value.assets.is_empty() && utxo.value.lovelace < MIN_FUNDS
 }

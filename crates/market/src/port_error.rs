@@ -18,7 +18,8 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Returns whether the provider served nothing at all. An answer that is too long is not the provider's fault.
+    /// Returns whether the provider did not answer. An answer that is too long counts as an answer, because it is not
+    /// the provider's fault.
     pub(crate) const fn is_unserved(&self) -> bool {
         matches!(self, Self::Chain(error) if !matches!(error, ChainError::TooLong))
     }

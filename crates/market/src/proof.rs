@@ -128,7 +128,7 @@ fn text(value: &impl ToString) -> String {
     value.to_string()
 }
 
-/// SHA-256 of lines joined by line feeds.
+/// Returns the SHA-256 of these lines, joined by line feeds.
 #[must_use]
 pub fn digest(lines: &[&str]) -> ContentHash {
     ContentHash::of(lines.join("\n").as_bytes())

@@ -6,14 +6,14 @@
 //! a fifth               reserved for claimed and paid work
 //! ```
 //!
-//! A client that asks without end slows others down, but cannot use up the day.
+//! A client that asks without end slows down others, but cannot use up the quota of a day.
 
 use cardano::slots::Millis;
 use sql::{Statement, statement};
 
 use crate::limits::{DAY_MS, day};
 
-/// Builds the statement that adds calls to this day's, and returns the sum as text.
+/// Builds the statement that adds calls to the number of calls of the current UTC day, and returns the sum as text.
 pub fn add(calls: u64, now: Millis) -> Statement {
     statement!(
         "INSERT INTO provider_calls (id, day, calls) VALUES (1, ?1, ?2) ON CONFLICT (id) DO UPDATE SET \
@@ -24,7 +24,8 @@ pub fn add(calls: u64, now: Millis) -> Statement {
     )
 }
 
-/// Returns how many calls a window of `window` ms may make after `calls` on this day, at most `most`.
+/// Returns the number of provider calls, at most `most`, that are allowed in the next `window` ms. `plan` is the daily
+/// quota, and `calls` the number of calls made on this day so far.
 #[must_use]
 pub fn allowed(calls: u64, plan: u64, now: Millis, window: Millis, most: u64) -> u64 {
     if calls < plan / 2 {

@@ -11,7 +11,7 @@ use sql::{Database, DatabaseError, Read, Statement, exactly, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
 
-/// Maximum number of purchases in an answer.
+/// Maximum number of purchases in one response.
 pub(crate) const MAX_LISTED: u32 = 1_000;
 
 /// A purchase as public JSON, with its timeline in chain order and the creator's payout.
@@ -112,13 +112,13 @@ pub struct Sale {
     pub id: TxHash,
     pub title: String,
     pub status: Status,
-    /// POSIX ms.
+    /// Time of the sale, POSIX ms.
     pub sold_at: Millis,
     /// The seller's share.
     pub amount: Lovelace,
     /// Transaction that paid the seller; `None` until a block includes it.
     pub paid_by: Option<TxHash>,
-    /// Time of its block, POSIX ms.
+    /// Time of the block that includes the transaction which paid the seller, POSIX ms.
     pub paid_at: Option<Millis>,
 }
 

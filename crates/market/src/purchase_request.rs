@@ -17,14 +17,14 @@ use crate::{
     listing::{DeliveryMode, ListingId},
 };
 
-/// Lifetime of a request in ms.
+/// Lifetime of an unanswered request for approval, in ms.
 pub const REQUEST_MS: Millis = DAY_MS;
-/// Lifetime of an approval in ms.
+/// Time in ms for which the owner's approval can be used.
 pub const APPROVAL_MS: Millis = 60 * 60 * 1_000;
 /// Maximum number of pending requests per account.
 pub const MAX_WAITING: u32 = 20;
 
-/// Id of a request: 128 random bits, hexadecimal.
+/// Id of a request for approval: 128 random bits, hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId([u8; 16]);
 
@@ -49,7 +49,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// SQL condition that no payment, other than failed ones, has used the approval of the request `r`.
+/// SQL condition that holds if the approval of the request `r` was not used by a payment, or only by one that failed.
 pub(crate) const UNUSED: &str = "(r.tx_id IS NULL OR EXISTS (SELECT 1 FROM outbox u WHERE u.tx_id = r.tx_id AND u.state IN ('refused', 'expired')))";
 
 /// Returns the SQL for [`PurchaseRequest`]s of agents that have not been removed.
@@ -68,8 +68,8 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Creates a request, or returns the open one for the same purchase. `None` if too many are pending or the agent
-    /// was removed.
+    /// Creates a request for approval, or returns the open request for the same purchase. Returns `None` if too many
+    /// requests are pending or the agent was removed.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -134,7 +134,8 @@ fn own(session: &Token, id: RequestId, now: Millis) -> Read<Option<PurchaseReque
     sql::read!(requests(&which), session.hash(), now, id.to_string())
 }
 
-/// Returns a request to the session's owner, `None` if there is none or it has expired.
+/// Reads a request for approval that is addressed to the session's owner. Returns `None` if there is no such request or
+/// it has expired.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -147,8 +148,8 @@ pub async fn read(
     db.fetch(own(session, id, now)).await
 }
 
-/// Answers a request to the session's owner, unless a payment has used its approval. Returns its state, `None` if there
-/// is no such request or it has expired.
+/// Records the answer of the session's owner to a request for approval, unless a payment has already used the approval.
+/// Returns the request's state, or `None` if there is no such request or it has expired.
 ///
 /// # Errors
 /// Returns an error if the database query failed.

@@ -42,7 +42,7 @@ impl Receipt {
     }
 }
 
-/// Decodes the fee from a transaction in hexadecimal.
+/// Decodes the network fee from a transaction's CBOR in hexadecimal; `None` if the CBOR is not stored.
 fn fee_of<'de, D: Deserializer<'de>>(transaction: D) -> Result<Option<Lovelace>, D::Error> {
     let Some(text) = Option::<String>::deserialize(transaction)? else { return Ok(None) };
     let cbor = hex::decode(text).map_err(D::Error::custom)?;

@@ -30,7 +30,7 @@ pub struct ReleaseFacts {
     pub mode: DeliveryMode,
     /// The purchase's status; `None` until the inclusion of the payment is recorded.
     pub status: Option<Status>,
-    /// Number of blocks known to be newer than the payment's; `None` while no block includes it.
+    /// Number of known blocks on top of the block that includes the payment; `None` while no block includes it.
     pub payment_depth: Option<u64>,
     /// The first result of a protected purchase, or else the transaction that paid its escrow out without one; `None`
     /// while no block includes either.
@@ -45,7 +45,7 @@ pub struct ReleaseFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct IncludedResult {
     pub tx: TxHash,
-    /// Number of blocks known to be newer than its block.
+    /// Number of known blocks on top of the block that includes the result.
     pub depth: u64,
 }
 
@@ -84,7 +84,7 @@ impl ReleaseFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released(());
 
-/// Why content may not be released now.
+/// Reason why content may not be released now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreleased {
     /// No block includes the payment.
@@ -99,7 +99,8 @@ pub enum Unreleased {
     Refunded,
 }
 
-/// Decides. `confirmations` is the required number of newer blocks, `clock` the escrow clock in POSIX ms.
+/// Decides whether the content of a payment may be released. `confirmations` is the required number of newer blocks,
+/// and `clock` the clock for escrow deadlines in POSIX ms.
 ///
 /// # Errors
 /// Returns the reason why the content may not be handed out now.

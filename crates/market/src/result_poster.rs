@@ -1,4 +1,5 @@
-//! Posts the result of a lock as soon as a node has accepted the lock.
+//! Posts the result of a lock (the hash of the delivered content) in its escrow as soon as a node has accepted the
+//! lock.
 //!
 //! ```text
 //! lock accepted ──> result built on its output ──> evaluated with that output ──> stored ──> submitted
@@ -36,7 +37,7 @@ use crate::{
     transitions,
 };
 
-/// A result is built again at once if another took its inputs first.
+/// Retries of a result at once, up to three times, if another transaction spent its inputs first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// The platform as the seller of protected sales.
@@ -47,7 +48,7 @@ pub struct Seller<'a> {
     pub key: &'a SigningKey,
 }
 
-/// Reason why no result was posted. It can be retried, and the watcher will.
+/// Reason why no result was posted. The watcher retries it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostError {
     /// The transaction cannot be built, or the ledger rejects it.
@@ -87,7 +88,7 @@ struct ResultIntent<'a, D, C> {
     poster: &'a ResultPoster<'a, D, C>,
     lock: &'a Entry,
     result: ContentHash,
-    /// The escrow's output as the last attempt read it.
+    /// The escrow's output that the last attempt spent; `None` before the first attempt.
     output: Option<TxRef>,
     /// Whether the chain was asked what spent the escrow: once is enough.
     has_followed: bool,
@@ -105,7 +106,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         sent.ok_or(PostError::Busy)
     }
 
-    /// Returns the current escrow, and its pending result.
+    /// Returns the current escrow of a lock, and the pending transaction that posts its result, if any.
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
         let read = statement!(
             format!(
@@ -158,7 +159,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         escrow_tx::build(planner, self.chain, vec![plan], &wallet, &unconfirmed, &[self.seller.key]).await
     }
 
-    /// Records what spent the escrow from this output, if the chain shows it.
+    /// Records the transaction that spent the escrow's output `from`, if the chain shows one.
     async fn follow(&self, from: &TxRef) -> Result<(), PostError> {
         let tip = self.chain.tip().await?;
         let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
@@ -170,7 +171,8 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
-    /// Handles a rejection. A step of the buyer's may have come first: then the next result is built on what it made.
+    /// Handles the ledger's rejection of a result. If a transaction of the buyer spent the escrow first, the next
+    /// attempt spends the output that it created.
     async fn rejected(&mut self, reason: String) -> Result<Next<Entry>, PostError> {
         match self.output {
             Some(output) if !self.has_followed && self.lock.state == EntryState::Included => {
@@ -212,7 +214,7 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
     }
 }
 
-/// Outbox purpose of actions on an escrow.
+/// Returns the outbox purpose of all actions on an escrow's output, so that only one of them can be open.
 pub(crate) fn purpose(escrow: &TxRef) -> String {
     format!("escrow:{escrow}")
 }

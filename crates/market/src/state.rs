@@ -1,4 +1,4 @@
-//! Version of the shop's data, which caches are keyed by.
+//! Version of the shop's data, by which cached responses are keyed.
 
 use cardano::slots::Millis;
 use serde::Deserialize;

@@ -7,9 +7,9 @@ use sql::{DatabaseError, Rows, Statement, statement};
 
 use crate::{chain_state::Lead, limits::day, notice::Notified};
 
-/// Maximum number of stored notes, and of stored alarms, per tick.
+/// Maximum number of notes, and of alarms, that are stored per tick.
 const MOST_KEPT: usize = 10;
-/// Time in ms without a tick after which the watcher counts as stopped. Five ticks were due.
+/// Time in ms without a tick after which the watcher counts as stopped: five ticks were due in it.
 const SILENT_MS: Millis = 5 * 60_000;
 /// Minimum balance of the platform's wallet for its fees and collateral.
 const PLATFORM: Lovelace = Lovelace::from_ada(10);

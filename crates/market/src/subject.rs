@@ -1,16 +1,16 @@
 //! Metadata of our own wallets' transactions: the id of the listing that is bought, or of the purchase whose creator is
 //! paid.
 //!
-//! After a restore from an older backup, purchases are recovered from it. The format is CIP-20, which explorers
-//! display: label 674, `{"msg": [id]}`.
+//! After a restore from an older backup, purchases are recovered from this metadata. The format is CIP-20, which
+//! explorers display: label 674, `{"msg": [id]}`.
 
 use cardano::{Address, tx::SignedTx};
 
 /// Label of CIP-20 messages.
 const LABEL: u64 = 674;
-/// The encoding up to the value of label 674 (Conway): `259({0: {674: ...}})`.
+/// CBOR of a Conway transaction's auxiliary data up to the value of label 674: `259({0: {674: ...}})`.
 const AUXILIARY: [u8; 9] = *b"\xd9\x01\x03\xa1\x00\xa1\x19\x02\xa2";
-/// `{"msg": [text]}` up to the text's length in one byte.
+/// CBOR of `{"msg": [text]}` up to the byte that gives the text's length.
 const MESSAGE: [u8; 7] = *b"\xa1\x63msg\x81\x78";
 /// Maximum bytes of a text in metadata.
 const MAX_TEXT: usize = 64;

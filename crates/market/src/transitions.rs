@@ -26,8 +26,8 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, 
     })
 }
 
-/// Reads the escrow that a lock made. The bytes may be those in the block, in which the submitter chose the encoding of
-/// the signatures.
+/// Decodes the escrow that a lock created. The entry's CBOR may have been read from the block, where whoever submitted
+/// it chose the encoding of the signatures.
 fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
     let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);

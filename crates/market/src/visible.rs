@@ -1,6 +1,6 @@
 //! Tells texts that show something from texts that look empty.
 
-/// Returns whether a reader sees anything of a text: it has more than spaces and invisible characters.
+/// Returns whether a text has a visible character, that is, not only spaces and invisible characters.
 #[must_use]
 pub fn shows_something(text: &str) -> bool {
     text.chars().any(is_visible)

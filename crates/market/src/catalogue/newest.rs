@@ -77,7 +77,7 @@ impl Newest {
         Ok(now)
     }
 
-    /// Inserts a listing at the position of its sequence number, or replaces the one with the same number.
+    /// Replaces the listing with the same sequence number, or else inserts the listing as the newest one.
     fn put(&mut self, kept: Kept) {
         match self.listings.binary_search_by(|known| kept.seq.cmp(&known.seq)) {
             Ok(index) => {

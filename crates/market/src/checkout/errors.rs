@@ -122,7 +122,7 @@ impl PayError {
         if let Self::NotSettled(_, settlement) = self { Some(settlement) } else { None }
     }
 
-    /// Returns whether a payment is unconfirmed.
+    /// Returns whether the error reports that a payment is not confirmed yet.
     #[must_use]
     pub const fn is_pending(&self) -> bool {
         matches!(self, Self::NotSettled(Refusal::Settlement(NotSettled::Pending), _))

@@ -169,8 +169,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         self.pay_anew(&pay).await
     }
 
-    /// Returns whether a claimed payment is still valid. A rejected one is verified again at its payer's request,
-    /// unless it is in a block after all.
+    /// Returns whether a claimed payment is still valid. A payment that was rejected before is verified again if its
+    /// payer requests it, unless a block includes it after all.
     async fn is_standing(&self, pay: &PayRequest<'_>, record: &mut PaymentRecord) -> Result<bool, PayError> {
         let is_same_listing = record.listing_id == pay.terms.id;
         let is_ours = record.entry.provenance == Provenance::Ours || pay.is_payer(&record.payer);

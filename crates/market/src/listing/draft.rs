@@ -1,8 +1,8 @@
 //! An unvalidated offer, whose fields stay JSON until each is decoded within its bound.
 //!
-//! A body can be six times as long as its content, because JSON can spell a byte with six. Decoding it into a tree of
-//! values would take a multiple of that. Here, parsing takes at most twice the body in addition
-//! (tests/process_memory.rs).
+//! A body can be six times as long as its content, because JSON can write one byte as six (`\u0000`). Decoding a body
+//! into a tree of JSON values would take a multiple of its size in memory. Parsing it in this way takes at most twice
+//! its size (tests/process_memory.rs).
 
 use std::{borrow::Cow, fmt};
 
@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 
 use api_types::{Error, ErrorCode};
 
-/// Maximum bytes of JSON per byte of text, as in `\u0000`.
+/// Maximum number of bytes that JSON takes for one byte of text, as in `\u0000`.
 const SPELLING: usize = 6;
 
-/// The JSON of an offer's fields, `None` if missing or null. Unknown fields are ignored.
+/// The fields of an offer as unparsed JSON; `None` for a field that is missing or null. Unknown fields are ignored.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListingDraft<'a> {
@@ -58,7 +58,7 @@ fn malformed(rule: fmt::Arguments<'_>) -> Error {
     Error::of_field(ErrorCode::MalformedBody, "body", rule)
 }
 
-/// The text of a field, if it is there. `too_long` is the rule that a text of more than `most` bytes breaks.
+/// Decodes an optional string. `too_long` is the error message for a text of more than `most` bytes.
 pub(super) fn optional(
     sent: Option<&RawValue>,
     field: &'static str,

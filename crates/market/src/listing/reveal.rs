@@ -6,13 +6,14 @@
 
 use std::collections::HashSet;
 
-/// Letters that two texts must have in a row to count as copied. Shorter runs are common to any two texts on a subject.
+/// Minimum number of consecutive letters that two texts must have in common to count as copied. Shorter runs occur by
+/// chance in any two texts on one subject.
 const RUN: usize = 12;
-/// Largest multiple of the public text's length that a content may have to be compared; of a longer one less than a
-/// quarter can be shown. Bounds the work to a few thousand characters, however long the content is.
+/// Maximum length of a content that is compared with a public text, as a multiple of the public text's length. A public
+/// text cannot contain more than a quarter of a longer content. This bounds the work for long contents.
 const TIMES: usize = 4;
 
-/// Percentage of the content that may be public.
+/// Maximum percentage of the content that title and description may contain.
 pub const MOST_SHOWN: usize = 50;
 
 /// Returns the percentage of `content` that can be read in `public`, or 0 if it is less than a quarter.
