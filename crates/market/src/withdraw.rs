@@ -25,11 +25,11 @@ use crate::{
     transitions,
 };
 
-/// Amount that stays in the wallet for fees of later purchases.
+/// Amount that stays in the service wallet, for the network fees of later purchases.
 pub const RESERVE: Lovelace = Lovelace::from_ada(2);
 /// Validity of a withdrawal in seconds.
 const VALID_SECONDS: u64 = 240;
-/// A withdrawal is built again at once if another payment of the wallet took an input first.
+/// Retries of a withdrawal at once, up to three times, if another payment of the wallet spent an input first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
 /// Reason why nothing was withdrawn, or why the outcome is unknown.

@@ -33,16 +33,17 @@ use crate::{
     subject,
 };
 
-/// Provider and arbiter calls for a question to the arbiter.
+/// Maximum number of calls, to the provider and the arbiter, that one request to the arbiter takes.
 const CALLS_TO_ASK: u32 = 4;
-/// Calls for an action and a second attempt, including the wallet.
+/// Maximum number of provider calls for an action and a second attempt, including those that read the platform's
+/// wallet.
 const CALLS_PER_JOB: u32 = 8;
-/// Calls for an action and a second attempt with a known wallet.
+/// Maximum number of provider calls for an action and a second attempt if the platform's wallet was read before.
 const CALLS_WITH_WALLET: u32 = 4;
 /// Validity of a payout to a creator in slots.
 const PAYOUT_SLOTS: u64 = 240;
-/// Condition for storing a payout. Another tick may have rolled back the award meanwhile and collect the share from the
-/// escrow.
+/// SQL query that returns a row if the creator of a purchase is no longer owed a payout, which is then not stored.
+/// Another tick may have rolled back the arbiter's award meanwhile, and pay the share out of the escrow.
 const NOT_OWED: &str = "SELECT 'not owed' WHERE NOT EXISTS (SELECT 1 FROM escrows WHERE purchase_id = ?1 ->> '$.purchase' AND creator_due = 1)";
 /// Validity in slots of a transaction that splits the wallet's outputs.
 const SPLIT_SLOTS: u64 = 240;
@@ -96,8 +97,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Returns whether a task is left due: there are too few calls to ask the arbiter, or no reason to check the
-    /// wallet.
+    /// Returns whether a task is left for a later tick: there is too little time to ask the arbiter, or no reason to
+    /// check the platform's wallet.
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),
@@ -224,7 +225,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(PlatformWallet::read(ports.database, ports.chain, address, tip_slot, ports.now, needs).await?)
     }
 
-    /// Sends a transaction, unless another tick was first. Returns the ledger's reason if it rejects it.
+    /// Records and submits a transaction, unless another tick was first. Returns the reason if the ledger rejects it.
     pub(super) async fn send(
         &mut self,
         new: &NewEntry,
@@ -263,7 +264,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 impl Task {
-    /// Returns the task's escrows.
+    /// Returns the escrows on which the task acts.
     fn cases(&self) -> &[Judged] {
         match self {
             Self::Pay(_) | Self::Split => &[],

@@ -1,8 +1,8 @@
 //! Alarms that a tick repeats for as long as their cause lasts: escrows that this watcher cannot finish, and disputes that are
 //! not decided in time.
 //!
-//! The API sells with its own key and contract, and both are written in each escrow. A watcher that was given others, or
-//! none, is therefore recognised by the escrows that are open.
+//! Each escrow contains the seller's key and the contract with which the API sold. A watcher that was configured with
+//! another key or contract, or with none, can therefore be recognised by the open escrows.
 
 use api_types::{Alarm, AlarmName};
 use cardano::{keys::SigningKey, slots::Millis};
@@ -12,7 +12,8 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, ServiceWallet, Watch};
 
-/// Longest time by which a failed dispute is put off, ms: it still counts as undecided.
+/// Maximum time in ms for which a failed dispute is postponed. A dispute that is postponed so long still counts as
+/// undecided.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one tick examines, those that are due first.
 const MAX_ESCROWS: u32 = 20;
@@ -24,12 +25,12 @@ struct Open {
     purchase: String,
     address: String,
     datum: String,
-    /// The service wallet that bought, if one did.
+    /// The service wallet that bought; `None` if an external wallet did.
     service_wallet: Option<ServiceWallet>,
 }
 
 impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
-    /// Returns the alarms of the escrows as they are stored.
+    /// Returns the alarms that follow from the stored state of the open escrows.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if they cannot be read.
@@ -44,7 +45,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         Ok(late.chain(self.cannot_sell(&open)).chain(self.cannot_protect(&open)).collect())
     }
 
-    /// Returns why this watcher, with its key and its contract, can act as the seller of none of these, or not of one.
+    /// Returns an alarm if this watcher, with its key and contract, cannot act as the seller of some of these escrows.
     fn cannot_sell(&self, open: &[Open]) -> Option<Alarm> {
         let count = open.len();
         if count == 0 {

@@ -1,4 +1,5 @@
-//! Reads the transaction history of the escrow's address for steps by others that were not found otherwise.
+//! Reads the transaction history of the contract's address, to find steps of escrows by other parties that were not
+//! found otherwise.
 //!
 //! Strangers can add to this history, so it is read last, within a bounded number of calls, and skips what cannot be
 //! decoded.
@@ -30,14 +31,15 @@ use crate::{
     port_error::PortError,
 };
 
-/// Transactions per page of the history.
+/// Number of transactions per page of the history.
 const PAGE: usize = 50;
 /// Maximum number of other parties' transactions read per tick.
 const MAX_FOREIGN: u32 = 16;
-/// Provider calls per transaction: its bytes, and whether its scripts succeeded.
+/// Number of provider calls per transaction: one for its bytes, and one for whether its scripts succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
-/// Remaining reads of a tick: transactions, and consecutive failures.
+/// Remaining allowance of a tick: the number of other parties' transactions that it may still read, and the number of
+/// consecutive provider failures that it still tolerates.
 struct Allowance {
     foreign: u32,
     unserved: u32,
@@ -45,13 +47,13 @@ struct Allowance {
 
 /// Result of reading a listed transaction.
 enum Read {
-    /// Irrelevant, or permanently undecodable.
+    /// Finished: the transaction is irrelevant or can never be decoded.
     Passed,
-    /// Concerns an escrow of ours.
+    /// The transaction concerns an escrow of this service.
     Found(Box<Found>),
-    /// Not available from the provider now.
+    /// The provider does not return the transaction now.
     NotNow,
-    /// Too few calls are left.
+    /// The tick has too few provider calls left.
     NoCalls,
 }
 
@@ -130,7 +132,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(last)
     }
 
-    /// Returns our own entries among these; `None` for those with recorded steps.
+    /// Returns the outbox entries of those transactions on a page that are our own, by transaction id; `None` instead
+    /// of an entry whose steps are already recorded.
     async fn own_entries(&self, page: &[&AddressTransaction]) -> Result<BTreeMap<TxHash, Option<Entry>>, PortError> {
         if page.is_empty() {
             return Ok(BTreeMap::new());
@@ -225,7 +228,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that marks a transaction to be read again.
+/// Builds the statement that stores that a transaction could not be read, so that a later tick reads it again.
 fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     statement!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
@@ -238,7 +241,7 @@ fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
     )
 }
 
-/// Builds the statement that records another attempt to read it.
+/// Builds the statement that records another attempt to read a transaction.
 fn note_retry(tx: &TxHash, now: Millis) -> Statement {
     statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }

@@ -9,9 +9,9 @@ use sql::{Database, DatabaseError, Statement};
 use super::{ArbiterClient, Keys, Ledger, Report, Watch};
 use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWallet, transitions};
 
-/// Calls that reconciliation leaves for due escrows.
+/// Number of provider calls of a tick that reconciliation leaves for due escrows.
 pub(super) const CALLS_KEPT: u32 = 16;
-/// Number of failing calls after which the rest of a part is left to the next tick.
+/// Number of failed provider calls after which a part of the tick leaves its remaining work to the next tick.
 pub(super) const MAX_UNSERVED: u32 = 3;
 
 /// The chain and the stored progress at the start of a tick.
@@ -20,11 +20,12 @@ pub(super) struct View {
     pub tip: Tip,
     /// Clock for escrow deadlines: the later of the wall clock and the newest block's time.
     pub clock: Millis,
-    /// Number of rollbacks so far. This tick's writes are skipped if another tick undoes one meanwhile.
+    /// Number of rollbacks recorded before this tick. If another tick records one meanwhile, this tick's writes have no
+    /// effect.
     pub rollbacks: u64,
-    /// Height up to which the address's history has been read.
+    /// Block height up to which the history of the contract's address has been read.
     pub read_to: u64,
-    /// The platform, if it is the seller.
+    /// The platform's address, if this watcher acts as seller.
     pub seller: Option<Address>,
     /// Whether to check the platform's wallet for too few outputs.
     pub checks_wallet: bool,
@@ -33,9 +34,9 @@ pub(super) struct View {
 pub(super) struct Tick<'a, D, C, K, S, A> {
     pub ports: &'a Watch<'a, D, C, K, S, A>,
     pub view: View,
-    /// The platform's wallet, once read.
+    /// The platform's wallet; `None` until it is read.
     pub wallet: Option<PlatformWallet>,
-    /// Urgent results by purchase, with the reason why they are not posted yet.
+    /// Purchases whose result is due soon, each with the reason why the result is not posted yet.
     pub unposted: BTreeMap<TxHash, String>,
     pub report: Report,
 }

@@ -13,21 +13,22 @@
 use cardano::slots::Millis;
 use escrow::{Action, Datum, State, rules::Timing};
 
-/// Minimum time in ms before a deadline. With less, a transaction would usually be too late.
+/// Minimum time in ms that must be left until a deadline for an action to be tried. With less, its transaction would
+/// usually be too late.
 pub(super) const LEAST_TIME_MS: Millis = 25_000;
 
-/// Facts about an escrow.
+/// Facts about an escrow on which the watcher's decision depends.
 #[derive(Clone, Copy, Debug)]
 pub struct EscrowFacts<'a> {
     /// The escrow's current datum.
     pub datum: &'a Datum,
-    /// Whether its result is the hash of the delivered content.
+    /// Whether the result posted in the escrow is the hash of the delivered content.
     pub result_matches: bool,
     /// Whether the buyer has reported a mismatch.
     pub mismatch: bool,
-    /// Whether we are the seller and act for it.
+    /// Whether this watcher acts as the escrow's seller.
     pub sells: bool,
-    /// Whether we hold the buyer's key.
+    /// Whether this service has the buyer's key.
     pub buys: bool,
     /// Clock for escrow deadlines, POSIX ms.
     pub now: Millis,
@@ -50,7 +51,7 @@ pub enum NextStep {
     Wait(Millis),
 }
 
-/// Nothing to do unless the escrow changes.
+/// The decision to do nothing unless the escrow changes.
 const IDLE: NextStep = NextStep::Wait(Millis::MAX);
 
 #[must_use]
@@ -88,8 +89,8 @@ fn with_result(facts: &EscrowFacts<'_>) -> NextStep {
 }
 
 impl EscrowFacts<'_> {
-    /// Returns `step` if the contract allows the action now, `Wait` if it will, and `None` if it never will or it is
-    /// too late.
+    /// Returns `step` if the contract allows the action now, [`NextStep::Wait`] if it allows it later, and `None` if it
+    /// never does or too little time is left.
     fn when(&self, action: Action, step: NextStep) -> Option<NextStep> {
         match self.datum.window(action)?.timing(self.now, LEAST_TIME_MS) {
             Timing::Open => Some(step),
@@ -110,7 +111,7 @@ mod tests {
     const SUBMIT: Millis = 1_000_000;
     const UNLOCK: Millis = 2_000_000;
     const WINDOW: Millis = 3_000_000;
-    /// Too late for an action that has a deadline.
+    /// Time in ms before a deadline from which an action is too late.
     const LATE: Millis = LEAST_TIME_MS;
 
     fn datum(state: State) -> Datum {
@@ -141,8 +142,9 @@ mod tests {
         }
     }
 
-    /// State, whether the result matches, whether a mismatch was reported, time; actions of the seller, the buyer, and
-    /// both.
+    /// A row of the table of cases: the escrow's state, whether its result matches the content, whether the buyer
+    /// reported a mismatch, and the time; then the expected decisions of a watcher that acts as seller, as buyer, and
+    /// as both.
     type DecisionRow = (State, bool, bool, Millis, [NextStep; 3]);
 
     #[rustfmt::skip]

@@ -8,21 +8,22 @@ use sql::{DatabaseError, Read, Statement, statement};
 
 use crate::purchase::newest;
 
-/// Escrows read per page, without their contents.
+/// Number of escrows that one query reads, without the contents sold.
 pub(super) const PAGE: u32 = 128;
 /// Time in ms after an escrow's last deadline that stands in as deadline for actions that can wait: collecting,
 /// refunding, asking the arbiter.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
-/// Time in ms by which each failed action moves such an escrow back in the order.
+/// Time in ms by which each failed action moves an escrow without a deadline back in the order of work.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// Time in ms by which each failure moves a result back, so that new ones come first and all are retried about equally
-/// often.
+/// Time in ms by which each failure moves the posting of a result back in the order of work, so that new results come
+/// first and all are retried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
 /// Time in ms until a failed action is retried, doubled by each further failure. Results are retried in every tick.
 const RETRY_MS: Millis = 30_000;
-/// Maximum number of doublings.
+/// Maximum number of doublings of [`RETRY_MS`].
 const MAX_DOUBLINGS: u32 = 3;
-/// Time in ms before `unlock` at which an idle escrow is checked again, because its buyer may still dispute.
+/// Time in ms before the escrow's `unlock` deadline at which an idle escrow is checked again, because its buyer may
+/// still dispute until then.
 const LAST_CHECK_MS: Millis = 4 * 60_000;
 /// Interval in ms for checking escrows whose deadlines have passed.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
@@ -37,21 +38,23 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
-    /// The creator's share if it is collected; zero if the creator was paid before a rollback undid the award.
+    /// The creator's share of the price, to be paid when the escrow is collected. Zero if the creator was paid after an
+    /// award that a rollback has undone.
     ///
     /// Payouts are separate transactions, and a failed one is due again.
     pub share: Lovelace,
     pub verification: Option<String>,
-    /// The time at which it was due, as read; 0 if something about it has changed.
+    /// The time at which the escrow was due, POSIX ms; 0 if its state has changed since the last check.
     next_at: Millis,
-    /// Height of the block with its current output.
+    /// Height of the block that includes the escrow's current output.
     height: u64,
-    /// Number of failed actions on its current output.
+    /// Number of failed actions on the escrow's current output.
     pub failures: u32,
     /// The service wallet that bought, if any.
     #[serde(deserialize_with = "sql::json")]
     pub service_wallet: Option<ServiceWallet>,
-    /// Hash over the lock's id and the delivered content, if it was computed before.
+    /// The result for the delivered content, a hash over the lock's id and the content; `None` if it was not computed
+    /// before.
     pub delivered: Option<ContentHash>,
 }
 
@@ -61,7 +64,7 @@ pub(super) struct Due {
 pub struct ServiceWallet {
     pub owner: String,
     pub address: Address,
-    /// Version of the master secret from which its key is derived.
+    /// Version of the master secret from which the wallet's key is derived.
     pub key_version: u32,
 }
 
@@ -78,8 +81,9 @@ impl Due {
         self.datum.as_ref().ok_or_else(|| DatabaseError(format!("the escrow of {} cannot be read", self.purchase)))
     }
 
-    /// Returns whether a transaction that was listed before the reading position may have spent it: it was read before,
-    /// or its current output is below the position up to which the address's history has been read.
+    /// Returns whether a transaction that was read from the address's history before may have spent the escrow: the
+    /// escrow was checked before, or its current output is in a block below `read_to`, the height up to which the
+    /// history has been read.
     pub const fn may_be_gone(&self, read_to: u64) -> bool {
         self.next_at > 0 || self.height <= read_to
     }
@@ -91,7 +95,8 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
     Ok(cbor.and_then(|cbor| Datum::from_cbor(&cbor).ok()))
 }
 
-/// Builds the statement that reads due escrows without a pending transaction of the platform, after the first `except`.
+/// Builds the statement that reads the due escrows on which no transaction of the platform is pending. Skips the first
+/// `except` of them.
 ///
 /// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can
 /// wait.
@@ -121,7 +126,8 @@ pub(super) fn owed() -> Read<Vec<Owed>> {
     sql::read!(include_str!("owed.sql"))
 }
 
-/// Builds the statement that stores the delivered content's result for a lock, which never changes.
+/// Builds the statement that stores the result (the hash for the escrow) of the delivered content, which never changes
+/// for a lock.
 pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
     statement!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
@@ -132,8 +138,8 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Stateme
     )
 }
 
-/// Builds the statement that sets the next check of escrows, unless they have changed since they were read. A single
-/// one, because D1 limits the statements of an invocation.
+/// Builds the statement that sets the time of the next check of each escrow that has not changed since it was read. One
+/// statement sets all, because D1 limits the number of statements per invocation.
 pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,

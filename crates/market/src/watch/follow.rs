@@ -15,13 +15,13 @@ use crate::{
     port_error::PortError,
 };
 
-/// Provider calls to follow one step.
+/// Maximum number of provider calls that it takes to find and read the transaction that spent an escrow's output.
 const CALLS_PER_STEP: u32 = 3;
-/// Time in ms after which an escrow that this tick did not reach is checked.
+/// Time in ms after which an escrow is checked that this tick had no time for.
 const SOON_MS: Millis = 60_000;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {
-    /// Checks whether idle escrows were spent, each of which is due again at its time.
+    /// Checks whether these idle escrows were spent, and schedules the next check of each at the time given with it.
     pub(super) async fn follow_all(&mut self, waiting: Vec<(Due, Millis)>) -> Result<(), PortError> {
         let mut unserved = 0_u32;
         let (mut later, mut statements) = (vec![], vec![]);
@@ -49,8 +49,8 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
         Ok(self.write(statements).await?)
     }
 
-    /// Follows an escrow from its last known output by one step. Further steps are due at once and left to the next
-    /// tick, because a buyer can make many.
+    /// Follows an escrow from its last known output by one step. The escrow then becomes due at once, so that the next
+    /// tick follows further steps, because a buyer can make many.
     pub(super) async fn follow(&mut self, from: &TxRef) -> Result<Spending, PortError> {
         let mut recorded = Recorded::default();
         let spending = self.recorder().follow(from, &mut recorded).await;

@@ -1,8 +1,8 @@
-//! Verifies steps by others once their block is deep.
+//! Verifies steps of escrows that other parties made, once many newer blocks are on top of the step's block.
 //!
-//! A node on another fork may have shown a step that is not on the final chain. A step that no block has is removed,
-//! with those after it, and its escrow is followed from the output before. ([`super::reconcile`] verifies our own
-//! entries.)
+//! A node on another fork may have shown a step that is not on the final chain. A step that no block includes is
+//! removed, with all later steps of the escrow, and the escrow is followed again from the output before the step.
+//! ([`super::reconcile`] verifies our own entries.)
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const MAX_ASKED: usize = 8;
 /// Maximum number of steps read per tick.
 const MAX_READ: u32 = 64;
 
-/// A step to verify.
+/// A recorded step of an escrow that is to be verified on the chain.
 #[derive(Debug, Deserialize)]
 pub(super) struct RecheckedStep {
     purchase: TxHash,
@@ -29,7 +29,8 @@ pub(super) struct RecheckedStep {
     height: u64,
 }
 
-/// Builds the statement that reads the steps to verify, lowest block first.
+/// Builds the statement that reads the steps that are to be verified when the newest block has the height `tip`, lowest
+/// block first.
 pub(super) fn to_recheck(tip: u64) -> Read<Vec<RecheckedStep>> {
     sql::read!(
         "SELECT purchase_id AS purchase, tx_id AS tx, height \
@@ -80,7 +81,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that deletes a step and those after it.
+/// Builds the statement that deletes a step of an escrow and all later steps of the same escrow.
 fn remove_from_step(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Statement {
     statement!(
         "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT rollbacks FROM chain_reading) = ?3 \

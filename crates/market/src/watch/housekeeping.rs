@@ -19,29 +19,31 @@ const DAY_SLOTS: u64 = 24 * 60 * 60;
 /// Lifetime of a payment identifier in ms.
 const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 
-/// Slots for which a failed payment is stored after its end, so that it is found if a block has it after all.
+/// Number of slots for which a failed payment stays stored after the end of its validity, so that it is found if a
+/// block includes it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// Payments without a purchase. Payments that were included without our submission are kept, because their payer may
-/// still sign for them.
+/// SQL condition that holds for payments and locks without a purchase.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
-/// Instant payments by others that expired long ago without being looked up, because more came than ticks could look
-/// up. If one is in a block, a request of its payer finds it.
+/// SQL query for external instant payments that expired long ago without being looked up, because there were more than
+/// the ticks could look up. If a block includes one, a request of its payer finds it.
 const LONG_EXPIRED_PAYMENTS: &str = "SELECT tx_id FROM outbox WHERE kind = 'payment' AND state IN ('claimed', 'submitted') \
     AND wallet IS NULL AND valid_until_slot < ?1 ORDER BY valid_until_slot LIMIT 5000";
 
-/// Actions on escrows. The chain shows their effects, so they are not needed.
+/// SQL condition that holds for actions on escrows. Once such an entry has ended it can be deleted, because the chain
+/// shows its effects.
 const ACTIONS: &str = "kind IN ('result', 'collect', 'refund', 'dispute', 'release')";
 
-/// Lifetime of an expired grant in ms, far beyond that of its tokens.
+/// Time in ms for which an expired grant of an agent stays stored, much longer than its tokens are valid.
 const GRANT_MS: Millis = 100 * DAY_MS;
 
 /// Lifetime in ms of a client's metadata document, as a fallback if it cannot be fetched.
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Deletes what is no longer needed. A statement that fails is noted and stops neither the others nor the tick.
+    /// Deletes rows that are no longer needed. If a statement fails, the failure is noted, and the other statements and
+    /// the tick go on.
     pub(super) async fn clean_up(&mut self) {
         let statements = statements(self.ports.now, &self.view.tip);
         self.write_each(statements.into_iter().map(|statement| vec![statement]).collect()).await;
@@ -73,7 +75,8 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
     statements
 }
 
-/// Builds the statement that deletes outbox entries that ended before a slot, with the rows that refer to them.
+/// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, with the rows that
+/// refer to them. `which` is an SQL condition that selects the entries.
 fn remove_entries(which: &str, before: u64) -> Statement {
     statement!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
@@ -124,7 +127,8 @@ fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement
     remove_oldest(table, key, column, than, MAX_ROWS)
 }
 
-/// Deletes rows older than `than`, at most `most`.
+/// Builds the statement that deletes at most `most` rows of a table, the oldest first, whose `column` is less than
+/// `than` (POSIX ms).
 fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
     statement!(
         "DELETE FROM {table} WHERE {key} IN \

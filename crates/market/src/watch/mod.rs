@@ -53,9 +53,9 @@ pub struct Report {
     /// Number of new escrow steps.
     pub steps: u32,
     pub rolled_back: bool,
-    /// Number of own entries that were found in a block.
+    /// Number of the service's own transactions that were found in a block.
     pub confirmed: u32,
-    /// Submitted actions, with their purchases.
+    /// Actions that were submitted, each as a text with its purchases.
     pub acted: Vec<String>,
     /// Conditions that the operator must act on: money or a seller's score is at risk, or was lost.
     pub alarms: Vec<Alarm>,
@@ -94,7 +94,8 @@ pub trait ArbiterClient {
         true
     }
 
-    /// Asks for an award. The chain shows the award itself; the answer has the arbiter's reason.
+    /// Asks the arbiter to decide a dispute. The decision itself takes effect on the chain; the response contains the
+    /// reason.
     ///
     /// # Errors
     /// Returns the failure, worded for the log.
@@ -103,11 +104,11 @@ pub trait ArbiterClient {
 
 /// The keys of the watcher.
 pub trait Keys {
-    /// The platform's key, if this watcher acts as seller.
+    /// Returns the platform's key; `None` if this watcher does not act as seller.
     fn seller(&self) -> Option<&SigningKey>;
-    /// The key of a service wallet.
+    /// Returns the key of a service wallet; `None` if this watcher does not have it.
     fn buyer(&self, wallet: &ServiceWallet) -> Option<SigningKey>;
-    /// Fingerprint of the available service wallets' keys. When it changes, all open escrows are checked again.
+    /// Returns a fingerprint of the keys that this watcher has. When it changes, all open escrows are checked again.
     fn versions(&self) -> String {
         String::new()
     }

@@ -17,13 +17,13 @@ use sql::{Database, DatabaseError, Statement, statement};
 /// A store of the highest tick number, outside the database.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait NumberStore {
-    /// Returns the number, or `None` if none was ever written.
+    /// Returns the stored tick number; `None` if none was ever written.
     ///
     /// # Errors
     /// Returns the reason in words for the log.
     async fn read(&self) -> Result<Option<u64>, String>;
 
-    /// Writes a number.
+    /// Stores a tick number.
     ///
     /// # Errors
     /// Returns the reason in words for the log.
@@ -43,7 +43,7 @@ struct Numbered {
     number: u64,
 }
 
-/// Ticks between two writes to the store: KV's free plan has 1,000 writes a day, and a day has 1,440 ticks.
+/// Number of ticks per write to the store: KV's free plan allows 1,000 writes a day, and a day has 1,440 ticks.
 const WRITE_EVERY: u64 = 2;
 
 /// Numbers a tick that begins now (POSIX ms), and marks the database as restored if the store's number is higher.
@@ -86,7 +86,8 @@ fn next_number(now: Millis) -> Statement {
     )
 }
 
-/// Builds the statements that mark the database as restored: no service wallet pays until its transactions were read.
+/// Builds the statements that mark the database as restored. Afterwards a service wallet cannot pay until its
+/// transactions since the backup have been read from the chain.
 fn mark_restored() -> impl Iterator<Item = Statement> {
     let statements = include_str!("restored.sql").split(";\n").filter(|sql| !sql.trim().is_empty());
     statements.map(|sql| statement!(sql))

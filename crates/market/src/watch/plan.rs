@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{contents::Contents, port_error::PortError};
 
-/// Maximum number of escrows to act on per tick, more than its calls suffice for.
+/// Maximum number of escrows for which one tick plans an action, more than its provider calls suffice for.
 const MAX_JUDGED: usize = 96;
-/// Maximum number of pages to read for these.
+/// Maximum number of pages of due escrows that one tick reads.
 const MAX_PAGES: u32 = 8;
-/// Remaining time in ms below which an unposted result raises an alarm.
+/// Time in ms before the deadline for a result from which a result that is not posted yet raises an alarm.
 const PRESSING_MS: Millis = 5 * 60_000;
-/// Generous amount for the fees and collateral of a tick.
+/// Generous estimate of the network fees and collateral of one tick.
 const FEES: Lovelace = Lovelace::from_ada(200);
 /// Maximum number of escrows per transaction. Results are cheapest with about four, collections with about six.
 const MAX_TOGETHER: usize = 5;
@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub tasks: VecDeque<Task>,
     /// Amount that the tasks need from the platform's wallet.
     pub needs: Lovelace,
-    /// Idle escrows that may have been spent meanwhile, and when they are due.
+    /// Idle escrows that may have been spent meanwhile, each with the time of its next check, POSIX ms.
     pub waiting: Vec<(Due, Millis)>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Judged {
     pub due: Due,
     pub datum: Datum,
     pub step: NextStep,
-    /// The result to be posted.
+    /// The result to post in the escrow; `None` for other actions.
     pub result: Option<ContentHash>,
 }
 
-/// An action, and the delivered content's result if the decision needed it.
+/// The next action on an escrow, and the result (hash) of the delivered content if the decision depended on it.
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
@@ -76,7 +76,7 @@ impl Judged {
         self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
-    /// Returns whether its buyer can no longer act first.
+    /// Returns whether the action posts a result that the buyer can no longer forestall by another action.
     fn is_safe_result(&self) -> bool {
         self.step == NextStep::PostResult && self.datum.state == State::RefundRequested
     }
@@ -166,7 +166,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok((judged, waiting))
     }
 
-    /// Decides on an escrow; `None` if that needs the content and it may not be read now.
+    /// Decides what to do with a due escrow. Returns `None` if the decision depends on the content, and `reads` is
+    /// `false`, so that the content may not be read now.
     pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));
@@ -198,7 +199,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Some((step, Some(result))))
     }
 
-    /// Returns the delivered content's result for this lock.
+    /// Returns the result that belongs in this escrow: the hash over the lock's id and the delivered content. Reads the
+    /// content only if `reads`; returns `None` if the result is not known.
     async fn delivered(&self, due: &Due, reads: bool) -> Result<Option<ContentHash>, PortError> {
         if due.delivered.is_some() || !reads {
             return Ok(due.delivered);
@@ -209,7 +211,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Returns whether it is too late for a first result.
+/// Returns whether the deadline for posting a first result has passed.
 fn is_over(datum: &Datum, view: &View) -> bool {
     datum.window(Action::SubmitResult).is_some_and(|window| window.timing(view.clock, 0) == Timing::Over)
 }
@@ -219,7 +221,7 @@ fn is_pressing(datum: &Datum, view: &View) -> bool {
     ours && !datum.has_result() && is_nearly_over(datum, view.clock)
 }
 
-/// Returns whether little time is left for a result.
+/// Returns whether the deadline for posting a result is less than [`PRESSING_MS`] away, or has passed.
 pub(super) fn is_nearly_over(datum: &Datum, clock: Millis) -> bool {
     datum.deadlines.submit_result < clock.saturating_add(PRESSING_MS)
 }

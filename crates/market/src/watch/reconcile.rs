@@ -17,13 +17,14 @@ use crate::{
     port_error::PortError,
 };
 
-/// Maximum number of blocks with own entries to check after a rollback, and of entries per removed block.
+/// Maximum number of blocks with the service's transactions that a tick checks after a rollback, and of transactions
+/// that it looks up per removed block.
 const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reconciles own actions first, so that steps that conflict with them are found before external payments, which
-    /// anyone can submit.
+    /// Looks up the service's own escrow actions first and external payments afterwards, because anyone can submit
+    /// payments. So conflicting steps of escrows are found in any case.
     pub(super) async fn reconcile(
         &mut self,
         actions: Vec<Entry>,
@@ -38,7 +39,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.reconcile_entries(open).await
     }
 
-    /// Returns the own entries in those of the blocks that were removed.
+    /// Checks which of these blocks a rollback has removed, and returns the outbox entries in the removed ones.
     async fn entries_of_removed_blocks(&mut self, blocks: Vec<SeenBlock>) -> Result<Vec<Entry>, PortError> {
         let (mut statements, mut gone) = (vec![], vec![]);
         for block in blocks {
@@ -64,7 +65,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
     }
 
-    /// Reconciles entries. One that fails does not delay the others.
+    /// Compares these outbox entries with the chain. An entry that fails does not delay the others.
     async fn reconcile_entries(&mut self, mut entries: Vec<Entry>) -> Result<(), PortError> {
         let mut found = Vec::new();
         let mut unserved = 0_u32;
@@ -84,8 +85,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         self.record(found).await
     }
 
-    /// Reconciles an entry and returns its effects on escrows if it is in a block. An unconfirmed action that conflicts
-    /// with a block is not submitted again.
+    /// Compares an outbox entry with the chain, and returns its effects on escrows if a block includes it. An
+    /// unconfirmed action that conflicts with a block is not submitted again.
     async fn reconcile_entry(&mut self, entry: &mut Entry) -> Result<Option<Found>, PortError> {
         let (decision, found) = self.observe(entry).await?;
         if entry.state.is_open() && acts_on_escrows(entry.kind) {
@@ -103,8 +104,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(found)
     }
 
-    /// Returns whether another transaction in a block spent an escrow of this unconfirmed action. Then that one is
-    /// recorded, and the action is given up, so that it does not reserve its other escrows until it expires.
+    /// Returns whether another included transaction spent an escrow of the unconfirmed action `tx`. That transaction is
+    /// then recorded, and the action is marked as refused, so that it does not reserve its other escrows until it
+    /// expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
         // A conflict found before may have given up this one too.
         let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;

@@ -39,11 +39,11 @@ use crate::{
 /// Time in ms after a restore during which transactions submitted before it may be included; no payment is valid
 /// longer.
 const STILL_VALID_MS: Millis = 5 * 60_000;
-/// Time in ms after which these blocks are too deep for a rollback.
+/// Further time in ms after which the blocks with these transactions are assumed to be safe from a rollback.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;
 /// Maximum number of wallets read per tick.
 const MAX_WALLETS: u32 = 20;
-/// Transactions per page.
+/// Number of transactions per page of a wallet's history.
 const PAGE: usize = 50;
 
 /// A row of `unread_wallets`, with the time of the restore.
@@ -270,7 +270,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-/// Builds the statement that returns whether wallets remain to be read.
+/// Builds the statement that reads whether there are wallets whose transactions since the backup remain to be read.
 pub(super) fn has_unread_wallets() -> Read<Option<String>> {
     sql::read!(
         "SELECT 'unread' WHERE EXISTS (SELECT 1 FROM unread_wallets) OR EXISTS (SELECT 1 FROM restored WHERE platform IS NULL)"
@@ -288,7 +288,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     )
 }
 
-/// Builds the statement that reads which of these transactions have an entry.
+/// Builds the statement that reads which of these transactions have an outbox entry.
 fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }

@@ -13,7 +13,7 @@ use sql::{Database, DatabaseError, One, Read, Statement, statement};
 use super::restore;
 use crate::platform;
 
-/// Maximum number of unavailable transactions retried per tick.
+/// Maximum number of transactions per tick that are read again because the provider did not return them before.
 const MAX_AGAIN: u32 = 3;
 /// Maximum number of open actions checked per tick, those that expire first.
 ///
@@ -23,7 +23,7 @@ const MAX_ACTIONS: u32 = 12;
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// Position after all transactions of a block.
+/// Position within a block that is greater than the position of any transaction.
 const END_OF_BLOCK: i64 = 1_000_000;
 
 /// A block as a tick saw it.
@@ -48,24 +48,25 @@ impl From<UnreadTransaction> for AddressTransaction {
     }
 }
 
-/// The stored progress.
+/// The stored progress of earlier ticks.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
-    /// Number of rollbacks so far.
+    /// Number of rollbacks recorded so far.
     pub rollbacks: u64,
     /// Position of the next transaction of the escrow's address; `None` before the first one.
     pub next: Option<Place>,
     /// The newest block of an earlier tick.
     pub newest: Option<SeenBlock>,
-    /// Height of that block, or of the one to which a rollback went.
+    /// Height of the newest block of an earlier tick; after a rollback, height of the newest block that is still on the
+    /// chain. 0 if no block is known.
     pub known_to: u64,
     /// Transactions of the escrow's address that the provider did not return.
     pub unread: Vec<UnreadTransaction>,
-    /// Whether wallets remain to be read after a restore.
+    /// Whether the database was restored and there are wallets whose transactions since the backup remain to be read.
     pub has_unread_wallets: bool,
-    /// Open actions.
+    /// Outbox entries of open actions on escrows.
     pub actions: Vec<Entry>,
-    /// Open payments and withdrawals.
+    /// Outbox entries of open payments, locks and withdrawals.
     pub open: Vec<Entry>,
 }
 
@@ -121,8 +122,8 @@ impl Stored {
         platform::is_wallet_check_due(self.newest.map(|newest| newest.height), tip)
     }
 
-    /// Builds the statement that moves the reading position back to the end of this block. Returns a row unless another
-    /// tick did so meanwhile.
+    /// Builds the statement that records a rollback and moves the reading position of the history back to the end of
+    /// the block at `height`. The statement returns a row unless another tick did so meanwhile.
     pub fn go_back(&mut self, height: u64) -> Statement {
         let statement = statement!(
             "UPDATE chain_reading SET rollbacks = rollbacks + 1, height = min(height, ?2), \
@@ -152,7 +153,7 @@ pub(super) fn unread() -> Read<Vec<UnreadTransaction>> {
     )
 }
 
-/// Builds the statement that advances the reading position.
+/// Builds the statement that advances the reading position in the history of the contract's address.
 pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
     statement!(
         "UPDATE chain_reading SET height = ?2, position = ?3 WHERE rollbacks = ?1 \

@@ -29,7 +29,7 @@ const MAX_FORK_CHECKS: usize = 8;
 /// Stored progress after the newest block was stored.
 pub(super) struct Synced {
     pub stored: Stored,
-    /// Blocks whose entries must be checked.
+    /// Blocks that must be checked for being still on the chain, because outbox entries are in them.
     pub blocks: Vec<SeenBlock>,
     /// Steps by others that must be verified, because they may be on another fork.
     pub steps: Vec<RecheckedStep>,
@@ -103,8 +103,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.rolled_back)
     }
 
-    /// Returns whether the chain has a block. An error if the provider shows none at its height, because it lags; false
-    /// if it shows another.
+    /// Returns whether the chain has this block; `false` if the provider shows another one at the block's height.
+    /// Returns an error if the provider shows none there, because it lags.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
@@ -134,8 +134,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(None)
     }
 
-    /// Undoes the blocks above `fork`. Returns false if another tick does so. The stored progress is reset first, so
-    /// that findings from before are not written any more.
+    /// Undoes the recorded effects of all blocks above the height `fork`. Returns `false` if another tick does so. The
+    /// stored progress is reset first, so that a concurrent tick can no longer write what it read before.
     async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, PortError> {
         if self.ports.database.run(stored.go_back(fork)).await?.first().is_none() {
             return Ok(false);

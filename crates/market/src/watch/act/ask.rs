@@ -18,14 +18,14 @@ use crate::{
     },
 };
 
-/// Interval between questions in ms.
+/// Time in ms between two requests to the arbiter about one dispute.
 const ASK_AGAIN_MS: Millis = 60_000;
-/// Maximum number of characters of the arbiter's reason that are kept.
+/// Maximum number of characters that are stored of the arbiter's reason.
 const MAX_REASON: usize = 500;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Asks the arbiter, unless the dispute is settled already; then returns the next tasks. As long as nothing is
-    /// proven, the question is repeated only after the time for evidence.
+    /// Asks the arbiter to decide a dispute. If the dispute is settled already, returns the next tasks for the escrow
+    /// instead. If the arbiter found no proof, it is asked again only after the time for evidence.
     pub(super) async fn ask(&mut self, judged: &Judged) -> Result<Vec<Vec<Judged>>, PortError> {
         let due = &judged.due;
         let purchase = due.purchase;

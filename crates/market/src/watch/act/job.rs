@@ -1,7 +1,8 @@
 //! Transactions for one escrow, or for several with the same action by the seller.
 //!
-//! Sharing saves fees until the contract's work, which grows with the square of the number of escrows, outweighs it. On
-//! the local ledger, a result costs 305,137 lovelace alone, 153,686 in a transaction with four, and 184,353 with eight.
+//! Acting on several escrows in one transaction saves fees, until the cost of running the contract, which grows with
+//! the square of the number of escrows, outweighs the saving. On the local ledger, a result costs 305,137 lovelace
+//! alone, 153,686 in a transaction with four, and 184,353 with eight.
 
 use cardano::{
     Lovelace,
@@ -27,7 +28,7 @@ use crate::{
     watch::{ArbiterClient, Keys, Ledger, context::Tick, decide::NextStep, due, plan::Judged},
 };
 
-/// Delay in ms before retrying a result if the wallet has too few free outputs.
+/// Delay in ms before a result is retried if the platform's wallet has too few free outputs.
 const FUNDS_MS: Millis = 10_000;
 
 /// An escrow and the plan of its action.
@@ -88,8 +89,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(vec![])
     }
 
-    /// Handles a failed action. If another step of the escrow came first, it is recorded, and the escrow's next task is
-    /// due.
+    /// Handles a failed action. If another transaction spent the escrow first, its step is recorded and the escrow's
+    /// next task becomes due.
     async fn fail(&mut self, judged: &Judged, error: &DraftError) -> Result<(), PortError> {
         if matches!(error, DraftError::Refused(_)) {
             match self.follow(&judged.due.utxo).await {
