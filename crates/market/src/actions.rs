@@ -45,16 +45,17 @@ use crate::{
     purchase::Status,
 };
 
-/// Maximum number of steps to follow beyond the last one that the watcher has stored.
+/// Maximum number of transactions of an escrow that a request follows on the chain, after the last one that the watcher
+/// has stored.
 const MAX_STEPS: usize = 4;
-/// Slots for which the transaction of an estimate is valid.
+/// Number of slots for which the transaction built to estimate a fee is valid.
 const ESTIMATE_VALID_SLOTS: u64 = 180;
 
 /// Context of one request.
 pub struct Actions<'a, D, C, K> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// Listed contents. A result is posted as the hash of one.
+    /// The store of listed contents, from which the hash is computed that a seller posts as the result.
     pub contents: &'a K,
     pub deployment: &'a Deployment,
     /// The wall clock, POSIX ms.
@@ -73,7 +74,8 @@ struct LockedPurchase {
     creator: Address,
     share: Lovelace,
     buyer: Address,
-    /// Result hash of the delivered content, if it is known. A posted result that equals it wins every dispute.
+    /// Result (hash for the escrow) of the delivered content, if it is known. A seller who posted this result wins
+    /// every dispute.
     delivered: Option<ContentHash>,
 }
 
@@ -86,7 +88,7 @@ pub enum NoEscrow {
     Instant,
     #[error("this purchase's escrow is of a contract that the service no longer runs")]
     OtherContract,
-    /// The escrow has more steps than are followed, or its block was rolled back.
+    /// The escrow has more new transactions than a request follows, or its block was rolled back.
     #[error("the chain's provider does not show this purchase's escrow at the moment: try again in a minute")]
     Busy,
     /// The database or the provider failed.

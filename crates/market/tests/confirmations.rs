@@ -32,7 +32,7 @@ const DOORS: [Door; 6] =
 /// A way to the content of a payment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Door {
-    /// The header that claimed it, at the paywall or through MCP.
+    /// The header that claimed the payment, at the paywall or through MCP.
     Header,
     /// Another header, under the client's own name for the payment.
     Identifier,
@@ -107,7 +107,8 @@ impl World {
         Self { sales, payment, buyer, account, key, coin, header, identified }
     }
 
-    /// What a door gives: the content, or `None` where it is told to wait. The request looks at the chain once.
+    /// Requests the content in this way, with one look at the chain. Returns the content, or `None` if the client has
+    /// to wait.
     fn open(&self, door: Door, confirmations: u64) -> Option<String> {
         let Self { sales, buyer, account, .. } = self;
         let contents = InDatabase(&sales.db);
@@ -173,7 +174,7 @@ impl World {
         }
     }
 
-    /// Whether the chain itself has all that the release waits for.
+    /// Returns whether the chain shows everything that the release of the content depends on.
     fn is_due(&self, mode: DeliveryMode, wanted: u64) -> bool {
         let ledger = &self.sales.ledger;
         let is_deep =

@@ -274,7 +274,7 @@ fn a_result_that_a_slow_request_found_before_a_rollback_is_posted_again() {
     }
 }
 
-/// Applies only once.
+/// An event that takes place once.
 type Once<'a> = RefCell<Option<Box<dyn FnOnce() + 'a>>>;
 
 /// A database with one event when an entry is read by its id, and another when a step is written.

@@ -32,7 +32,7 @@ use support::{NOON, block, given, inclusion, list, paying_for, payment, reread, 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Held by the running test.
+/// Returns a lock that only one test at a time can hold, because memory is measured for the whole process.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -118,7 +118,7 @@ fn a_wallet_full_of_tokens_leaves_little_in_memory() {
 }
 
 const ADA: u64 = 1_000_000;
-/// As many as a payment may spend, and a few less.
+/// Number of tokens in an output, a few less than a payment may spend.
 const TOKENS: u32 = 900;
 /// Purchases of the last hour, an ADA each.
 const PAST: u8 = 100;

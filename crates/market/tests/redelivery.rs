@@ -65,7 +65,7 @@ struct Claimed {
     buyer: Address,
 }
 
-/// Claims it in a request that saw this much of the chain.
+/// Claims an external payment without submitting it.
 fn claimed() -> Claimed {
     let (db, ledger) = (Sqlite::of(market::schema::MIGRATIONS).unwrap(), Ledger::new());
     let (account, key) = sign_up(&db, 1, NOON);

@@ -38,7 +38,7 @@ use crate::support::{
     sign_up,
 };
 
-/// What `make restore` runs after a backup is back.
+/// SQL that `make restore` runs after it has restored a backup.
 const MARK: &str = include_str!("../src/watch/restored.sql");
 /// Minutes after which a restored service reads the chain.
 const SETTLED: u64 = 8;

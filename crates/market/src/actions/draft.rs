@@ -40,7 +40,7 @@ pub struct ActionDraft {
 /// Reason why an action cannot be drafted, worded for the API's client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
-    /// No escrow.
+    /// The purchase's escrow is not available.
     #[error(transparent)]
     NoEscrow(#[from] NoEscrow),
     #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
@@ -48,20 +48,20 @@ pub enum ActionError {
     #[error("{} is not possible in the state {state}: leave out action to see what is", action.name())]
     State {
         action: Action,
-        /// State in the API's terms.
+        /// State of the escrow, by its name in the API.
         state: &'static str,
     },
     #[error("too early: {} is possible in {}, from {from} (Unix ms) on", action.name(), span(*from, *now))]
     TooEarly {
         action: Action,
-        /// Earliest time, POSIX ms.
+        /// Earliest time of the action, POSIX ms.
         from: Millis,
         now: Millis,
     },
     #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
     TooLate {
         action: Action,
-        /// Latest time, POSIX ms.
+        /// Latest time of the action, POSIX ms.
         until: Millis,
     },
     #[error(
@@ -83,7 +83,7 @@ pub enum ActionError {
     Collateral { missing: Lovelace, wallet: Address },
     #[error("utxos: {0}")]
     Build(BuildError),
-    /// The ledger's reason is for the log: nobody can act on it.
+    /// The ledger rejects the transaction. Its reason is meant for the log, because the client cannot act on it.
     #[error("the network refuses this transaction: read the wallet's outputs again, some may be spent, and try again")]
     Refused(String),
     #[error(
@@ -94,7 +94,7 @@ pub enum ActionError {
     #[error("{} is not possible: {}", action.name(), not_possible(*action, state))]
     NotNow {
         action: BuyerAction,
-        /// In the API's word.
+        /// State of the escrow, by its name in the API.
         state: &'static str,
     },
     #[error("another transaction of this purchase is on its way ({0}): see its status in a minute")]
@@ -107,7 +107,7 @@ pub enum ActionError {
 
 from_by_way_of!(ActionError, NoEscrow: DatabaseError, ChainError);
 
-/// Why a buyer's action does not fit a state, with the action that does.
+/// Returns a message that says why a buyer's action is not possible in a state, and which action is.
 fn not_possible(action: BuyerAction, state: &str) -> String {
     let instead = match (action, state) {
         (BuyerAction::Dispute, "FundsLocked") => "there is no proof of delivery to dispute yet: use request_refund",
@@ -137,7 +137,7 @@ struct Permitted {
 }
 
 impl Permitted {
-    /// Checks that the wallet is the party's.
+    /// Checks that the wallet belongs to the party that may perform the action.
     fn is_for(&self, wallet: &Cip30Wallet) -> Result<(), ActionError> {
         let Self { rule, address, .. } = self;
         if wallet.keys().contains(address.payment_key()) {
@@ -214,7 +214,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     }
 }
 
-/// Why an action cannot be planned at this time.
+/// Converts the reason why an action cannot be planned at this time to an error for the client.
 pub(super) fn unplanned(error: PlanError, action: Action, now: Millis) -> ActionError {
     match error {
         PlanError::NotYet(from) => ActionError::TooEarly { action, from, now },

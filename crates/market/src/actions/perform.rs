@@ -1,8 +1,9 @@
 //! Performs a buyer's action on a purchase that an account's service wallet paid for.
 //!
-//! The service alone holds that wallet's key, so the account's session, or its agent's grant, is the buyer's authority. The
-//! transaction goes through the outbox like the watcher's: written down with the escrow's output reserved before it is
-//! submitted. So the buyer's request, an agent's and the watcher's own protection, all at once, make one transaction.
+//! Only the service has this wallet's key, so a session of the account, or a grant of its agent, authorizes the action.
+//! The transaction goes through the outbox, like those of the watcher: it is recorded, and the escrow's output
+//! reserved, before it is submitted. Concurrent requests of the buyer and an agent, and the watcher's own protection of
+//! the buyer, therefore lead to one transaction.
 
 use std::collections::BTreeSet;
 
@@ -43,11 +44,12 @@ pub struct Owner<'a> {
     pub account: &'a Account,
     /// The service wallet's key.
     pub key: &'a SigningKey,
-    /// The platform's key. Its wallet pays the network's fee, so an empty Surety balance prevents nothing.
+    /// The platform's key. The platform's wallet pays the network fee, so that buyers can act even if their Surety
+    /// balance is empty.
     pub platform: &'a SigningKey,
 }
 
-/// Returns the contract's action, its step and the kind of its outbox entry.
+/// Converts a buyer's action to the contract's action, the step to take, and the kind of the outbox entry.
 const fn contracts(action: BuyerAction) -> (Action, Step, Kind) {
     match action {
         BuyerAction::RequestRefund | BuyerAction::Dispute => {
@@ -81,11 +83,12 @@ const fn doing(kind: Kind) -> &'static str {
 }
 
 impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
-    /// Performs an action for the account whose service wallet paid; returns the transaction. Idempotent: where the
-    /// same action is on its way or done, by whomever, that transaction is returned.
+    /// Performs an action for the account whose service wallet paid, and returns the transaction. Idempotent: if the
+    /// same action is pending or done, no matter who performed it, its transaction is returned.
     ///
     /// # Errors
-    /// [`NoEscrow::Unknown`] where another account's purchase, or none, has this id; else why not, and what to do.
+    /// Returns [`NoEscrow::Unknown`] if the account has no purchase with this id; otherwise the reason why the action
+    /// cannot be performed, and what to do instead.
     pub async fn perform(
         &self,
         purchase: &TxHash,

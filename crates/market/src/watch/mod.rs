@@ -89,13 +89,14 @@ impl Report {
 /// Access to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
-    /// Returns whether there is time to ask. An answer can take a minute, and the tick has to finish afterwards.
+    /// Returns whether there is enough time to ask the arbiter. An answer can take a minute, and the tick has to finish
+    /// afterwards.
     fn has_time(&self) -> bool {
         true
     }
 
-    /// Asks the arbiter to decide a dispute. The decision itself takes effect on the chain; the response contains the
-    /// reason.
+    /// Asks the arbiter to decide a dispute. The decision itself takes effect on the chain, and the response contains
+    /// its reason.
     ///
     /// # Errors
     /// Returns the failure, worded for the log.

@@ -19,7 +19,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
     /// Reads the chain and performs due actions, as far as calls suffice.
     ///
     /// # Errors
-    /// The database or the provider failed. Everything written so far is kept, and the next tick resumes.
+    /// Returns an error if the database or the provider failed. Everything written before that stays written, and the
+    /// next tick resumes.
     pub async fn tick(&self) -> Result<Report, PortError> {
         let stored = Stored::load(self.database).await?;
         let tip = self.chain.tip().await?;

@@ -87,16 +87,16 @@ pub struct Ledger {
     pub silent_from: Cell<u32>,
     /// Transactions whose bytes it does not return.
     pub withheld: RefCell<BTreeSet<TxHash>>,
-    /// Transactions whose blocks it does not show.
+    /// Transactions whose blocks the ledger's provider does not show.
     pub unseen: RefCell<BTreeSet<TxHash>>,
     /// Transactions whose answers are so long that they count as this many calls, for which half of a tick's calls are
     /// available.
     pub long: RefCell<BTreeMap<TxHash, u32>>,
     /// Whether scripts are evaluated against confirmed unspent outputs only, as Ogmios does.
     pub evaluates_blocks: Cell<bool>,
-    /// Height of its index if it has stopped; the newest block is the node's.
+    /// Height at which the provider's index has stopped, if it has; the newest block is still shown.
     indexed: Cell<Option<usize>>,
-    /// A second node's chain, the calls that it answers, and whether it does now.
+    /// Blocks of a second node, if there is one.
     other: RefCell<Option<Vec<Block>>>,
     others: Cell<u64>,
     is_other: Cell<bool>,
@@ -243,7 +243,7 @@ impl Ledger {
     }
 }
 
-/// Money that existed from the beginning.
+/// Returns an output that exists on the ledger from the beginning, by its number.
 pub fn faucets(number: u32) -> TxRef {
     TxRef { tx: TxHash::new([0xfa; 32]), index: u16::try_from(number).unwrap() }
 }
@@ -253,12 +253,12 @@ fn is_faucets(input: &TxRef) -> bool {
 }
 
 impl Ledger {
-    /// Stops the index.
+    /// Stops the provider's index at the current block.
     pub fn stand_still(&self) {
         self.indexed.set(Some(self.blocks.borrow().len()));
     }
 
-    /// Shows everything again.
+    /// Lets the provider's index show all blocks again.
     pub fn catch_up(&self) {
         self.indexed.set(None);
     }

@@ -184,7 +184,7 @@ impl Paying {
         self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
     }
 
-    /// Claims it with another header and a `payment-identifier`.
+    /// Claims the payment with another header and a `payment-identifier`.
     pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
         block(self.described(header, identifier).claim(db, now)).unwrap()
     }

@@ -35,9 +35,9 @@ pub enum SubmitOutcome {
 pub struct Provider {
     pub ledger: Ledger,
     pub submit_outcome: Cell<SubmitOutcome>,
-    /// Whether its view of blocks lags, except for the newest one.
+    /// Whether the provider does not show recent blocks, except for the newest one.
     pub lags: Cell<bool>,
-    /// Whether its index has a mempool.
+    /// Whether the provider shows the transactions in the mempool.
     pub shows_mempool: Cell<bool>,
     /// Whether looking up blocks exceeds the client's rate limit.
     pub used_up: Cell<bool>,

@@ -41,7 +41,7 @@ pub const PRICE: u64 = 10_000_000;
 pub struct Platform {
     pub seller: SigningKey,
     pub wallets: Vec<SigningKey>,
-    /// What the arbiter answers, if one is there.
+    /// The arbiter's response; `None` if there is no arbiter.
     pub arbiter: std::cell::RefCell<Option<ResolveResult>>,
 }
 
