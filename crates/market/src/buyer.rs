@@ -1,8 +1,9 @@
 //! Ownership of purchases, by the payment key that paid.
 //!
-//! A payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets list
-//! them in varying order. Comparing addresses would charge a buyer twice who returns with another address of the same key.
-//! Stake keys do not identify a buyer, because anyone can create an address with another person's stake credential.
+//! A payment key has several addresses: an enterprise address, and a base address for each stake credential. Wallets
+//! list them in varying order. Comparing addresses would charge a buyer twice who returns with another address of the
+//! same key. Stake keys do not identify a buyer, because anyone can create an address with another person's stake
+//! credential.
 
 use cardano::KeyHash;
 use sql::Param;

@@ -1,5 +1,5 @@
-//! Builds the transaction that takes one step of one escrow or of several: for requests, which post a result as soon as its lock
-//! is accepted, and for the watcher's tick alike.
+//! Builds the transaction that takes one step of one escrow or of several: for requests, which post a result as soon as
+//! its lock is accepted, and for the watcher's tick alike.
 
 use cardano::{
     chain::Utxo,

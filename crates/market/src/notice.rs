@@ -1,8 +1,8 @@
 //! Decides when the operator is notified of alarms.
 //!
-//! A notification is due when the set of alarms changes, again every six hours for as long as it lasts, and once when it is
-//! over. Alarms are compared by their names, each counted as often as it occurs, because messages carry figures that change
-//! with every tick.
+//! A notification is due when the set of alarms changes, again every six hours for as long as it lasts, and once when
+//! it is over. Alarms are compared by their names, each counted as often as it occurs, because messages carry figures
+//! that change with every tick.
 
 use api_types::{Alarm, AlarmName};
 use cardano::slots::Millis;
@@ -32,7 +32,7 @@ pub struct Notified {
 pub enum Event {
     /// The set of alarms changed.
     Raised,
-    /// The same set of alarms has lasted for [`REMINDER_MS`] since the last notification.
+    /// The same set of alarms has lasted for six hours since the last notification.
     Reminder,
     /// No alarm is left.
     Over,

@@ -1,7 +1,8 @@
 //! The platform's wallet, which pays the network fees of results (the transactions that post a delivered content's hash
 //! in an escrow) and of the watcher's other actions.
 //!
-//! The wallet is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's change.
+//! The wallet is split into [`OUTPUTS`] outputs, so that results of different sales do not depend on each other's
+//! change.
 
 use std::collections::{BTreeSet, HashSet};
 

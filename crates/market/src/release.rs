@@ -10,9 +10,9 @@
 //! the buyer of a protected sale could still take the money back, so releasing the content earlier would give it away.
 //!
 //! The database knows how deep a block is without asking the provider: ticks store the newest block, and mark the
-//! transactions that a rollback may have removed. Near the tip that is not enough, because a provider with several nodes
-//! may have shown a request another fork than the tick's. So a block counts as 0 deep there until the request has seen it
-//! on the chain itself ([`ReleaseFacts::observe`]).
+//! transactions that a rollback may have removed. Near the tip that is not enough, because a provider with several
+//! nodes may have shown a request another fork than the tick's. So a block counts as 0 deep there until the request has
+//! seen it on the chain itself ([`ReleaseFacts::observe`]).
 
 use api_types::PurchaseStatus as Status;
 use cardano::{

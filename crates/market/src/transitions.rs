@@ -1,5 +1,6 @@
-//! Effects of a decision about an outbox entry on other records, written in the batch that records the decision: the terms of a
-//! lock, and the steps and schedules of escrows. Projections follow by themselves (`d1-migrations/0008_projections.sql`).
+//! Effects of a decision about an outbox entry on other records, written in the batch that records the decision: the
+//! terms of a lock, and the steps and schedules of escrows. Projections follow by themselves
+//! (`d1-migrations/0008_projections.sql`).
 
 use cardano::tx::TransactionUtxos;
 use escrow::{Datum, PlutusAddress, plan::Escrow};

@@ -621,7 +621,8 @@ fn a_buyer_who_retries_with_a_spent_output_behind_a_lagging_provider_pays_once()
     assert_eq!(again.settlement.transaction, world.tx().to_string());
 }
 
-/// A payment that its payer submits for another listing of the same seller, presented by a thief for one that is theirs.
+/// A payment that its payer submits for another listing of the same seller, presented by a thief for one that is
+/// theirs.
 fn another_copy(world: &World) -> Result<Paid, PayError> {
     let header: serde_json::Value = serde_json::from_slice(&STANDARD.decode(&world.another).unwrap()).unwrap();
     let cbor = STANDARD.decode(header.pointer("/payload/transaction").unwrap().as_str().unwrap()).unwrap();

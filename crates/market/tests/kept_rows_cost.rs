@@ -1,4 +1,5 @@
-//! Bounds on the cost of rows that are never deleted, for clients and the watcher, in steps of SQLite's virtual machine.
+//! Bounds on the cost of rows that are never deleted, for clients and the watcher, in steps of SQLite's virtual
+//! machine.
 
 #![allow(
     clippy::unwrap_used,

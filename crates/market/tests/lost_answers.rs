@@ -1,5 +1,5 @@
-//! A database that commits and loses its answer: whichever batch of a purchase it is, the same request again leads to the
-//! content, and nothing is paid twice.
+//! A database that commits and loses its answer: whichever batch of a purchase it is, the same request again leads to
+//! the content, and nothing is paid twice.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 

@@ -1,5 +1,5 @@
-//! Actions of an account's owner on what its service wallet paid for: one transaction, whoever asks and however often, and
-//! nobody else's purchase. On a chain in memory.
+//! Actions of an account's owner on what its service wallet paid for: one transaction, whoever asks and however often,
+//! and nobody else's purchase. On a chain in memory.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,9 +1,9 @@
 //! Typed SQL queries, and the trait [`Database`] that runs them.
 //!
 //! A [`Read`] or a [`Write`] is SQL with its parameters and the type of its result: `Option<R>` for at most one row,
-//! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. The row type `R` is either a struct whose fields have
-//! the names of the columns, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple, `Vec` or
-//! `Option` of batches. It runs in one transaction, and its results have the same shape as the batch.
+//! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. The row type `R` is either a struct whose fields
+//! have the names of the columns, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple,
+//! `Vec` or `Option` of batches. It runs in one transaction, and its results have the same shape as the batch.
 //!
 //! ```
 //! # use sql::{Database, DatabaseError};
@@ -24,8 +24,8 @@
 //! }
 //! ```
 //!
-//! Only batches without a [`Write`] are retried after a lost connection. Amounts of lovelace are bound and selected as text
-//! and cast in SQL, because D1 passes numbers as doubles and would round those above 2^53.
+//! Only batches without a [`Write`] are retried after a lost connection. Amounts of lovelace are bound and selected as
+//! text and cast in SQL, because D1 passes numbers as doubles and would round those above 2^53.
 
 use std::{borrow::Cow, panic::Location};
 
@@ -300,8 +300,8 @@ pub trait Database {
 
 /// A database that can only be read, such as a replica whose data may be some seconds old.
 ///
-/// Every [`Database`] implements this trait. The reverse is not true: a replica cannot be passed to a function that takes a
-/// `Database`. All code that decides about money, limits, sessions or claims therefore takes a `Database`.
+/// Every [`Database`] implements this trait. The reverse is not true: a replica cannot be passed to a function that
+/// takes a `Database`. All code that decides about money, limits, sessions or claims therefore takes a `Database`.
 ///
 /// ```
 /// # use sql::{Database, DatabaseError, ReadDatabase, Statement};
@@ -344,8 +344,8 @@ pub trait ReadDatabase {
     /// Runs a query, or a batch of queries on the same state of the database.
     ///
     /// # Errors
-    /// Returns [`DatabaseError`] if a statement in the batch may write (nothing runs then), the database is unavailable, or
-    /// rows do not have the type of their query.
+    /// Returns [`DatabaseError`] if a statement in the batch may write (nothing runs then), the database is
+    /// unavailable, or rows do not have the type of their query.
     async fn read<B: Batch>(&self, batch: B) -> Result<B::Answer, DatabaseError> {
         let mut statements = vec![];
         batch.statements(&mut statements);

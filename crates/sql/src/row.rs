@@ -1,5 +1,5 @@
-//! Converts rows to Rust values: each field of a struct is read from the column of the same name. Any other type is read
-//! from the row's only column.
+//! Converts rows to Rust values: each field of a struct is read from the column of the same name. Any other type is
+//! read from the row's only column.
 
 use std::borrow::Cow;
 

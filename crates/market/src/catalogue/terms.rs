@@ -1,7 +1,7 @@
 //! Terms by which the full-text index finds what its own words do not.
 //!
-//! SQLite's index knows whole words and their beginnings. Beside the words of title, description and category, each listing
-//! has these terms:
+//! SQLite's index knows whole words and their beginnings. Beside the words of title, description and category, each
+//! listing has these terms:
 //!
 //! | term | for example | finds |
 //! |---|---|---|

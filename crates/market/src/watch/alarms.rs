@@ -1,5 +1,5 @@
-//! Alarms that a tick repeats for as long as their cause lasts: escrows that this watcher cannot finish, and disputes that are
-//! not decided in time.
+//! Alarms that a tick repeats for as long as their cause lasts: escrows that this watcher cannot finish, and disputes
+//! that are not decided in time.
 //!
 //! Each escrow contains the seller's key and the contract with which the API sold. A watcher that was configured with
 //! another key or contract, or with none, can therefore be recognised by the open escrows.

@@ -1,5 +1,5 @@
-//! Deletes rows that are no longer needed, a bounded number per tick: a part of its own, before the tick writes anything else, so
-//! that a full database has room again.
+//! Deletes rows that are no longer needed, a bounded number per tick: a part of its own, before the tick writes
+//! anything else, so that a full database has room again.
 
 use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
@@ -23,7 +23,8 @@ const IDENTIFIER_MS: Millis = 30 * DAY_MS;
 /// block includes it after all.
 const FAILED_SLOTS: u64 = 30 * DAY_SLOTS;
 
-/// SQL condition that holds for payments and locks without a purchase.
+/// SQL condition that holds for payments and locks without a purchase. Those that were included without our submission
+/// must be excluded in addition, because their payer may still sign for them.
 const PAYMENTS: &str = "kind IN ('payment', 'lock') AND NOT EXISTS (SELECT 1 FROM purchases WHERE id = outbox.tx_id)";
 
 /// SQL query for external instant payments that expired long ago without being looked up, because there were more than

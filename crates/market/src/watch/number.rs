@@ -1,9 +1,9 @@
 //! Notices that the database was restored to an earlier state.
 //!
-//! Each tick has a number, one higher than that of the tick before. The database keeps the highest one, and so does a store
-//! outside the database (KV). A tick writes its number to the database first and to the store afterwards, so the store's
-//! number never exceeds the database's, and a store that shows an older value only makes it lower. If the store's number is
-//! higher, the database has forgotten ticks: it was restored, by whatever means.
+//! Each tick has a number, one higher than that of the tick before. The database keeps the highest one, and so does a
+//! store outside the database (KV). A tick writes its number to the database first and to the store afterwards, so the
+//! store's number never exceeds the database's, and a store that shows an older value only makes it lower. If the
+//! store's number is higher, the database has forgotten ticks: it was restored, by whatever means.
 //!
 //! ```text
 //! database 41 ─> 42        store 40 ─> 42        the usual case
