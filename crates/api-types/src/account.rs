@@ -26,43 +26,44 @@ pub struct ChallengeRequest {
     pub others: Vec<String>,
 }
 
-/// A digest that the wallet must sign (CIP-30 `signData`).
+/// A digest that the owner's wallet must sign to sign in (CIP-30 `signData`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Challenge {
     /// Address of the account, in bech32.
     pub owner: Address,
-    /// Digest to sign: SHA-256 of `service:signin:v1` LF owner LF nonce.
+    /// Digest to sign: SHA-256 of the text `service:signin:v1`, a line feed, the owner's address, a line feed, and the
+    /// nonce.
     pub digest: ContentHash,
-    /// Random nonce, part of the digest.
+    /// Random nonce, which is part of the signed digest.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub nonce: String,
     /// Time at which the challenge expires, POSIX ms.
     pub expires_at: u64,
 }
 
-/// A signed challenge.
+/// A sign-in challenge with the wallet's signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SignIn {
     /// Address for which the challenge was issued.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub owner: String,
-    /// COSE_Key, hexadecimal.
+    /// The signature's public key: a COSE_Key in hexadecimal, as `signData` returns it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub key: String,
-    /// COSE_Sign1, hexadecimal.
+    /// The signature: a COSE_Sign1 in hexadecimal, as `signData` returns it.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub signature: String,
 }
 
-/// A session.
+/// A signed-in session of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// Token for `Authorization: Bearer`.
+    /// Bearer token of the session, for the header `Authorization`.
     pub token: String,
     /// Time at which the session expires, POSIX ms.
     pub expires_at: u64,
@@ -77,7 +78,7 @@ pub struct Session {
 pub struct SessionAccount {
     /// Address that signed in.
     pub owner: String,
-    /// Address of the service wallet.
+    /// Address of the account's service wallet.
     pub wallet_address: Address,
 }
 
@@ -86,9 +87,9 @@ pub struct SessionAccount {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Wallet {
-    /// Address to fund.
+    /// Address of the service wallet. The owner sends tADA to it to add funds.
     pub address: Address,
-    /// Balance.
+    /// Balance of the service wallet.
     pub balance_lovelace: Lovelace,
 }
 
@@ -97,23 +98,23 @@ pub struct Wallet {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Maximum per purchase.
+    /// Maximum amount per purchase.
     pub max_per_payment_lovelace: Lovelace,
-    /// Maximum per UTC day.
+    /// Maximum amount per UTC day.
     pub daily_budget_lovelace: Lovelace,
     /// Amount spent since midnight UTC.
     pub spent_today_lovelace: Lovelace,
-    /// Agents' purchases above this amount need the owner's approval. Absent: none do.
+    /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
 }
 
-/// An account.
+/// An account, as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Me {
-    /// Address that signed in.
+    /// Address of the owner, who signed in with it.
     pub owner: String,
     /// The service wallet.
     pub wallet: Wallet,
@@ -140,7 +141,7 @@ pub struct SellerFigures {
     /// Number of sales that were not refunded.
     #[serde(default)]
     pub sales: u64,
-    /// Reputation; absent until the seller has a closed escrow.
+    /// The seller's reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
     /// The seller's disputes that an arbiter decided; absent until there is one.
@@ -148,7 +149,7 @@ pub struct SellerFigures {
     pub disputes: Option<Disputes>,
 }
 
-/// A purchase from the service wallet.
+/// An order to buy a listing from the service wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -160,7 +161,7 @@ pub struct Buy {
     pub mode: DeliveryMode,
 }
 
-/// A completed purchase.
+/// A completed purchase with its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -173,43 +174,43 @@ pub struct Bought {
     pub already_owned: bool,
 }
 
-/// New limits, in whole tADA.
+/// New spending limits for a service wallet, in whole tADA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewLimits {
-    /// Maximum per purchase.
+    /// Maximum amount per purchase.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_PER_PAYMENT_ADA)))]
     pub max_per_payment_ada: u32,
-    /// Maximum per UTC day; at least `maxPerPaymentAda`.
+    /// Maximum amount per UTC day; at least `maxPerPaymentAda`.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// Agents' purchases above this amount need the owner's approval. 0 asks for every purchase, 100 for none. Absent:
-    /// unchanged.
+    /// Price above which agents' purchases need the owner's approval. 0 asks for every purchase, 100 never asks.
+    /// Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
 }
 
-/// The limits now in force.
+/// Spending limits that are now in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LimitsSet {
-    /// Maximum per purchase.
+    /// Maximum amount per purchase.
     pub max_per_payment_lovelace: Lovelace,
-    /// Maximum per UTC day.
+    /// Maximum amount per UTC day.
     pub daily_budget_lovelace: Lovelace,
-    /// Agents' purchases above this amount need the owner's approval. Absent: none do.
+    /// Price above which agents' purchases need the owner's approval; absent if none need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
 }
 
-/// A withdrawal to the owner.
+/// A transfer of a service wallet's balance to the account's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Withdrawal {
-    /// Id of the transaction.
+    /// Id of the withdrawal's transaction.
     pub tx: TxHash,
     /// Amount that the owner receives.
     pub lovelace: Lovelace,
@@ -220,9 +221,9 @@ pub struct Withdrawal {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// Id of the grant.
+    /// Id of the grant that gives the agent access.
     pub id: String,
-    /// Id of the client.
+    /// OAuth client id of the agent.
     pub client_id: String,
     /// Name that the client gave itself.
     pub client_name: String,
@@ -233,16 +234,16 @@ pub struct Agent {
     /// Time of the grant, POSIX ms.
     #[serde(with = "Millis")]
     pub created_at: u64,
-    /// Time of the last use, POSIX ms.
+    /// Time at which the agent last used its access, POSIX ms.
     #[serde(with = "Millis")]
     pub last_used_at: u64,
-    /// Amount spent since midnight UTC.
+    /// Amount that the agent has spent since midnight UTC.
     pub spent_today_lovelace: Lovelace,
-    /// Time at which a key of this agent that had been replaced was last refused, POSIX ms; absent if none was. It may be
-    /// another session of the agent, or someone who copied the key.
+    /// Time at which a refresh token that had already been replaced was last presented and rejected, POSIX ms; absent
+    /// if that never happened. The sender may be another session of the agent, or someone who copied the token.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub old_token_at: Option<u64>,
-    /// The network that it came from.
+    /// Network address from which the replaced refresh token was presented.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_token_from: Option<String>,
 }
@@ -254,11 +255,11 @@ pub struct Agent {
 pub enum RequestStatus {
     /// Waiting for the owner's answer.
     Waiting,
-    /// Approved: the agent may buy it once.
+    /// Approved: the agent may buy the listing once.
     Approved,
     /// Declined by the owner.
     Declined,
-    /// Used: the agent has bought it, or is paying.
+    /// Used: the agent has bought the listing, or its payment is in progress.
     Used,
 }
 
@@ -267,37 +268,37 @@ pub enum RequestStatus {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseRequest {
-    /// Id, hexadecimal.
+    /// Id of the request, hexadecimal.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{32}$")))]
     pub id: String,
     /// Id of the listing.
     pub listing_id: String,
     /// Title of the listing.
     pub title: String,
-    /// Delivery mode.
+    /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
-    /// Maximum price.
+    /// Maximum price that the approval allows.
     pub price_lovelace: Lovelace,
     /// Name of the agent's client.
     pub client_name: String,
-    /// Status.
+    /// Status of the request.
     pub status: RequestStatus,
     /// Time at which the request or its approval expires, POSIX ms.
     #[serde(with = "Millis")]
     pub expires_at: u64,
-    /// Transaction of the purchase for which the approval was used, once a block includes it.
+    /// Transaction of the purchase that used the approval; absent until a block includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx: Option<TxHash>,
 }
 
-/// An owner's answer.
+/// An owner's decision about a purchase request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Approves one purchase within an hour.
+    /// Approves one purchase, which the agent must make within an hour.
     Approve,
-    /// Declines. Also revokes an approval that is not used yet.
+    /// Declines the request, or revokes an approval that is not used yet.
     Decline,
 }
 
@@ -305,6 +306,6 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RequestAnswer {
-    /// The answer.
+    /// The owner's decision.
     pub answer: Answer,
 }

@@ -1,5 +1,5 @@
-//! The watcher's requests to the arbiter and its answers, `POST /disputes/resolve`. Internal, so not part of the
-//! published API description.
+//! The watcher's requests to the arbiter and the arbiter's answers, `POST /disputes/resolve`. They are internal, so not
+//! part of the published API description.
 
 use cardano::{ContentHash, TxHash, TxRef};
 use escrow::{
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// A request to resolve a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolveRequest {
-    /// Disputed output.
+    /// Transaction output of the disputed escrow.
     #[serde(rename = "ref")]
     pub escrow: TxRef,
-    /// Purchased listing.
+    /// Listing that was purchased.
     pub listing: DisputedListing,
-    /// Delivered text, as the buyer received it.
+    /// Delivered content, as the buyer received it.
     pub output: String,
 }
 
@@ -26,35 +26,35 @@ pub struct ResolveRequest {
 pub struct DisputedListing {
     /// Id of the listing.
     pub id: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the listing's content.
     pub content_hash: ContentHash,
 }
 
-/// The arbiter's answer.
+/// The arbiter's answer to a request to resolve a dispute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ResolveResult {
-    /// A node has accepted the award's transaction, or a block includes it.
+    /// The dispute is decided, and the transaction that pays the award is accepted by a node or included in a block.
     Paid {
         /// The verdict.
         verdict: Finding,
-        /// Amounts for both parties.
+        /// Amounts that the award pays to both parties.
         payout: Split,
         /// Id of the transaction that pays the award.
         tx: TxHash,
     },
-    /// Decided, and to be paid once the arbiters' window opens.
+    /// The dispute is decided, and the award will be paid as soon as the contract allows the arbiters to act.
     Signed {
         /// The verdict.
         verdict: Finding,
-        /// Amounts for both parties.
+        /// Amounts that the award pays to both parties.
         payout: Split,
-        /// Time at which the window opens, RFC 3339.
+        /// Time from which the contract allows the arbiters to act, RFC 3339.
         opens_at: String,
     },
-    /// Not decided yet, or nothing to decide.
+    /// The dispute is not decided yet, or there is nothing to decide.
     NoVerdict {
-        /// The findings so far.
+        /// Findings so far, without a winner.
         verdict: Finding,
     },
 }
@@ -71,16 +71,16 @@ impl ResolveResult {
     }
 }
 
-/// A verdict.
+/// The arbiter's verdict and its reasons.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// Winning party; null if nothing is decided.
     pub winner: Option<Winner>,
-    /// Reason in words.
+    /// Reason for the verdict, in words.
     pub reason: String,
-    /// Time until which evidence may arrive, RFC 3339.
+    /// Time until which the parties may submit evidence, RFC 3339.
     pub evidence_deadline: String,
-    /// Results of the checks.
+    /// Results of the single checks on which the verdict is based.
     pub checks: Checks,
 }

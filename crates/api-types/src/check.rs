@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Parses a JSON text into its type and checks every field against the type's schema.
 ///
 /// # Errors
-/// The path of a value of another type, or of a field that the type does not have.
+/// Returns the path of the first value that has another type, or of the first field that the type does not have.
 pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String> {
     let read = serde_json::from_str(text).map_err(|error| format!("{}: {error}", T::schema_name()))?;
     let found = Found::of::<T>(&[text])?;
@@ -19,11 +19,11 @@ pub fn exactly<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, String
     }
 }
 
-/// Parses texts like [`exactly`], and checks that every field of the type, at any depth, occurs in at least one of
-/// them. Shows that the code that writes the texts omits no field.
+/// Parses texts like [`exactly`], and checks that every field of the type, at any depth, occurs in at least one of the
+/// texts. This shows that the code which writes the texts omits no field.
 ///
 /// # Errors
-/// The path of the field.
+/// Returns the path of a missing field, or the error of [`exactly`].
 pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<T>, String> {
     let read = texts.iter().map(|text| exactly(text)).collect::<Result<_, _>>()?;
     let found = Found::of::<T>(texts)?;
@@ -35,7 +35,7 @@ pub fn complete<T: DeserializeOwned + JsonSchema>(texts: &[&str]) -> Result<Vec<
     }
 }
 
-/// Returns the names of the fields that a type deserialises.
+/// Returns the names of the fields that a type accepts in JSON.
 #[must_use]
 pub fn fields<'de, T: Deserialize<'de>>() -> BTreeSet<&'static str> {
     let mut names = &[][..];

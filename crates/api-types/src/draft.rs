@@ -1,4 +1,4 @@
-//! Drafts of transactions that a wallet signs.
+//! Drafts: transactions that the service builds and a wallet signs.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,36 @@ use serde_json::{Map, Value};
 
 use crate::{DeliveryMode, EscrowDeadlines, PurchaseStatus, text::Millis, text::OptionalMillis};
 
-/// A wallet as described by CIP-30, and the delivery mode to pay for.
+/// A request to draft a payment: the wallet's state as CIP-30 methods return it, and the delivery mode to pay for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewPaymentDraft {
-    /// Looks up the paying output on the chain first, so that a wallet on another network gets an error before it
-    /// signs.
+    /// Whether to look up the paying output on the chain first, so that a wallet on another network gets an error
+    /// before it signs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_inputs: Option<bool>,
     /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
-    /// `getChangeAddress()`: hexadecimal or bech32.
+    /// Result of the wallet's `getChangeAddress()`, in hexadecimal or bech32.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub change_address: String,
-    /// `getUtxos()`: CBOR in hexadecimal.
+    /// Results of the wallet's `getUtxos()`, each CBOR in hexadecimal.
     pub utxos: Vec<String>,
-    /// `getCollateral()`: CBOR in hexadecimal.
+    /// Results of the wallet's `getCollateral()`, each CBOR in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collateral: Option<Vec<String>>,
-    /// `getUsedAddresses()`: hexadecimal or bech32.
+    /// Results of the wallet's `getUsedAddresses()`, in hexadecimal or bech32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
-    /// The value `h` of the extension `cardano-request-commitment`, for `GET /listings/{id}/unlock`. The transaction's
-    /// metadata will contain it. The client keeps the salt until it pays.
+    /// The value `h` of the x402 extension `cardano-request-commitment`, which binds the payment to the request `GET
+    /// /listings/{id}/unlock`. The transaction's metadata will contain it. The client keeps the salt until it pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub commitment: Option<String>,
 }
 
-/// A payment for a wallet to sign. The service stores nothing of it.
+/// A payment for a wallet to sign. The service does not store it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -50,7 +50,8 @@ pub struct PaymentDraft {
     pub tx_hash: TxHash,
     /// Hashes of the keys that must sign, hexadecimal.
     pub signers: Vec<String>,
-    /// An x402 PaymentPayload without `payload.transaction`, which must be base64 of the signed transaction.
+    /// An x402 PaymentPayload in which `payload.transaction` is missing. The client sets it to the base64 of the signed
+    /// transaction.
     pub payment: Map<String, Value>,
     /// Amounts and addresses of the payment.
     pub summary: PaymentSummary,
@@ -67,64 +68,64 @@ pub struct PaymentSummary {
     pub mode: DeliveryMode,
     /// Price of the listing.
     pub price_lovelace: Lovelace,
-    /// Recipient: the seller, or the contract.
+    /// Recipient of the payment: the seller, or the escrow contract.
     pub pay_to: String,
-    /// Amount that the recipient gets.
+    /// Amount that the recipient gets, including a protected purchase's collateral.
     pub locked_lovelace: Lovelace,
-    /// Part of that amount that comes back to the buyer in any case.
+    /// Part of the locked amount that the buyer gets back however the purchase ends.
     pub collateral_lovelace: Lovelace,
     /// Network fee.
     pub fee_lovelace: Lovelace,
-    /// Change that comes back at once.
+    /// Change that the transaction returns to the wallet.
     pub change_lovelace: Lovelace,
     /// Address that receives the change.
     pub change_address: Address,
-    /// Native tokens that come back, by unit; quantities are decimal strings.
+    /// Native tokens that the transaction returns to the wallet, by unit. Quantities are decimal strings.
     pub change_assets: BTreeMap<String, String>,
     /// Address of the buyer.
     pub buyer_address: Address,
     /// Time until which the transaction is valid, POSIX ms.
     #[serde(with = "Millis")]
     pub valid_until: u64,
-    /// Deadlines of a protected purchase.
+    /// Deadlines of a protected purchase; absent for an instant one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
 }
 
-/// An action on a protected purchase, with the wallet as for a payment. Without an action, the answer lists the
-/// possible ones.
+/// A request to draft an action on a protected purchase, with the wallet's state as for a payment. Without an action,
+/// the answer lists the possible actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewActionDraft {
-    /// An action from the list.
+    /// Name of the action to draft, from the list of possible actions. Absent: the answer is the list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// `getChangeAddress()`, as for a payment.
+    /// Result of the wallet's `getChangeAddress()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change_address: Option<String>,
-    /// `getUtxos()`, as for a payment.
+    /// Results of the wallet's `getUtxos()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utxos: Option<Vec<String>>,
-    /// `getCollateral()`, as for a payment.
+    /// Results of the wallet's `getCollateral()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collateral: Option<Vec<String>>,
-    /// `getUsedAddresses()`, as for a payment.
+    /// Results of the wallet's `getUsedAddresses()`, as for a payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addresses: Option<Vec<String>>,
 }
 
-/// The possible actions on a protected purchase.
+/// The possible actions of both parties on a protected purchase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PossibleActions {
     /// Id of the purchase.
     pub purchase: TxHash,
-    /// Current time for deadlines, POSIX ms.
+    /// Current time, with which deadlines are compared, POSIX ms.
     #[serde(with = "Millis")]
     pub now: u64,
-    /// State of the escrow, or how it ended.
+    /// State of the escrow, or the way in which it ended.
     pub state: PurchaseStatus,
     /// Address of the buyer, while the escrow is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +140,7 @@ pub struct PossibleActions {
     pub actions: Vec<PossibleAction>,
 }
 
-/// An action of an escrow's party.
+/// An action on an escrow by its buyer or seller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -149,20 +150,20 @@ pub struct PossibleAction {
     /// The name under which `POST /me/purchases/{id}/actions` takes it; absent for the seller's actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BuyerAction>,
-    /// `buyer` or `seller`.
+    /// Party that may perform the action: `buyer` or `seller`.
     pub by: String,
     /// Whether the action is possible now.
     pub timing: ActionTiming,
-    /// Time from which it is possible, POSIX ms.
+    /// Time from which the action is possible, POSIX ms.
     #[serde(with = "Millis")]
     pub opens: u64,
-    /// Time before which it must happen, POSIX ms, if there is a limit.
+    /// Time before which the action must be included in a block, POSIX ms; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub closes: Option<u64>,
-    /// Approximate network fee, if known.
+    /// Approximate network fee of the action; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fee_lovelace: Option<Lovelace>,
-    /// Description for people.
+    /// Description of the action for people.
     pub words: String,
     /// Who would win a dispute, `buyer` or `seller`, where the hashes that the arbiter compares already tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,15 +223,15 @@ pub struct SubmittedAction {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ActionTiming {
-    /// Possible later.
+    /// The action will be possible later.
     Early,
-    /// Possible now.
+    /// The action is possible now.
     Open,
-    /// No longer possible.
+    /// The action is no longer possible.
     Over,
 }
 
-/// A transaction for a wallet to sign and submit.
+/// An action's transaction, for a wallet to sign and submit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -254,7 +255,7 @@ pub struct ActionDraft {
 pub struct ActionSummary {
     /// Name of the action in the contract.
     pub action: String,
-    /// `buyer` or `seller`.
+    /// Party that performs the action: `buyer` or `seller`.
     pub by: String,
     /// Status of the purchase before the action.
     pub state: PurchaseStatus,
@@ -262,31 +263,31 @@ pub struct ActionSummary {
     pub becomes: PurchaseStatus,
     /// Network fee.
     pub fee_lovelace: Lovelace,
-    /// Collateral pledged in case the script fails.
+    /// Collateral of the transaction, which the wallet loses if the contract's script fails.
     pub collateral_lovelace: Lovelace,
     /// Amount that the wallet receives from the escrow.
     pub receives_lovelace: Lovelace,
-    /// Change that comes back.
+    /// Change that the transaction returns to the wallet.
     pub change_lovelace: Lovelace,
     /// Address that receives the change.
     pub change_address: Address,
-    /// Native tokens that come back, by unit; quantities are decimal strings.
+    /// Native tokens that the transaction returns to the wallet, by unit. Quantities are decimal strings.
     pub change_assets: BTreeMap<String, String>,
-    /// Time until which the transaction is valid, POSIX ms.
+    /// Time until which the drafted transaction is valid, POSIX ms.
     #[serde(with = "Millis")]
     pub valid_until: u64,
-    /// Time until which the action is possible at all, POSIX ms, if there is a limit.
+    /// Time until which the contract allows the action, POSIX ms; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub closes: Option<u64>,
 }
 
-/// The possible actions, or the draft of one.
+/// The answer to a request for an action: the possible actions, or the draft of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Actions {
-    /// The answer to a request without an action.
+    /// The possible actions, if the request names none.
     Possible(PossibleActions),
-    /// The answer to a request with an action.
+    /// The draft of the requested action.
     Draft(ActionDraft),
 }

@@ -1,4 +1,4 @@
-//! Errors as the API answers them.
+//! Errors as the API returns them.
 
 use std::fmt;
 
@@ -6,83 +6,84 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Why a request is not answered as it asked, and what to do.
+/// An error of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[error("{error}")]
 pub struct Error {
-    /// A text to show. With `field`, it begins with the field's name, a colon and a space.
+    /// A message for people. If `field` is present, the message begins with the field's name, a colon and a space.
     pub error: String,
-    /// For programs: it stays the same when the text changes.
+    /// Code for programs. It stays the same when the message changes.
     pub code: ErrorCode,
-    /// Where one field of the body or of the query is at fault: its name, or its path, such as `utxos[3]`.
+    /// Name or path (such as `utxos[3]`) of the field of the body or query that caused the error; absent if no single
+    /// field did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
 }
 
 impl Error {
-    /// Creates an error of the whole request.
+    /// Creates an error that concerns the whole request.
     pub fn new(code: ErrorCode, text: impl fmt::Display) -> Self {
         Self { error: text.to_string(), code, field: None }
     }
 
-    /// Creates an error of one field, which breaks a rule.
+    /// Creates an error of one field. `rule` says what a valid value is.
     pub fn of_field(code: ErrorCode, field: impl fmt::Display, rule: impl fmt::Display) -> Self {
         Self { error: format!("{field}: {rule}"), code, field: Some(field.to_string()) }
     }
 }
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
     // The request.
-    /// The body is not one JSON object, or has too many values.
+    /// The body is not a single JSON object, or has too many values.
     MalformedBody,
-    /// The body is of another media type.
+    /// The body has an unsupported media type.
     UnsupportedMediaType,
-    /// The body has more bytes than are read.
+    /// The body is too large.
     BodyTooLarge,
-    /// The body did not arrive, or not in time.
+    /// The body was not received completely in time.
     BodyNotReceived,
     /// A required field or parameter is missing.
     MissingField,
-    /// A field is of another type.
+    /// A field has the wrong type.
     WrongType,
-    /// A value is not one of those that are allowed.
+    /// The value of a field is not allowed.
     InvalidValue,
     /// A text is too short or too long.
     InvalidLength,
     /// A list has too many items.
     TooManyItems,
-    /// A text has a character that hides or reorders others.
+    /// A text contains a character that hides or reorders others.
     ForbiddenCharacter,
-    /// A text has no character that can be seen.
+    /// A text contains no visible character.
     NothingVisible,
     /// A text is not an address of a payment key on this network.
     InvalidAddress,
     /// No route has this path.
     UnknownPath,
-    /// The path takes other methods.
+    /// The path exists, but not for this method.
     MethodNotAllowed,
     // Offers.
-    /// The price is below the minimum for the modes.
+    /// The price is below the minimum for the listing's delivery modes.
     PriceTooLow,
-    /// Public texts show most of the content.
+    /// The public texts of a listing reveal most of its content.
     RevealsContent,
-    /// The seller has as many listings, or as much content, as one seller may have.
+    /// The seller has reached the maximum number of listings or total size of contents.
     QuotaExceeded,
-    /// The service takes no more listings, or connects no more agents, today.
+    /// Too many listings were created, or agents connected, today.
     DailyQuotaExceeded,
-    /// A proof that made a listing was sent with another offer.
+    /// The proof that created a listing was sent again with a different offer.
     ProofReused,
     // Who asks.
-    /// There is no session, or it has ended.
+    /// There is no session, or it has expired.
     NotSignedIn,
-    /// A bearer token is missing or not valid.
+    /// The bearer token is missing or invalid.
     InvalidToken,
-    /// `X-Service-Proof` cannot be read, or its signature is not valid.
+    /// `X-Service-Proof` is malformed, or its signature is invalid.
     InvalidProof,
     /// `X-Service-Proof` is older than 5 minutes.
     ProofExpired,
@@ -90,15 +91,15 @@ pub enum ErrorCode {
     ProofFromFuture,
     /// `X-Service-Proof` is signed by another address.
     WrongSigner,
-    /// A signature of a wallet is not valid.
+    /// The signature of a wallet is invalid.
     InvalidSignature,
-    /// The challenge expired, was answered, or was never issued.
+    /// The challenge has expired, was used, or was never issued.
     ChallengeExpired,
-    /// The consent request expired or cannot be read.
+    /// The consent request has expired or is malformed.
     ConsentExpired,
-    /// Only the seller, the buyer, or the account that paid may do this.
+    /// Only the seller, the buyer, or the account that paid is allowed to do this.
     NotYours,
-    /// A page of another site may not send this.
+    /// A page of another site is not allowed to send this request.
     ForeignPage,
     // Unknown things.
     /// No listing for sale has this id.
@@ -110,17 +111,17 @@ pub enum ErrorCode {
     /// The account has no such agent.
     UnknownAgent,
     // Paying.
-    /// The listing is to be paid for.
+    /// A payment is required for the listing.
     PaymentRequired,
-    /// A payment's header cannot be read.
+    /// The header with the payment is malformed.
     MalformedPayment,
-    /// A payment does not keep the terms, or the ledger rejects it.
+    /// The payment does not satisfy the terms, or was rejected by the ledger.
     PaymentRefused,
-    /// A payment is not confirmed yet: send the same request again.
+    /// The payment is not confirmed yet. Repeat the same request.
     PaymentPending,
-    /// A payment was public before it came here, so its payer has to sign a proof.
+    /// The payment was already public on the chain when the service received it, so the payer must sign a proof.
     PaymentPublic,
-    /// The payer has too many payments of which the outcome is not known.
+    /// The payer has too many payments whose outcome is not known yet.
     PayerUnresolved,
     /// An earlier payment for the same listing may still be included.
     EarlierPaymentUnresolved,
@@ -128,7 +129,7 @@ pub enum ErrorCode {
     PaymentIdentifierTaken,
     /// The purchase was refunded.
     Refunded,
-    /// No result was posted in time: the buyer takes the money back.
+    /// No result was posted in time, so the buyer may withdraw the money.
     Refundable,
     /// This address has not bought the listing.
     NotOwned,
@@ -140,32 +141,32 @@ pub enum ErrorCode {
     OverPurchaseLimit,
     /// The account has spent its limit for today.
     OverDailyLimit,
-    /// The agent's owner has to approve the purchase.
+    /// The agent's owner must approve the purchase first.
     ApprovalNeeded,
-    /// Another request makes the same purchase.
+    /// Another request is making the same purchase.
     PurchaseInProgress,
-    /// The payment was not included; nothing was paid.
+    /// The payment was not included in a block, so nothing was paid.
     PaymentFailed,
     /// The wallet is in use by other payments.
     WalletBusy,
-    /// The wallet holds too little.
+    /// The balance of the wallet is too low.
     InsufficientFunds,
-    /// The wallet holds enough, in too many pieces.
+    /// The balance of the wallet suffices, but is spread over too many outputs.
     WalletScattered,
-    /// The wallet has no output that can be collateral.
+    /// The wallet has no output that is suitable as collateral.
     NoCollateral,
-    /// An output of the wallet is not on this network, or is spent.
+    /// An output of the wallet does not exist on this network, or is spent.
     OutputNotFound,
     /// No transaction can be built from these outputs.
     CannotBuild,
-    /// The account has no owner's address to withdraw to.
+    /// The account has no owner's address to which its balance could be withdrawn.
     NoOwner,
-    /// The balance is below what stays for fees.
+    /// The balance does not exceed the amount that is kept for fees.
     NothingToWithdraw,
     // Acting on an escrow.
-    /// The purchase was paid directly to the seller: nothing is locked.
+    /// The purchase is not protected: it was paid directly to the seller, so no escrow exists.
     NotProtected,
-    /// Protected purchases are not configured, or are of a contract that is no longer run.
+    /// Protected purchases are not configured, or the escrow belongs to a contract that is no longer supported.
     EscrowUnavailable,
     /// The escrow has ended.
     EscrowEnded,
@@ -176,20 +177,20 @@ pub enum ErrorCode {
     /// The action is not possible any more.
     TooLate,
     // The service.
-    /// Asked for too often.
+    /// The client exceeded a rate limit.
     RateLimited,
     /// The service is busy with other requests.
     Busy,
-    /// The request needs too many look-ups on the chain.
+    /// The request needs too many calls to the chain provider.
     TooManyLookups,
     /// Protected purchases are paused while the service catches up with the chain.
     ProtectedPaused,
-    /// There is no room for what is not paid for.
+    /// The database is almost full, so it stores nothing that is not paid for.
     StorageFull,
-    /// Something that is needed does not answer.
+    /// A part of the service does not answer.
     Unavailable,
-    /// The operator has to set something.
+    /// A setting of the service is missing or invalid.
     Misconfigured,
-    /// A fault of the service.
+    /// Internal error of the service.
     Internal,
 }

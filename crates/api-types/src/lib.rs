@@ -1,5 +1,5 @@
-//! The types of everything that crosses the wire. The API's routes, its OpenAPI document, the pages, the MCP tools, the
-//! CLI and the arbiter share them, so that field names are defined only once.
+//! The types of all requests and answers. The API's routes, its OpenAPI document, the pages, the MCP tools, the CLI and
+//! the arbiter share them, so that field names are defined only once.
 //!
 //! | how JSON is produced | how it is checked against the type |
 //! |---|---|
@@ -41,12 +41,12 @@ pub use text::{Millis, OptionalMillis};
 use cardano::{Network, slots::SlotConfig};
 use serde::{Deserialize, Serialize};
 
-/// Network on which the service sells. The pages' texts and the deployment settings are for it too.
+/// Network on which the service sells. The texts of the pages and the deployment settings assume the same network.
 pub const NETWORK: Network = Network::Preprod;
-/// Conversion between slots and time on that network.
+/// Conversion between slots and time on [`NETWORK`].
 pub const SLOTS: SlotConfig = NETWORK.slots();
 
-/// The service runs, and for which network.
+/// The answer of `GET /health`: the service runs, for this network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::OptionalMillis;
 
-/// Maximum number of characters of a title.
+/// Maximum length of a listing's title in characters.
 pub const MAX_TITLE: usize = 120;
-/// Maximum number of characters of a description.
+/// Maximum length of a listing's description in characters.
 pub const MAX_DESCRIPTION: usize = 2_000;
-/// Maximum size of the content, in bytes of UTF-8: 1 MiB.
+/// Maximum size of a listing's content, in bytes of UTF-8: 1 MiB.
 pub const MAX_CONTENT_BYTES: usize = 1 << 20;
-/// Maximum number of characters of a preview's URL, which browsers and proxies handle without trouble.
+/// Maximum length of a preview's URL in characters. Browsers and proxies handle URLs up to this length.
 pub const MAX_PREVIEW_URL: usize = 2_048;
 /// The categories of the catalogue.
 pub const CATEGORIES: [&str; 9] =
@@ -28,7 +28,7 @@ pub const CATEGORIES: [&str; 9] =
 pub enum DeliveryMode {
     /// Paid directly to the seller and delivered at once, without a refund.
     Instant,
-    /// Locked in escrow, and refunded if the delivered content is not the listed one.
+    /// Locked in an escrow, and refunded if the delivered content is not the listed content.
     Protected,
 }
 
@@ -63,13 +63,14 @@ pub enum Sort {
     /// Newest first.
     #[default]
     Newest,
-    /// Most sales first.
+    /// Largest number of sales first.
     Popular,
     /// Lowest price first.
     PriceAsc,
     /// Highest price first.
     PriceDesc,
-    /// Highest reputation first, sellers without one last; newest first among equals.
+    /// Highest seller reputation first, sellers without a reputation last. Listings with equal reputation are sorted
+    /// newest first.
     Reputation,
 }
 
@@ -104,14 +105,14 @@ impl JsonSchema for Category {
     }
 }
 
-/// A seller's reputation: 100 x withdrawn / (withdrawn + refunded), over closed escrows.
+/// A seller's reputation: 100 × withdrawn / (withdrawn + refunded), where both are numbers of closed escrows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SellerReputation {
     /// Percentage of escrows that were paid out to the seller, rounded half up.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub score: u8,
-    /// Number of escrows on which the score is based.
+    /// Number of closed escrows on which the score is based.
     pub basis: u64,
 }
 
@@ -125,14 +126,14 @@ pub struct Disputes {
     pub lost: u64,
 }
 
-/// A listing. Only its sales figures change.
+/// A listing. After its creation, only its sales figures change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
-    /// Id: `lst_` and a ULID.
+    /// Id of the listing: `lst_` and a ULID.
     pub id: String,
-    /// Title, one line of text.
+    /// Title of the listing, one line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
     /// Description by the seller.
@@ -140,22 +141,22 @@ pub struct Listing {
     pub description: String,
     /// Price; 1 ADA is 1,000,000 lovelace.
     pub price_lovelace: Lovelace,
-    /// Address of the seller, who receives the payment of an instant sale.
+    /// Address of the seller. Instant sales are paid to it.
     pub seller_address: Address,
     /// Available delivery modes.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub modes: Vec<DeliveryMode>,
-    /// SHA-256 of the content.
+    /// SHA-256 of the listing's content.
     pub content_hash: ContentHash,
-    /// URL of a recording of what the prompt builds.
+    /// URL of a recording that shows the result of using the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url))]
     pub preview_media: Option<String>,
-    /// Category.
+    /// Category of the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
-    /// Time of creation, POSIX ms.
+    /// Time at which the listing was created, POSIX ms.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub created_at: Option<u64>,
     /// Number of sales that were not refunded.
@@ -174,23 +175,23 @@ impl Listing {
     }
 }
 
-/// A new listing.
+/// An offer of a new listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NewListing {
-    /// Title, one line of text.
+    /// Title of the listing, one line of text.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
     pub title: String,
     /// Description by the seller.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_DESCRIPTION)))]
     pub description: String,
-    /// Price: at least 1,000,000, or 5,000,000 if `protected` is offered.
+    /// Price in lovelace: at least 1,000,000, or 5,000,000 if `protected` is among the modes.
     pub price_lovelace: Lovelace,
-    /// Address of the seller. With a session, the session's owner is the seller instead.
+    /// Address of the seller. In a session, the session's owner is the seller instead.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^addr_test1")))]
     pub seller_address: String,
-    /// Delivery modes, without duplicates.
+    /// Available delivery modes, without duplicates.
     #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub modes: Vec<DeliveryMode>,
     /// Content for sale: at most 1 MiB of UTF-8. The catalogue never shows it.
@@ -200,7 +201,7 @@ pub struct NewListing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = MAX_PREVIEW_URL)))]
     pub preview_media: Option<String>,
-    /// Category.
+    /// Category of the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
     pub category: Option<String>,
@@ -213,7 +214,7 @@ pub struct NewListing {
 pub struct Creator {
     /// Address of the seller.
     pub address: Address,
-    /// Newest listings; the `Link` header contains the next page.
+    /// A page of the seller's listings, newest first. The `Link` header has the address of the next page.
     pub listings: Vec<Listing>,
     /// Number of sales that were not refunded.
     pub sales: u64,

@@ -1,7 +1,7 @@
 //! Arguments and results of the tools at `/mcp` and `/mcp/open`.
 //!
-//! The doc comments here become the descriptions that models read. Unknown arguments are rejected: an agent that relies
-//! on a safeguard that does not exist (`maxPrice` on `buy_listing`) must not spend.
+//! The doc comments here become the descriptions that models read. Unknown arguments are rejected. Otherwise, an agent
+//! that sends a safeguard which does not exist (`maxPrice` to `buy_listing`) would spend without it.
 
 use cardano::{ContentHash, Lovelace, TxHash};
 #[cfg(feature = "schema")]
@@ -18,18 +18,18 @@ use crate::{BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchas
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchListings {
-    /// Words in title or description. The last one may be a prefix, of which eight letters count.
+    /// Words in title or description. The last word may be a prefix, of which at most eight letters are compared.
     #[cfg_attr(feature = "schema", schemars(length(max = 200)))]
     pub query: Option<String>,
-    /// Only listings in this category.
+    /// Restricts the search to listings in this category.
     #[cfg_attr(feature = "schema", schemars(extend("enum" = CATEGORIES)))]
     pub category: Option<String>,
-    /// Only listings offered in this mode.
+    /// Restricts the search to listings offered in this delivery mode.
     pub mode: Option<DeliveryMode>,
     /// Maximum price, in ADA.
     #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub max_price_ada: Option<f64>,
-    /// Minimum reputation of the seller (0 to 100); excludes sellers without one.
+    /// Minimum reputation of the seller (0 to 100). Excludes sellers without a reputation.
     #[cfg_attr(feature = "schema", schemars(range(max = 100)))]
     pub min_reputation: Option<u8>,
     /// Sort order; newest first by default.
@@ -37,7 +37,7 @@ pub struct SearchListings {
     /// Maximum number of listings; 20 by default.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 50)))]
     pub limit: Option<u32>,
-    /// The `nextCursor` of an earlier result, to continue it.
+    /// The `nextCursor` of an earlier result, to get the results after it.
     pub cursor: Option<String>,
 }
 
@@ -66,10 +66,10 @@ pub struct BuyListing {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GetPurchaseStatus {
-    /// The purchase's transaction, from buy_listing or my_purchases.
+    /// Transaction id of the purchase, from buy_listing or my_purchases.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub tx: String,
-    /// Also return the content from this character on: 0, or the `nextOffset` of an earlier result.
+    /// Also return the content, beginning at this character: 0, or the `nextOffset` of an earlier result.
     pub content_offset: Option<u32>,
 }
 
@@ -78,7 +78,7 @@ pub struct GetPurchaseStatus {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MyPurchases {
-    /// The `nextCursor` of an earlier result, to continue it.
+    /// The `nextCursor` of an earlier result, to get the purchases after it.
     pub cursor: Option<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct NoArguments {}
 pub struct UnlockListing {
     /// Id of a listing, from search_listings (lst_...).
     pub id: String,
-    /// Return the content from this character on: the `nextOffset` of an earlier result.
+    /// Return the content beginning at this character: the `nextOffset` of an earlier result.
     pub content_offset: Option<u32>,
 }
 
@@ -106,7 +106,7 @@ pub struct UnlockListing {
 pub struct FoundListings {
     /// Listings in the requested order.
     pub listings: Vec<Listing>,
-    /// Present if there are more: pass it as `cursor` with the same arguments.
+    /// Cursor of the next page: pass it as `cursor` with the same arguments. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -118,7 +118,7 @@ pub struct FoundListings {
 pub struct OwnPurchases {
     /// Purchases, newest first.
     pub purchases: Vec<Purchase>,
-    /// Present if there are more: pass it as `cursor`.
+    /// Cursor of the next page: pass it as `cursor`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -128,23 +128,23 @@ pub struct OwnPurchases {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContentPage {
-    /// The text.
+    /// The content, or the part of it that begins at `offset`.
     pub text: String,
-    /// Position at which the text begins, in characters.
+    /// Position at which `text` begins in the whole content, in characters.
     pub offset: u32,
-    /// Position at which to continue; absent at the end.
+    /// Position at which the next part begins; absent in the last part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u32>,
     /// Number of characters of the whole content.
     pub total_characters: u32,
 }
 
-/// Status of a purchase by an agent.
+/// Status of an agent's purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Delivery {
-    /// Delivered: the content is in the answer.
+    /// Delivered: the answer contains the content.
     Delivered,
     /// Paid, but no block includes the transaction yet.
     Pending,
@@ -153,20 +153,20 @@ pub enum Delivery {
     AwaitingApproval,
 }
 
-/// The approval that a purchase needs from its owner.
+/// The approval that a purchase needs from the account's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalAsked {
-    /// URL of the approval page, for the owner's browser.
+    /// URL of the approval page, which the owner opens in a browser.
     pub page: String,
-    /// Command that approves the purchase, for the owner's shell.
+    /// Command with which the owner can approve the purchase from a shell.
     pub command: String,
     /// Title of the listing.
     pub title: String,
     /// Price in lovelace, without the network fee.
     pub price_lovelace: Lovelace,
-    /// Time at which the page expires, POSIX ms.
+    /// Time at which the request for approval expires, POSIX ms.
     #[serde(with = "Millis")]
     pub expires_at: u64,
 }
@@ -180,23 +180,23 @@ pub struct Purchased {
     pub status: Delivery,
     /// `true` if the account already owned the listing, so that nothing was paid.
     pub already_owned: bool,
-    /// Price paid in lovelace, without the network fee.
+    /// Price that was paid in lovelace, without the network fee.
     pub paid_lovelace: Lovelace,
-    /// Id of the payment's transaction, which also identifies the purchase; absent if nothing is paid yet.
+    /// Id of the payment's transaction, which is also the purchase's id; absent if nothing is paid yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<TxHash>,
-    /// The approval that is needed before anything is paid.
+    /// Approval that is needed before anything is paid; absent if none is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalAsked>,
     /// Deadlines of a protected purchase: payBy, submitResult, unlock and externalDisputeUnlock, POSIX ms as strings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
-    /// SHA-256 that the listing promised.
+    /// SHA-256 of the content, as promised by the listing.
     pub content_hash: ContentHash,
-    /// Whether the content has that hash.
+    /// Whether the delivered content has the promised hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_matches: Option<bool>,
-    /// Purchased content, or its first part.
+    /// Purchased content, or its first part; absent until delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<ContentPage>,
     /// Suggested next step.
@@ -211,36 +211,36 @@ pub struct PurchaseStatus {
     /// The purchase with its events; absent until a block includes its transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchase: Option<Purchase>,
-    /// SHA-256 that the listing promised.
+    /// SHA-256 of the content, as promised by the listing.
     pub content_hash: ContentHash,
-    /// Whether the content has that hash.
+    /// Whether the delivered content has the promised hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_matches: Option<bool>,
-    /// Purchased content from the requested offset on.
+    /// Purchased content, beginning at the requested offset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<ContentPage>,
     /// Suggested next step.
     pub next: String,
 }
 
-/// Result of `my_wallet`. Amounts in lovelace (1 ADA = 1,000,000).
+/// Result of `my_wallet`. Amounts are in lovelace (1 ADA = 1,000,000 lovelace).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WalletView {
-    /// Address that signed in, or "demo".
+    /// Address of the owner, who signed in with it, or "demo".
     pub owner: String,
     /// Address of the Surety balance. Send preprod tADA to it to add funds.
     pub address: String,
-    /// Balance.
+    /// Surety balance in lovelace.
     pub balance_lovelace: Lovelace,
     /// Maximum price of one purchase.
     pub max_per_payment_lovelace: Lovelace,
     /// Maximum spending per UTC day.
     pub daily_budget_lovelace: Lovelace,
-    /// Amount spent today.
+    /// Amount spent today (UTC).
     pub spent_today_lovelace: Lovelace,
-    /// Purchases above this amount need the owner's approval first. Absent: none do.
+    /// Price above which purchases need the owner's approval first; absent if none need it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
     /// `true` for the demo wallet, which all clients share.
@@ -266,7 +266,7 @@ pub struct ActOnPurchase {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Withdrawal {
-    /// Id of the transaction.
+    /// Id of the withdrawal's transaction.
     pub tx: TxHash,
     /// Amount that the owner receives.
     pub lovelace: Lovelace,
@@ -280,9 +280,9 @@ pub struct Withdrawal {
 pub struct UnlockedContent {
     /// Purchased content, or a part of it.
     pub content: ContentPage,
-    /// SHA-256 that the listing promised.
+    /// SHA-256 of the content, as promised by the listing.
     pub content_hash: ContentHash,
-    /// Whether the content has that hash.
+    /// Whether the delivered content has the promised hash.
     pub content_matches: bool,
     /// Suggested next step.
     pub next: String,
@@ -295,7 +295,7 @@ pub struct RpcMessage {
     /// Always `2.0`.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^2\.0$")))]
     pub jsonrpc: String,
-    /// Absent in notifications.
+    /// Id of the request; absent in notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RpcId>,
     /// Method, such as `initialize`, `tools/list` or `tools/call`.
@@ -305,7 +305,7 @@ pub struct RpcMessage {
     pub params: Option<Map<String, Value>>,
 }
 
-/// Id of a call.
+/// Id of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]

@@ -1,4 +1,4 @@
-//! Sign-in of agents: OAuth 2.1 with PKCE. Names are those of the RFCs.
+//! Types for the sign-in of agents by OAuth 2.1 with PKCE. Fields have the names of the RFCs.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 /// Maximum number of redirect URIs of a client. Editors register about ten.
 pub const MAX_REDIRECT_URIS: usize = 32;
-/// Maximum number of characters of a client's name.
+/// Maximum length of a client's name in characters.
 pub const MAX_CLIENT_NAME: usize = 100;
 
 macro_rules! scopes {
     ($($(#[$may:meta])* $scope:ident $name:literal;)+) => {
-        /// Permissions of an agent (RFC 6749, section 3.3), from most to least.
+        /// Permissions of an agent (RFC 6749, section 3.3), declared in descending order.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         pub enum Scope {
@@ -23,7 +23,7 @@ macro_rules! scopes {
         }
 
         impl Scope {
-            /// All scopes.
+            /// List of all scopes.
             pub const EVERY: &'static [Self] = &[$(Self::$scope),+];
 
             /// Returns the scope's name.
@@ -38,9 +38,9 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Everything that the tools offer.
+    /// Permission to use every tool.
     All "mcp";
-    /// Searching, and viewing listings and purchases: nothing that moves money.
+    /// Permission to search, and to view listings and purchases, but not to move money.
     Read "mcp:read";
 }
 
@@ -54,9 +54,9 @@ impl Scope {
         }
     }
 
-    /// Parses a requested list of scopes. Unknown names (`openid`, `offline_access`, a client's own) are ignored. A
-    /// list without any known name requests everything, as an absent list does; the consent page and the answer name
-    /// the scope.
+    /// Parses a requested list of scopes into the scope to grant. Unknown names (`openid`, `offline_access`, a client's
+    /// own) are ignored. A list without any known name requests everything, as an absent list does. The owner sees the
+    /// resulting scope on the consent page, and the client gets its name with the tokens.
     #[must_use]
     pub fn asked(list: &str) -> Self {
         let named = |scope: &&Self| list.split(' ').any(|one| one == scope.as_str());
@@ -77,15 +77,15 @@ pub enum OAuthErrorCode {
     InvalidGrant,
     /// The grant type is not supported.
     UnsupportedGrantType,
-    /// The response type is not `code`.
+    /// The response type is not supported: only `code` is.
     UnsupportedResponseType,
-    /// The resource is not this service's.
+    /// The requested resource is not this service.
     InvalidTarget,
-    /// A redirect URI may not be registered.
+    /// The redirect URI is not allowed.
     InvalidRedirectUri,
-    /// Other client metadata may not be registered.
+    /// A value of the client's metadata is not allowed.
     InvalidClientMetadata,
-    /// A fault of the service; nothing was decided.
+    /// The service failed temporarily, so the request was neither granted nor denied.
     TemporarilyUnavailable,
 }
 
@@ -111,18 +111,18 @@ impl fmt::Display for OAuthErrorCode {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OAuthError {
-    /// For programs.
+    /// Error code for programs.
     pub error: OAuthErrorCode,
-    /// For people. Never repeats what was sent.
+    /// Description for people. Never repeats the request's contents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_description: Option<String>,
 }
 
-/// A client registration (RFC 7591). Other fields are ignored.
+/// A client registration (RFC 7591). Fields that are not listed here are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Registration {
-    /// Redirect URIs: https, loopback, or a program's own scheme. Others in the list are ignored.
+    /// Redirect URIs: https, loopback, or a program's own scheme. URIs of other kinds in the list are ignored.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_REDIRECT_URIS)))]
     pub redirect_uris: Vec<String>,
     /// Name of the client.
@@ -137,7 +137,7 @@ pub struct Registration {
 #[expect(missing_docs, reason = "RFC 7591 names them")]
 pub struct Registered {
     pub client_id: String,
-    /// POSIX seconds.
+    /// Time of the registration, in POSIX seconds.
     pub client_id_issued_at: u64,
     pub client_name: String,
     pub redirect_uris: Vec<String>,
@@ -151,15 +151,16 @@ pub struct Registered {
     pub jwks: Option<Value>,
 }
 
-/// A digest that the owner's wallet must sign.
+/// A digest that the owner's wallet must sign to connect an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ConnectChallenge {
     /// Address of the owner, in bech32.
     pub owner: Address,
-    /// Digest to sign: SHA-256 of `service:connect:v1` LF owner LF nonce.
+    /// Digest to sign: SHA-256 of the text `service:connect:v1`, a line feed, the owner's address, a line feed, and the
+    /// nonce.
     pub digest: ContentHash,
-    /// Random nonce, part of the digest.
+    /// Random nonce, which is part of the signed digest.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub nonce: String,
 }
@@ -169,59 +170,59 @@ pub struct ConnectChallenge {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalMode {
-    /// The owner of a wallet, with `owner`, `key` and `signature`.
+    /// The owner of a wallet. The fields `owner`, `key` and `signature` are required.
     Wallet,
-    /// Nobody: the shared demo wallet.
+    /// Nobody: access to the shared demo wallet, which needs no signature.
     Demo,
 }
 
-/// An owner's answer on the consent page.
+/// An owner's answer on the consent page that connects an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// Sealed request from the page.
+    /// Sealed consent request, copied from the page.
     pub request: String,
-    /// Kind of owner.
+    /// Kind of owner that grants access.
     pub mode: ApprovalMode,
-    /// Address of the wallet.
+    /// Address of the owner's wallet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// COSE_Key, hexadecimal.
+    /// The signature's public key: a COSE_Key in hexadecimal, as CIP-30 `signData` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// COSE_Sign1, hexadecimal.
+    /// The signature: a COSE_Sign1 in hexadecimal, as CIP-30 `signData` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// Maximum per purchase.
+    /// Maximum amount per purchase.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_PER_PAYMENT_ADA)))]
     pub max_per_payment_ada: u32,
-    /// Maximum per UTC day.
+    /// Maximum amount per UTC day.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = crate::MAX_DAILY_BUDGET_ADA)))]
     pub daily_budget_ada: u32,
-    /// Agents' purchases above this amount need the owner's approval. 0 asks for every purchase, 100 for none. Absent:
-    /// unchanged.
+    /// Price above which agents' purchases need the owner's approval. 0 asks for every purchase, 100 never asks.
+    /// Absent: the setting stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
-    /// `true` to keep the limits of an account that has some.
+    /// `true` to keep the limits that an existing account has, instead of setting the limits above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,
-    /// Scope to grant, if less than requested.
+    /// Scope to grant, if it is smaller than the requested scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Scope>,
 }
 
-/// A granted access.
+/// Access that an owner has granted to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Connected {
-    /// The client's redirect URI with the code, to which the page must go.
+    /// The client's redirect URI with the authorization code, to which the page must redirect the browser.
     pub redirect: String,
-    /// Address of the service wallet to fund.
+    /// Address of the service wallet, to which the owner sends funds.
     pub agent_address: Address,
-    /// Address of the account.
+    /// Address of the account's owner.
     pub owner: String,
 }
 
@@ -255,7 +256,7 @@ pub struct TokenRequest {
     pub resource: Option<String>,
 }
 
-/// Tokens for an agent (RFC 6749, section 5.1). Secret: `Cache-Control: no-store`.
+/// Tokens for an agent (RFC 6749, section 5.1). They are secret, so the answer has `Cache-Control: no-store`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tokens {
@@ -263,11 +264,11 @@ pub struct Tokens {
     pub access_token: String,
     /// Always `Bearer`.
     pub token_type: String,
-    /// Lifetime in seconds.
+    /// Lifetime of the access token in seconds.
     pub expires_in: u64,
-    /// Refresh token for the next tokens.
+    /// Refresh token, which can be exchanged once for new tokens.
     pub refresh_token: String,
-    /// Scope that the owner granted, whatever was requested.
+    /// Scope that the owner granted, which may differ from the requested scope.
     pub scope: Scope,
 }
 

@@ -12,13 +12,13 @@ use crate::{Alarm, PurchaseStatus, text::Millis};
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceStatus {
-    /// Version, and the deployment's tag if there is one.
+    /// Version of the program, with the deployment's tag if there is one.
     pub version: String,
-    /// Time of the answer.
+    /// Time at which this status was determined.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// The watcher's last tick; absent if there was none.
+    /// The watcher's last tick; absent before the first tick.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<LastTick>,
     /// Newest known block; absent before the first tick.
@@ -26,17 +26,18 @@ pub struct ServiceStatus {
     pub newest_block: Option<KnownBlock>,
     /// Number of protected purchases with an open escrow.
     pub open_escrows: u64,
-    /// Earliest deadline among them, passed or not.
+    /// Earliest deadline of the open escrows, which may have passed already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_deadline: Option<OpenDeadline>,
-    /// Wallets that pay fees.
+    /// Wallets from which the service pays network fees.
     pub wallets: Vec<WalletBalance>,
-    /// Today's calls to the chain provider (UTC).
+    /// Calls to the chain provider today (UTC).
     pub provider_calls: ProviderCalls,
-    /// Progress of reading the chain after a restore; absent if there is nothing to read.
+    /// Progress of checking wallets against the chain after the database was restored; absent if no wallet is left to
+    /// check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restoring>,
-    /// Alarms, which an operator must act on.
+    /// Current alarms, on which the operator must act.
     pub alarms: Vec<Alarm>,
 }
 
@@ -46,7 +47,7 @@ pub struct ServiceStatus {
 pub struct Readiness {
     /// `true` if there is no problem.
     pub ok: bool,
-    /// Names of what is wrong: `database`, or names of alarms, such as `no_tick` or `old_block`.
+    /// Names of the problems: `database`, or names of alarms, such as `no_tick` or `old_block`.
     pub problems: Vec<String>,
 }
 
@@ -54,15 +55,15 @@ pub struct Readiness {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LastTick {
-    /// Time at which it began.
+    /// Time at which the tick began.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
-    /// Notes of the tick, each about something that will be retried.
+    /// Notes of the tick, each about a step that failed and will be retried.
     pub notes: Vec<String>,
 }
 
-/// A block.
+/// A block of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct KnownBlock {
@@ -81,25 +82,25 @@ pub struct OpenDeadline {
     /// Id of the purchase.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub purchase: TxHash,
-    /// Status of the purchase, which tells what is due.
+    /// Status of the purchase, which tells for which step the deadline is.
     pub status: PurchaseStatus,
-    /// The deadline.
+    /// Time of the deadline.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
 }
 
-/// A wallet of the service.
+/// Balance of a wallet of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct WalletBalance {
-    /// `platform` or `arbiter`.
+    /// Name of the wallet: `platform` or `arbiter`.
     pub name: String,
     /// Address of the wallet.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub address: Address,
-    /// Balance; absent if the provider did not answer.
+    /// Balance of the wallet; absent if the chain provider did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub balance_lovelace: Option<Lovelace>,
@@ -109,18 +110,18 @@ pub struct WalletBalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ProviderCalls {
-    /// Calls by the API's project, as the provider counts them; absent if it did not answer.
+    /// Calls by the API's project, as counted by the provider; absent if the provider did not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<u64>,
-    /// Calls by the watcher's ticks, as counted by themselves.
+    /// Calls by the watcher's ticks, as counted by the watcher.
     pub watcher: u64,
 }
 
-/// Progress of reading the chain after a restore.
+/// Progress of checking wallets against the chain after the database was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
-    /// Number of wallets still to be read. None of them pays until it has been.
+    /// Number of wallets whose transactions have yet to be read. None of these wallets pays before.
     pub wallets_left: u64,
 }

@@ -97,7 +97,7 @@ impl From<Ending> for PurchaseStatus {
     }
 }
 
-/// Result of a buyer's comparison of the delivered content with the listed one.
+/// The buyer's comparison of the delivered content with the listed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -125,11 +125,11 @@ impl Verification {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseEvent {
-    /// A status, or `creator_paid`.
+    /// Status of the purchase after the event, or `creator_paid`.
     pub status: String,
-    /// Id of the transaction.
+    /// Id of the event's transaction.
     pub tx_hash: TxHash,
-    /// Time of the block, POSIX ms.
+    /// Time of the block that includes the transaction, POSIX ms.
     #[serde(with = "Millis")]
     pub at: u64,
 }
@@ -155,18 +155,18 @@ impl PurchaseEvent {
     }
 }
 
-/// Deadlines of an escrow, POSIX ms each.
+/// Deadlines of an escrow, each in POSIX ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EscrowDeadlines {
-    /// Time by which the payment must be locked.
+    /// Time by which the payment must be locked in the escrow.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub pay_by: Option<u64>,
-    /// Time by which the seller must submit a result. After it, the buyer may take a refund.
+    /// Time by which the seller must submit a result (proof of delivery). Afterwards the buyer may withdraw the money.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub submit_result: Option<u64>,
-    /// Time from which the seller may collect, and before which the buyer may dispute.
+    /// Time from which the seller may collect the money, and until which the buyer may dispute.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "OptionalMillis")]
     pub unlock: Option<u64>,
     /// Time from which the arbiter may decide a dispute.
@@ -193,16 +193,16 @@ impl From<escrow::Deadlines> for EscrowDeadlines {
 pub struct Escrow {
     /// Address of the contract, bech32.
     pub address: String,
-    /// Commitment to the listing.
+    /// Hash in the escrow that commits it to the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_hash: Option<ContentHash>,
-    /// SHA-256 of the lock's id and the delivered content, once the seller has submitted it.
+    /// SHA-256 of the lock's id and the delivered content; absent until the seller has submitted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_hash: Option<ContentHash>,
     /// Id of the lock transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identifier_from_purchaser: Option<TxHash>,
-    /// Deadlines.
+    /// Deadlines of the escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadlines: Option<EscrowDeadlines>,
 }
@@ -212,7 +212,7 @@ pub struct Escrow {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Purchase {
-    /// Id: that of the payment's transaction (instant) or the lock's (protected).
+    /// Id of the purchase: the id of its payment transaction (instant) or of its lock transaction (protected).
     pub id: TxHash,
     /// Id of the listing.
     pub listing_id: String,
@@ -226,14 +226,14 @@ pub struct Purchase {
     pub paid_from_balance: Option<bool>,
     /// Same as `id`.
     pub tx_hash: TxHash,
-    /// Status.
+    /// Status of the purchase.
     pub status: PurchaseStatus,
-    /// Events on the chain, in order.
+    /// Events of the purchase on the chain, in order.
     pub events: Vec<PurchaseEvent>,
-    /// Escrow of a protected purchase.
+    /// Escrow of a protected purchase; absent for an instant purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escrow: Option<Escrow>,
-    /// The buyer's verdict.
+    /// The buyer's verdict; absent until the buyer has sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     /// The arbiter's decision of a dispute, once it is made.
@@ -256,7 +256,7 @@ pub struct Decision {
     pub tx_hash: Option<TxHash>,
 }
 
-/// A buyer's verdict.
+/// A buyer's verdict on a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Verdict {
@@ -264,18 +264,18 @@ pub struct Verdict {
     pub verification: Verification,
 }
 
-/// The listing of a purchase, as evidence names it.
+/// The part of a listing that a signed statement about a purchase contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListingFacts {
-    /// `lst_` and a ULID.
+    /// Id of the listing: `lst_` and a ULID.
     pub id: String,
-    /// SHA-256 of the content.
+    /// SHA-256 of the listing's content.
     pub content_hash: ContentHash,
-    /// The price.
+    /// Price of the listing.
     pub price_lovelace: Lovelace,
-    /// The seller. Instant payments go there.
+    /// Address of the seller, to which instant purchases are paid.
     pub seller_address: Address,
 }
 
@@ -284,15 +284,15 @@ pub struct ListingFacts {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PurchaseStatement {
-    /// 1.
+    /// Version of the statement's format: 1.
     pub version: u8,
     /// The service's origin.
     pub service: String,
-    /// Time at which it was signed, POSIX ms.
+    /// Time at which the statement was signed, POSIX ms.
     #[serde(with = "Millis")]
     pub issued_at: u64,
     /// The listing that was bought.
     pub listing: ListingFacts,
-    /// The purchase, with its timeline as known at that time.
+    /// The purchase, with its events as known when the statement was signed.
     pub purchase: Purchase,
 }

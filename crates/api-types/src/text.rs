@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// POSIX milliseconds as a string.
+/// Serialises POSIX milliseconds as a decimal string.
 #[derive(Debug)]
 pub struct Millis;
 
-/// Optional POSIX milliseconds as a string. Needs `#[serde(default)]` too.
+/// Serialises optional POSIX milliseconds as a decimal string. The field needs `#[serde(default)]` too.
 #[derive(Debug)]
 pub struct OptionalMillis;
 
 impl Millis {
-    /// Serialises a time.
+    /// Serialises a time as a string.
     ///
     /// # Errors
-    /// An error of the serializer.
+    /// Returns an error of the serializer.
     pub fn serialize<S: Serializer>(time: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(time)
     }
 
-    /// Deserialises a time.
+    /// Deserialises a time from a string.
     ///
     /// # Errors
-    /// The string does not consist of digits, or the number is too large.
+    /// Returns an error if the string does not consist of digits, or if the number is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(|_| D::Error::custom("not POSIX ms"))
@@ -30,18 +30,18 @@ impl Millis {
 }
 
 impl OptionalMillis {
-    /// Serialises a time.
+    /// Serialises an optional time as a string.
     ///
     /// # Errors
-    /// An error of the serializer.
+    /// Returns an error of the serializer.
     pub fn serialize<S: Serializer>(time: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
         time.map(|time| time.to_string()).serialize(serializer)
     }
 
-    /// Deserialises a time.
+    /// Deserialises an optional time from a string.
     ///
     /// # Errors
-    /// The string does not consist of digits, or the number is too large.
+    /// Returns an error if the string does not consist of digits, or if the number is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
         let text = Option::<std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         text.map(|text| text.parse().map_err(|_| D::Error::custom("not POSIX ms"))).transpose()
