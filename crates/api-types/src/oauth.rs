@@ -205,7 +205,7 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = crate::MAX_PER_PAYMENT_ADA)))]
     pub ask_above_ada: Option<u32>,
-    /// `true` to keep the limits that an existing account has, instead of setting the limits above.
+    /// `true` to keep the limits of an existing account, so that the limits in this answer are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_limits: Option<bool>,
     /// Scope to grant, if it is smaller than the requested scope.
