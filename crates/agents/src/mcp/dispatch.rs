@@ -11,16 +11,17 @@ use super::{
     shop::Shelf,
 };
 
-/// Time for which clients may cache discovery and lists, in ms. They change only with deployments.
+/// Time in ms for which clients may cache the server's description and its lists of tools, which change only with
+/// deployments.
 const TTL_MS: u32 = 60 * 60 * 1_000;
-/// Time for which clients may cache the catalogue, in ms.
+/// Time in ms for which clients may cache the catalogue of listings.
 const FOR_SALE_TTL_MS: u32 = 60 * 1_000;
 
-/// An HTTP answer: a status and an optional JSON body.
+/// An HTTP answer to an MCP body: a status and an optional JSON body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RpcAnswer {
     pub status: u16,
-    /// JSON; `None` for a 202.
+    /// JSON body; `None` for a 202, which answers notifications.
     pub body: Option<String>,
 }
 
@@ -33,41 +34,41 @@ impl From<RpcError> for RpcAnswer {
 /// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// Result for programs, a JSON object. Models get it as text too, unless `text` is set.
+    /// Result for programs, a JSON object. Models get the same JSON as text, unless `text` is set.
     pub structured: Option<String>,
     /// Text for models in place of `structured`.
     pub text: Option<String>,
-    /// `true` if the call failed. The text then tells what to do next.
+    /// `true` if the call failed. The text then tells the model what to do next.
     pub is_error: bool,
-    /// The result's `_meta`.
+    /// Members of the result's `_meta`.
     pub meta: Map<String, Value>,
 }
 
 impl ToolResult {
-    /// Creates a result from a serialisable view.
+    /// Creates a successful result from a serialisable value.
     pub(super) fn of(view: &impl Serialize) -> Self {
         Self::with(view, |_| {})
     }
 
-    /// Creates a result from a view, with added members.
+    /// Creates a successful result from a serialisable value, after `add` has added members to its JSON object.
     pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
         let mut fields = object(json!(view));
         add(&mut fields);
         Self::told(fields)
     }
 
-    /// Creates a result from members, extended for models.
+    /// Creates a successful result from a JSON object, whose text for models has readable amounts and times added.
     pub(super) fn told(fields: Map<String, Value>) -> Self {
         Self { structured: Some(for_models::told(fields.into())), ..Self::default() }
     }
 
-    /// Creates a failure that a model can act on.
+    /// Creates a failed result. `text` tells the model what to do next.
     #[must_use]
     pub fn failed(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), is_error: true, ..Self::default() }
     }
 
-    /// Returns the members of the result's JSON, up to `isError`.
+    /// Returns the members of the result's JSON object up to `isError`, without the braces.
     fn members(&self) -> String {
         let text = self.text.as_ref().or(self.structured.as_ref());
         let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
@@ -80,7 +81,7 @@ impl ToolResult {
     }
 }
 
-/// The tools of one endpoint.
+/// The set of tools of one MCP endpoint.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
     /// Definitions of the tools, a JSON array.
@@ -88,14 +89,14 @@ pub trait Toolset {
     /// Instructions for models on how to use the server.
     const INSTRUCTIONS: &'static str;
 
-    /// Returns the catalogue, which is listed as resources.
+    /// Returns the catalogue, whose listings the endpoint lists as MCP resources.
     fn shelf(&self) -> &impl Shelf;
 
     /// Calls a tool. Returns `None` if there is no tool of this name.
     async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
 }
 
-/// Answers a body: its message, or each message of its batch in turn.
+/// Answers an MCP body: its message, or each message of its batch in turn.
 pub async fn answer(tools: &impl Toolset, headers: &Headers, body: Body) -> RpcAnswer {
     let Body { messages, is_batch } = body;
     let mut answers = Vec::with_capacity(messages.len());
@@ -126,7 +127,8 @@ async fn answer_one(tools: &impl Toolset, headers: &Headers, message: Message) -
     }
 }
 
-/// Builds the response. The tool's part is long and already JSON, so it is inserted without parsing it again.
+/// Builds the JSON-RPC response. The tool's result is long and already JSON, so it is inserted without parsing it
+/// again.
 fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) -> String {
     let fields = Value::Object(fields).to_string();
     let result = match (tool, fields.strip_prefix('{').unwrap_or_default()) {
@@ -137,7 +139,7 @@ fn written(id: &Value, tool: Option<&ToolResult>, fields: Map<String, Value>) ->
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}")
 }
 
-/// Returns the tool's result, if a tool was called, and the other members of the response.
+/// Returns the tool's result, or `None` if the request calls no tool, and the other members of the response.
 async fn respond<E: Toolset>(
     tools: &E,
     headers: &Headers,
@@ -218,7 +220,7 @@ fn discovery<E: Toolset>() -> Map<String, Value> {
     }))
 }
 
-/// Rejects a cursor for a list that has only one page.
+/// Rejects a cursor in a request for a list that has only one page.
 fn one_page(request: &RpcRequest) -> Result<(), RpcError> {
     match request.params.get("cursor") {
         None | Some(Value::Null) => Ok(()),

@@ -5,19 +5,19 @@ use cardano::Lovelace;
 use serde_json::{Map, Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
-/// Members that contain POSIX ms as strings.
+/// Names of the members that contain POSIX ms as strings.
 const TIMES: [&str; 7] = ["at", "createdAt", "expiresAt", "payBy", "submitResult", "unlock", "externalDisputeUnlock"];
-/// Name of the member that may be long.
+/// Name of the member that contains purchased content and may be long.
 const CONTENT: &str = "content";
 /// Base URL of a public explorer of preprod transactions.
 const EXPLORER: &str = "https://preprod.cardanoscan.io/transaction";
-/// Upper bound of a purchase's cost beyond the price: the fee and a minimal change output.
+/// Upper bound of the cost of a purchase beyond its price: the network fee and a minimal change output.
 const FEE_AND_CHANGE: Lovelace = Lovelace::from_ada(2);
-/// Maximum weight of a description in a list, in letters. A character that models read as a token of its own (CJK)
-/// counts as two. With it, fifty results stay below 25,000 tokens.
+/// Maximum length of a description in a list, in letters. A character of a script that models read one by one (CJK)
+/// counts as two. With this limit, fifty results stay below 25,000 tokens.
 const MAX_DESCRIPTION: usize = 240;
 
-/// Formats a JSON object as text for a model, with the content at its end.
+/// Formats a JSON object as text for a model, with purchased content at the end.
 pub(super) fn told(mut value: Value) -> String {
     explain(&mut value);
     let content = value.as_object_mut().and_then(|fields| fields.remove(CONTENT));
@@ -42,7 +42,8 @@ fn explain(value: &mut Value) {
     }
 }
 
-/// Returns the additional member for a member, if any.
+/// Returns the readable form of a member, as a member to add beside it, or `None` if the member is neither an amount
+/// nor a time.
 fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     let text = value.as_str()?;
     if name == "lovelace" {
@@ -55,12 +56,12 @@ fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
     Some((format!("{name}Iso"), json!(iso(known)?)))
 }
 
-/// Formats an amount without its unit: `5`, `4.25`.
+/// Formats an amount in tADA without its unit: `5`, `4.25`.
 fn tada(amount: Lovelace) -> String {
     amount.display_tada().to_string().trim_end_matches(" tADA").to_owned()
 }
 
-/// Formats a time in ISO 8601, to the second: `2026-11-26T14:00:00Z`.
+/// Formats POSIX ms in ISO 8601, to the second: `2026-11-26T14:00:00Z`. Returns `None` if the time is out of range.
 pub(super) fn iso(ms: u64) -> Option<String> {
     let seconds = i64::try_from(ms / 1_000).ok()?;
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
@@ -71,7 +72,7 @@ pub(super) fn links(origin: &str, tx: &str) -> Value {
     json!({ "purchase": format!("{origin}/purchases/{tx}"), "transaction": format!("{EXPLORER}/{tx}") })
 }
 
-/// Adds the amounts that can be spent today and now.
+/// Adds to a wallet's JSON the amounts that can be spent today and now.
 pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
     let amount = |name: &str| fields.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Lovelace>().ok());
     let [balance, most, budget, spent] =
@@ -92,7 +93,7 @@ pub(super) fn paid_now(fields: &mut Map<String, Value>) {
     fields.insert("paidNow".into(), json!(tada(paid)));
 }
 
-/// Shortens a listing for a list: keeps the members that help to choose, and truncates the description.
+/// Shortens a listing's JSON for a list: keeps the members that help to choose, and truncates the description.
 pub(super) fn in_a_list(mut listing: Value) -> Value {
     const KEPT: [&str; 10] = [
         "id",
@@ -115,7 +116,7 @@ pub(super) fn in_a_list(mut listing: Value) -> Value {
     listing
 }
 
-/// Describes a listing in one line: its price and a truncated description.
+/// Describes a listing in one line: its price and a truncated description. Returns `None` if a member is missing.
 pub(super) fn listing_line(listing: &Value) -> Option<String> {
     let price = listing.get("priceLovelace")?.as_str()?.parse().ok()?;
     Some(format!("{} tADA. {}", tada(price), cut(listing.get("description")?.as_str()?)))
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(spend(1, 10, 30, 40), ["0", "0"]);
     }
 
-    /// Assumes tokens of at most three letters, or one character of other scripts.
+    /// Assumes that a token has at most three letters, or one character of another script.
     #[test]
     fn fifty_results_are_below_twenty_five_thousand_tokens_in_any_script() {
         let tokens = |text: &str| {

@@ -8,62 +8,63 @@ use super::revision::Revision;
 
 /// Maximum size of a message, in bytes. A payment with its transaction takes up to about 70 kB in base64.
 pub const MAX_MESSAGE_BYTES: usize = 128 * 1_024;
-/// Maximum number of messages in a batch. Each call in it counts against the caller's limits.
+/// Maximum number of messages in a batch. Each tool call in a batch counts against the caller's rate limits.
 const MAX_BATCH: usize = 10;
-/// Maximum number of characters of a request's id.
+/// Maximum length of a request's id in characters.
 const MAX_ID: usize = 256;
 
-/// A message from a client.
+/// A JSON-RPC message from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// A request, which is answered.
+    /// A request, to which the server responds.
     Request(RpcRequest),
-    /// A notification, which is not.
+    /// A notification, to which the server does not respond.
     Notification,
-    /// A response, although the server never sends requests.
+    /// A response. It is accepted but ignored, because the server never sends requests.
     Response,
 }
 
-/// The messages of a body.
+/// The messages of an HTTP body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     pub messages: Vec<Message>,
-    /// Whether they came as a list, to which a list answers.
+    /// Whether the messages came as a JSON array, to which the server answers with an array.
     pub is_batch: bool,
 }
 
 impl Body {
-    /// The message of a body that is no batch.
+    /// Returns the only message of a body that is not a batch, or `None` for a batch.
     #[must_use]
     pub fn alone(&self) -> Option<&Message> {
         self.messages.first().filter(|_| !self.is_batch)
     }
 
-    /// Returns the first request that calls a tool of such a name.
+    /// Returns the first request that calls a tool whose name satisfies `such`, or `None`.
     #[must_use]
     pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         self.messages.iter().find_map(|message| message.calling(&such))
     }
 }
 
-/// A request.
+/// A JSON-RPC request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcRequest {
-    /// Id, a string or an integer, which is echoed.
+    /// Id of the request, a string or an integer, which the response repeats.
     pub id: Value,
     pub method: String,
     pub params: Map<String, Value>,
 }
 
 impl Message {
-    /// Returns whether the message uses the shop, so that it counts against the caller's limits.
+    /// Returns whether the request reads from the shop or acts on it, so that it counts against the caller's rate
+    /// limits.
     #[must_use]
     pub fn asks_shop(&self) -> bool {
         let asking = ["tools/call", "resources/list", "resources/read"];
         matches!(self, Self::Request(request) if asking.contains(&request.method.as_str()))
     }
 
-    /// Returns the request if it calls a tool whose name satisfies `such`.
+    /// Returns the request if it calls a tool whose name satisfies `such`, or else `None`.
     #[must_use]
     pub fn calling(&self, such: impl Fn(&str) -> bool) -> Option<&RpcRequest> {
         let Self::Request(request) = self else { return None };
@@ -77,31 +78,31 @@ impl Message {
 pub enum RpcCode {
     /// The body is not JSON.
     ParseError = -32_700,
-    /// The body is not a message.
+    /// The body is not a JSON-RPC message.
     InvalidRequest = -32_600,
     /// The method is unknown.
     MethodNotFound = -32_601,
-    /// The parameters have a wrong shape.
+    /// The parameters have the wrong shape.
     InvalidParams = -32_602,
-    /// A fault of the server.
+    /// The server failed.
     InternalError = -32_603,
-    /// Headers and body disagree.
+    /// The HTTP headers contradict the body.
     HeaderMismatch = -32_020,
     /// The protocol revision is not supported.
     UnsupportedProtocolVersion = -32_022,
 }
 
-/// A JSON-RPC error with its HTTP status.
+/// A JSON-RPC error with the HTTP status of its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
     pub status: u16,
     pub code: RpcCode,
     pub message: String,
-    /// Additional data that the protocol requires.
+    /// Additional data that the protocol requires for this error; `None` for most errors.
     pub data: Option<Value>,
 }
 
-/// Returns the fields of a JSON object.
+/// Returns the members of a JSON object, or no members for another value.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -109,19 +110,19 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Creates an error about a request's parameters, with HTTP status 200.
+/// Creates an error about a request's parameters, whose HTTP status is 200.
 pub(super) fn invalid_params(text: &str) -> RpcError {
     RpcError::new(200, RpcCode::InvalidParams, text)
 }
 
 impl RpcError {
-    /// Creates an error.
+    /// Creates an error with an HTTP status, a JSON-RPC code and a message.
     #[must_use]
     pub fn new(status: u16, code: RpcCode, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), data: None }
     }
 
-    /// Builds the response's body. `id` is omitted if the request's could not be parsed.
+    /// Builds the body of the error response. `id` is the request's id, or `None` if it could not be parsed.
     #[must_use]
     pub fn body(&self, id: Option<&Value>) -> String {
         let error = [("code", json!(self.code as i32)), ("message", json!(self.message))];
@@ -134,7 +135,8 @@ impl RpcError {
     }
 }
 
-/// The members of a message. Duplicate members are an error, because two parsers could read different ones.
+/// The members of a JSON-RPC message. Duplicate members are an error, because another parser could read a different
+/// one.
 #[derive(Deserialize)]
 struct Raw {
     jsonrpc: String,
@@ -148,16 +150,16 @@ struct Raw {
     error: Option<Value>,
 }
 
-/// Distinguishes `null` from an absent member.
+/// Deserialises a member that is present, so that `null` is distinguished from an absent member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// Parses a body.
+/// Parses an HTTP body into messages. `version` is the header `MCP-Protocol-Version`.
 ///
 /// # Errors
-/// [`RpcError`] if the body is too large, has too many values, is not JSON, is not a message, or is a batch in a revision
-/// (`MCP-Protocol-Version`) without batches.
+/// [`RpcError`] if the body is too large, has too many values, is not JSON, is not a message, or is a batch although
+/// the protocol revision has no batches.
 pub fn parse(body: &[u8], version: Option<&str>) -> Result<Body, RpcError> {
     let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if body.len() > MAX_MESSAGE_BYTES {

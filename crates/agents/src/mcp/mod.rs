@@ -1,4 +1,5 @@
-//! The MCP endpoint: JSON-RPC messages in four revisions of the protocol at one address, with tools over a port.
+//! The MCP endpoint: JSON-RPC messages in four revisions of the protocol at one address. Its tools call the shop
+//! through a trait.
 //!
 //! ```text
 //!   body ──parse──> Message ──(route: limits on tools/call)──> answer(endpoint, headers, message) ──> RpcAnswer

@@ -1,4 +1,4 @@
-//! Tests of the four revisions at one address: headers and `_meta` of the request, and the answer.
+//! Tests how the endpoint determines the protocol revision of a request from its headers and `_meta`.
 
 use futures_lite::future::block_on;
 use serde_json::{Value, json};
@@ -69,7 +69,8 @@ fn initialize_with_metadata_of_the_stateless_revision_is_accepted() {
     assert_eq!((status, answer["result"]["protocolVersion"].as_str()), (200, Some("2025-11-25")));
 }
 
-/// A request's headers for version and method and its `_meta`, with the expected status and error code (0: none).
+/// A test case: the request's method, its headers for version and method, its `_meta`, and the expected status and
+/// error code (0: none).
 type NegotiationCase<'a> = (&'a str, Option<&'a str>, Option<&'a str>, Option<Value>, (u16, i64));
 
 #[test]

@@ -17,27 +17,29 @@ use super::{
     view::content_page,
 };
 
-/// `resource.url` in PaymentRequired.
+/// Value of `resource.url` in the PaymentRequired of the paid tool.
 pub const RESOURCE_URL: &str = "mcp://tool/unlock_listing";
-/// `params._meta`: the PaymentPayload, as an object or as base64 of its JSON.
+/// Name of the member of `params._meta` with the PaymentPayload, which is an object or base64 of its JSON.
 pub const META_PAYMENT: &str = "x402/payment";
-/// `params._meta`: a returning buyer's proof, as an object or as base64 of its JSON, like the header of this name.
+/// Name of the member of `params._meta` with a returning buyer's proof, which is an object or base64 of its JSON. The
+/// HTTP header with the proof has the same name.
 pub const META_PROOF: &str = "x-service-proof";
-/// `result._meta`: the purchase of a returning buyer.
+/// Name of the member of `result._meta` with the id of a returning buyer's purchase.
 const META_PURCHASE: &str = "x-service-purchase";
-/// `result._meta`: the SettlementResponse.
+/// Name of the member of `result._meta` with the SettlementResponse.
 pub const META_RESPONSE: &str = "x402/payment-response";
-/// `result._meta`: PaymentRequired again, because one widespread client library expects it there.
+/// Name of the member of `result._meta` that repeats PaymentRequired, because one widespread client library expects it
+/// there.
 const META_ERROR: &str = "x402/error";
 
-/// Returns the definition of the paid tool, as in the list of tools: `{name, description, inputSchema, ...}`.
+/// Returns the definition of the paid tool as in the list of tools: `{name, description, inputSchema, ...}`.
 #[must_use]
 pub fn paid_tool() -> Option<Value> {
     let tools: Vec<Value> = serde_json::from_str(include_str!("open-tools.json")).ok()?;
     tools.into_iter().find(|tool| RESOURCE_URL.ends_with(tool.get("name").and_then(Value::as_str).unwrap_or("/")))
 }
 
-/// The tools of the endpoint without sign-in.
+/// The tools of `/mcp/open`, which needs no sign-in.
 #[derive(Debug)]
 pub struct OpenTools<'a, S>(pub &'a S);
 
@@ -103,7 +105,8 @@ async fn unlock(shop: &impl OpenShop, arguments: Map<String, Value>, meta: &Map<
     })
 }
 
-/// Converts the client's value to the form of the HTTP header: base64 of its JSON, which is the same for equal objects.
+/// Converts a value that the client sent in `_meta` to the form of the HTTP header: base64 of its JSON, which is the
+/// same for equal objects.
 fn as_header(name: &str, sent: &Value) -> Result<String, String> {
     let wrong = || format!("_meta[\"{name}\"] must be an object (or base64 of its JSON, as in HTTP).");
     let object = match sent {

@@ -1,6 +1,6 @@
-//! Progress notifications of calls that wait for the chain, on a stream that ends with the answer.
+//! Progress notifications for tool calls that wait for the chain, on a stream that ends with the answer.
 //!
-//! Sources: MCP's "Progress" (the client provides the token, values only grow) and "Streamable HTTP" (a POST may be
+//! Sources: MCP's "Progress" (the client provides the token, and values only grow) and "Streamable HTTP" (a POST may be
 //! answered with `text/event-stream`, whose last event is the response).
 
 use serde_json::{Value, json};
@@ -11,16 +11,17 @@ use super::{
     revision::{self, Headers},
 };
 
-/// Tools that pay, and so wait for a block.
+/// Names of the tools that pay, and therefore wait for a block.
 const SLOW: [&str; 2] = ["buy_listing", "unlock_listing"];
 
-/// The token under which a client receives progress notifications of a call.
+/// The token with which a client identifies the progress notifications of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressToken(Value);
 
 impl ProgressToken {
-    /// Returns the token if a call must be answered as a stream: the tool may wait, the client sent a token, and it
-    /// accepts event streams. Invalid requests are never streamed, because a stream's status is always 200.
+    /// Returns the progress token if a call must be answered as a stream: the tool may wait, the client sent a token,
+    /// and the client accepts event streams. Otherwise returns `None`. Invalid requests are never streamed, because a
+    /// stream's HTTP status is always 200.
     #[must_use]
     pub fn of(message: &Message, headers: &Headers, accept: Option<&str>) -> Option<Self> {
         let Message::Request(request) = message else { return None };
@@ -49,13 +50,13 @@ fn token(request: &RpcRequest) -> Option<&Value> {
     request.params.get("_meta")?.get("progressToken")
 }
 
-/// Returns the event that ends the stream.
+/// Returns the last event of the stream, which contains the answer.
 #[must_use]
 pub fn last_event(answer: &RpcAnswer) -> String {
     event(answer.body.as_deref().unwrap_or_default())
 }
 
-/// Formats JSON, which is one line, as an event.
+/// Formats JSON without line breaks as a server-sent event.
 fn event(json: &str) -> String {
     format!("event: message\ndata: {json}\n\n")
 }

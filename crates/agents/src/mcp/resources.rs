@@ -1,4 +1,4 @@
-//! Listings as resources: the public card of each, never its content, under its public URL.
+//! Listings as MCP resources: the public description of each under its public URL, never its content.
 //!
 //! Source: MCP's "Resources". A missing resource is error -32602 in every revision, as in the newest one.
 
@@ -26,10 +26,10 @@ fn failed(error: &ShopError) -> RpcError {
     RpcError::new(200, RpcCode::InternalError, error.to_string())
 }
 
-/// Returns a page of listings, newest first.
+/// Returns a page of listings, newest first, as MCP resources.
 ///
 /// # Errors
-/// [`RpcError`] for an invalid cursor, or if the shop does not answer.
+/// [`RpcError`] if the cursor is invalid or the shop does not answer.
 pub(super) async fn list(shelf: &impl Shelf, params: &Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
     let cursor = match params.get("cursor") {
         None | Some(Value::Null) => None,
@@ -60,7 +60,7 @@ fn resource(shelf: &impl Shelf, listing: &Value) -> Option<Value> {
     }))
 }
 
-/// Returns the URI template of listings.
+/// Returns the URI template of listings, as MCP's `resources/templates/list`.
 pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
     let listing = json!({
         "uriTemplate": address(shelf, "{id}"),
@@ -72,10 +72,10 @@ pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
     object(json!({ "resourceTemplates": [listing] }))
 }
 
-/// Returns the card of one listing.
+/// Returns the public description of one listing.
 ///
 /// # Errors
-/// [`RpcError`] if no listing has this URI, or the shop does not answer.
+/// [`RpcError`] if no listing has this URI, or if the shop does not answer.
 pub(super) async fn read(shelf: &impl Shelf, params: &Map<String, Value>) -> Result<Map<String, Value>, RpcError> {
     let uri = params.get("uri").and_then(Value::as_str).ok_or_else(|| invalid_params("params.uri must be a string"))?;
     let missing = || {

@@ -1,14 +1,14 @@
 //! Determines the protocol revision of a request.
 //!
 //! ```text
-//!   initialize, with protocolVersion               the handshake of 2025-11-25 and before, whatever else is said
+//!   initialize, with protocolVersion               a handshake of 2025-11-25 or earlier, whatever the headers say
 //!   header   _meta                                 (MCP-Protocol-Version, io.modelcontextprotocol/protocolVersion)
 //!   absent   absent                                2025-03-26, which had no header
-//!   2025-..  absent                                that one
-//!   v        v                                     that one
-//!   2026-..  absent                                -32602: a required field is missing
-//!   v        w, or absent beside a _meta           -32020
-//!   unknown  absent or the same                    -32022
+//!   2025-..  absent                                the header's revision
+//!   v        v                                     revision v
+//!   2026-..  absent                                error -32602: a required field is missing
+//!   v        w, or absent beside a _meta           error -32020
+//!   unknown  absent or the same                    error -32022
 //! ```
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -16,26 +16,26 @@ use serde_json::{Map, Value, json};
 
 use super::message::{RpcCode, RpcError, RpcRequest};
 
-/// `_meta`: revision of the request.
+/// Name of the member of `_meta` with the request's protocol revision.
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// `_meta`: capabilities of the client.
+/// Name of the member of `_meta` with the client's capabilities.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A supported revision of the protocol.
+/// A supported revision of the MCP protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revision {
-    /// First revision with Streamable HTTP.
+    /// Revision 2025-03-26, the first with Streamable HTTP.
     V20250326,
-    /// Adds structured content.
+    /// Revision 2025-06-18, which adds structured content.
     V20250618,
-    /// Last revision with a handshake.
+    /// Revision 2025-11-25, the last with a handshake.
     V20251125,
-    /// Stateless: every request carries its revision and capabilities.
+    /// Revision 2026-07-28, which is stateless: every request carries its revision and the client's capabilities.
     V20260728,
 }
 
 impl Revision {
-    /// All revisions, newest first.
+    /// List of all supported revisions, newest first.
     pub const ALL: [Self; 4] = [Self::V20260728, Self::V20251125, Self::V20250618, Self::V20250326];
 
     /// Returns the revision's name in the protocol.
@@ -49,33 +49,34 @@ impl Revision {
         }
     }
 
-    /// Returns the revision with this name.
+    /// Returns the supported revision with this name, or `None`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|revision| revision.as_str() == name)
     }
 
-    /// Returns whether every request carries its revision and capabilities.
+    /// Returns whether, in this revision, every request carries its revision and the client's capabilities.
     #[must_use]
     pub const fn is_stateless(self) -> bool {
         matches!(self, Self::V20260728)
     }
 
-    /// Returns the revision that a handshake for this name settles on: the named one, or the newest with a handshake.
+    /// Returns the revision to which a handshake that requests `name` leads: the named one if it has a handshake, or
+    /// else the newest with a handshake.
     #[must_use]
     pub fn for_handshake(name: &str) -> Self {
         Self::named(name).filter(|revision| !revision.is_stateless()).unwrap_or(Self::V20251125)
     }
 }
 
-/// Headers that repeat parts of the message, as received.
+/// HTTP headers that repeat parts of the message, as received; `None` for a missing header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// `MCP-Protocol-Version`.
+    /// Header `MCP-Protocol-Version`.
     pub protocol_version: Option<String>,
-    /// `Mcp-Method`.
+    /// Header `Mcp-Method`.
     pub method: Option<String>,
-    /// `Mcp-Name`.
+    /// Header `Mcp-Name`.
     pub name: Option<String>,
 }
 
@@ -93,10 +94,11 @@ fn missing(field: &str) -> RpcError {
     RpcError::new(400, RpcCode::InvalidParams, format!("params._meta[\"{field}\"] is missing or of the wrong type"))
 }
 
-/// Determines the revision of a request.
+/// Determines the protocol revision of a request by the table in the module's comment.
 ///
 /// # Errors
-/// See the table above. For 2026-07-28, also if other required headers or `_meta` fields are missing.
+/// Returns the table's errors. For 2026-07-28, also returns an error if other required headers or `_meta` fields are
+/// missing.
 pub fn of(headers: &Headers, request: &RpcRequest) -> Result<Revision, RpcError> {
     if request.method == "initialize" && request.params.contains_key("protocolVersion") {
         return Ok(Revision::V20251125);
@@ -157,7 +159,8 @@ fn stateless(
     Ok(())
 }
 
-/// Decodes a header's value. The form `=?base64?...?=` carries characters that headers cannot.
+/// Decodes a header's value, or returns `None` if it is malformed. The form `=?base64?...?=` encodes characters that
+/// headers cannot contain.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),

@@ -1,4 +1,4 @@
-//! Generates the tools' definitions from their types, and compares them with the files that are served.
+//! Generates the definitions of the tools from their types, and compares them with the files that are served.
 //!
 //! `UPDATE_TOOLS=1 cargo test -p agents schemas` rewrites the files.
 
@@ -14,7 +14,8 @@ use super::{
     tools::{OwnerTools, Tool},
 };
 
-/// Generates a JSON Schema 2020-12 (MCP's default dialect) without references.
+/// Generates a JSON Schema 2020-12 (MCP's default dialect) without references. `input` tells whether it is for a tool's
+/// arguments or its result.
 fn schema<T: JsonSchema>(input: bool) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -58,7 +59,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// Converts a choice among strings to an `enum`, because some models' APIs reject `const` and `oneOf`.
+/// Converts a `oneOf` of string constants to an `enum`, because some models' APIs reject `const` and `oneOf`.
 fn plain_enum(fields: &mut Map<String, Value>) {
     let Some(choices) = fields.get("oneOf").and_then(Value::as_array) else { return };
     let texts: Vec<Value> = choices.iter().filter_map(|choice| choice.get("const")).cloned().collect();
@@ -85,7 +86,7 @@ fn annotations(tool: Tool, title: &str) -> Value {
     }
 }
 
-/// Builds the definition of a tool with these arguments and this result.
+/// Builds the definition of a tool from the type of its arguments. `output` is the schema of its result.
 fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Option<Value>) -> Value {
     let mut definition = json!({
         "name": name(tool),

@@ -1,4 +1,4 @@
-//! The ports through which the tools use the shop. The worker connects them to the checkout.
+//! The traits through which the tools use the shop. The worker implements them with the checkout.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use market::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Parses JSON from the shop.
+/// Parses JSON that the shop returned.
 pub(super) fn parsed<T: DeserializeOwned>(json: &str) -> Result<T, ShopError> {
     serde_json::from_str(json).map_err(|error| ShopError::Unavailable(error.to_string()))
 }
@@ -30,20 +30,21 @@ pub trait Shelf {
     async fn listing(&self, id: &ListingId) -> Result<String, ShopError>;
 }
 
-/// The shop for an agent of one account. The implementation knows the caller.
+/// The shop for an agent of one account, which the implementation knows.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Shop {
     /// Returns the catalogue.
     fn shelf(&self) -> &impl Shelf;
     /// Returns the account whose service wallet pays.
     fn account(&self) -> &Account;
-    /// Returns the purchase with which the account owns a listing, if it does.
+    /// Returns the purchase by which the account owns a listing, or `None` if it does not own the listing.
     async fn owned(&self, id: &ListingId) -> Result<Option<TxHash>, ShopError>;
-    /// Buys from the service wallet within the limits, returns an owned listing, or asks the owner for approval.
-    /// Idempotent per listing and mode: a retry never pays twice, and the purchase continues if the client disconnects.
-    /// Answers within 45 s, pending if necessary.
+    /// Buys a listing from the service wallet within the limits, returns the existing purchase of an owned listing, or
+    /// asks the owner for approval. Idempotent per listing and mode: a retry never pays twice, and the purchase
+    /// continues if the client disconnects. Returns within 45 s, as pending if no block includes the payment by then.
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Ordered, ShopError>;
-    /// Returns the account's purchases, newest first, each with the listing's title and price.
+    /// Returns a page of the account's purchases, newest first, each with the listing's title and price. `after` is the
+    /// previous page's cursor.
     async fn purchases(&self, after: Option<Cursor>) -> Result<Page, ShopError>;
     /// Returns one purchase, with its content if the account owns it and `with_content` is set.
     async fn status(&self, tx: &TxHash, with_content: bool) -> Result<OwnPurchase, ShopError>;
@@ -58,26 +59,28 @@ pub trait Shop {
 /// The shop for an agent with its own wallet.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait OpenShop: Shelf {
-    /// Sells over x402, or delivers an earlier purchase again.
+    /// Sells a listing over x402, or delivers an earlier purchase again. `shown` is the payment or proof that the
+    /// client sent.
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError>;
 }
 
-/// The outcome of an order.
+/// The outcome of an order for a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ordered {
     pub listing: Rc<ListingTerms>,
-    /// Status of the payment.
+    /// Payment status of the order.
     pub outcome: OrderOutcome,
 }
 
 /// Payment status of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderOutcome {
-    /// Paid, now or before.
+    /// The listing is paid for, just now or before.
     Bought(Box<Bought>),
-    /// Paid by this transaction, which waits for its block, or for that of its result.
+    /// A payment was submitted, with this transaction. The block with the payment, or the block with the escrow's
+    /// result, is still awaited.
     Pending(TxHash),
-    /// Not paid: the owner has been asked for approval.
+    /// Nothing is paid yet: the owner has been asked for approval.
     Asked(PurchaseRequest),
 }
 
@@ -93,27 +96,26 @@ pub struct WalletState {
 /// The outcome of `unlock_listing`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unlocked {
-    /// Not paid and without content. Contains x402's PaymentRequired, whose `error` says why a payment was rejected or
-    /// not settled, and the SettlementResponse if there is one.
+    /// Nothing is delivered, because payment is required or failed.
     PaymentRequired {
-        /// PaymentRequired.
+        /// x402's PaymentRequired. Its `error` says why a payment was rejected or not settled.
         required: Value,
-        /// SettlementResponse of a failed or pending settlement.
+        /// x402's SettlementResponse of a failed or pending settlement; `None` if no payment was sent.
         settlement: Option<Value>,
     },
-    /// Paid and delivered.
+    /// The content is paid for and delivered.
     Delivered {
         content: String,
-        /// Content hash in the listing.
+        /// SHA-256 of the content, as promised by the listing.
         listed_hash: ContentHash,
-        /// SettlementResponse, if this call paid.
+        /// x402's SettlementResponse, if this call paid; otherwise `None`.
         settlement: Option<Value>,
-        /// The purchase, if it was made before.
+        /// Payment transaction of an earlier purchase; `None` if this call paid.
         purchase: Option<TxHash>,
     },
 }
 
-/// Reason why the shop did not do what a tool asked. The messages are for the model and tell it what to do next.
+/// Reason why the shop did not do what a tool requested. The messages are for the model and tell it what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShopError {
     /// The listing does not exist.
@@ -125,13 +127,13 @@ pub enum ShopError {
     /// The listing is not offered in this mode.
     #[error("The seller does not offer mode {}. Call get_listing and use one of its modes.", .0.as_str())]
     ModeNotOffered(DeliveryMode),
-    /// The price exceeds the limit per purchase.
+    /// The price exceeds the account's limit per purchase.
     #[error(
         "Not bought: {} is more than the {} that the owner allows per purchase. Choose something cheaper, or ask the owner \
          to raise the limit.", .price.display_tada(), .limit.display_tada()
     )]
     OverPurchaseLimit { price: Lovelace, limit: Lovelace },
-    /// The price exceeds the rest of today's budget.
+    /// The price exceeds the amount that is left of today's budget.
     #[error(
         "Not bought: {} is more than the {} left of today's budget, which begins anew at midnight UTC. Wait, choose \
          something cheaper, or ask the owner to raise the budget.", .price.display_tada(), .left.display_tada()
@@ -142,10 +144,10 @@ pub enum ShopError {
         "Not bought: the owner declined this purchase. Do not try it again: choose something else, or ask the owner."
     )]
     Declined,
-    /// Too many requests wait for the owner's answer.
+    /// Too many purchase requests already wait for the owner's answer.
     #[error("Not bought: too many purchases wait for the owner's approval already. Ask the owner to answer them.")]
     TooManyWaiting,
-    /// The wallet holds too little.
+    /// The balance of the service wallet is too low.
     #[error(
         "Not bought: the owner's Surety balance is too low. Ask the owner to send at least {} more (preprod tADA) to {address}, then try again.", .missing.display_tada()
     )]
@@ -164,22 +166,22 @@ pub enum ShopError {
          Nothing is to be done: get_purchase_status shows what happens by itself."
     )]
     DemoPurchase,
-    /// The balance is too small to withdraw; `pending` if a purchase in progress reserves the rest.
+    /// The balance is too small to withdraw. `pending` is set if a purchase in progress has reserved part of it.
     #[error(
         "There is nothing to withdraw: the Surety balance is {}, of which about 2 tADA are kept for fees{}.", .balance.display_tada(),
         if *.pending { ", and a purchase is on its way: its change can be withdrawn once it is in a block, in about a minute" } else { "" }
     )]
     NothingToWithdraw { balance: Lovelace, pending: bool },
-    /// The payment failed, and no block includes it.
+    /// The payment failed: it was not included in a block, so nothing was paid.
     #[error("This payment failed: nothing was paid. Call my_wallet, then try buy_listing again.")]
     PaymentFailed,
-    /// The caller is rate limited. The text says by which limit, and when to retry.
+    /// The caller exceeded a rate limit. The text says which one, and when to retry.
     #[error("Rate limited: {0}. Nothing was paid by this call.")]
     RateLimited(String),
-    /// Another reason, given in the text.
+    /// Another reason, which the text explains to the model.
     #[error("Not done: {0}.")]
     NotDone(String),
-    /// A temporary fault. The text is only for the log.
+    /// A part of the service failed temporarily. The text is only for the log.
     #[error("The service cannot answer now. Make the same call again in some seconds: nothing is paid twice.")]
     Unavailable(String),
 }

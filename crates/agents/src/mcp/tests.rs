@@ -59,13 +59,13 @@ pub(super) struct Stall {
     pub content: Option<String>,
     pub listed: Option<ContentHash>,
     pub refusal: Option<ShopError>,
-    /// Whether a search matches only some of its words.
+    /// Whether searches match only some of their words.
     pub some: bool,
-    /// Owner of the wallet.
+    /// Owner of the account that calls the tools.
     pub account: Owner,
-    /// Whether the requested listing is owned.
+    /// Whether the account already owns the requested listing.
     pub owned: bool,
-    /// Whether the owner must approve purchases.
+    /// Whether purchases need the owner's approval.
     pub asks: bool,
 }
 

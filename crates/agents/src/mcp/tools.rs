@@ -38,7 +38,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// All tools with their names, in the order of the list.
+    /// All tools with their names, in the order in which `tools/list` lists them.
     pub const ALL: [(Self, &str); 9] = [
         (Self::SearchListings, "search_listings"),
         (Self::GetListing, "get_listing"),
@@ -51,7 +51,7 @@ impl Tool {
         (Self::UnlockListing, "unlock_listing"),
     ];
 
-    /// Returns the tool with this name.
+    /// Returns the tool with this name, or `None`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find_map(|(tool, known)| (known == name).then_some(tool))
@@ -69,11 +69,11 @@ impl Tool {
     }
 }
 
-/// The tools of an agent whose owner signed in.
+/// The tools of `/mcp`, for an agent whose owner signed in.
 #[derive(Debug)]
 pub struct OwnerTools<'a, S>(pub &'a S);
 
-/// A tool's result, or an error message for the model.
+/// The result of a tool, or an error message for the model.
 pub(super) type ToolOutcome = Result<ToolResult, String>;
 
 impl From<ShopError> for String {
@@ -112,10 +112,11 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
     }
 }
 
-/// Names of numeric arguments.
+/// Names of the numeric arguments of all tools.
 const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
 
-/// Parses a tool's arguments. Some models write integers as `80.0`, which is accepted; numbers as strings get an error.
+/// Parses a tool's arguments. Integers that some models write as `80.0` are accepted, but numbers as strings are an
+/// error.
 pub(super) fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, String> {
     for name in NUMBERS {
         let Some(value) = arguments.get_mut(name) else { continue };
@@ -136,15 +137,15 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// Builds the result of a list: its entries and the next cursor, as in `FoundListings` and `OwnPurchases`. The entries
-/// are moved rather than serialised again, which would take most of a search's time.
+/// Builds the result of a list tool, such as `FoundListings`: its entries, as the member `name`, and the next page's
+/// cursor. The entries are moved rather than serialised again, which would take most of a search's time.
 fn listed(name: &str, entries: Vec<Value>, next: Option<&String>) -> Map<String, Value> {
     let mut fields = Map::from_iter([(name.to_owned(), Value::Array(entries))]);
     fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
     fields
 }
 
-/// Returns listings that match all words, or, if there are none, those that match most.
+/// Searches for listings that match all words. If there are none, returns those that match the most words.
 pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
     let filter = filter(read::<SearchListings>(arguments)?)?;
     let page = shelf.search(filter).await?;
@@ -264,7 +265,7 @@ async fn act(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
     }))
 }
 
-/// Returns whether the delivered content is the listed one.
+/// Returns whether the delivered content has the hash that the listing promised.
 pub(super) fn matches(content: &str, listed: &ContentHash) -> bool {
     ContentHash::of(content.as_bytes()) == *listed
 }
@@ -357,7 +358,7 @@ fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32) 
     }
 }
 
-/// Describes what happens next, whatever the agent does.
+/// Describes what will happen to a purchase without any action by the agent.
 const fn happens_next(status: Status) -> &'static str {
     match status {
         Status::FundsLocked => "The seller's result is awaited; without it by submitResult, the money comes back.",

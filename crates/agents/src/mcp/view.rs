@@ -3,18 +3,18 @@
 use api_types::mcp::{ContentPage, SearchListings};
 use market::{catalogue::Filter, listing::CATEGORIES};
 
-/// Maximum number of bytes that one result spends on content, as JSON spells it in UTF-8. No tokenizer makes more tokens
-/// than bytes, and clients cut results of more than 25,000 tokens.
+/// Maximum number of bytes of purchased content in one result, counted in JSON and UTF-8. No tokenizer makes more
+/// tokens than bytes, and clients truncate results of more than 25,000 tokens.
 pub const PAGE_BYTES: usize = 24_000;
 /// Maximum number of listings in one result.
 const MAX_LISTINGS: u32 = 50;
-/// Maximum number of characters of a search text.
+/// Maximum length of a search text in characters.
 const MAX_QUERY: usize = 200;
 
-/// Converts arguments to the catalogue's filter.
+/// Converts the arguments of a search to the catalogue's filter.
 ///
 /// # Errors
-/// A message that tells the model what to send instead.
+/// Returns a message that tells the model which argument is invalid and what to send instead.
 pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     let category = asked.category.map(|named| {
         let known = CATEGORIES.into_iter().find(|category| category.eq_ignore_ascii_case(&named));
@@ -50,14 +50,15 @@ pub fn filter(asked: SearchListings) -> Result<Filter, String> {
     })
 }
 
-/// Converts ADA to lovelace, rounded down. Doubles represent all possible prices exactly enough.
+/// Converts ADA to lovelace, rounded down; `None` if out of range. Doubles represent all possible prices exactly
+/// enough.
 fn lovelace(ada: f64) -> Option<cardano::Lovelace> {
     let sensible = ada.is_finite() && (0.0..=45e9).contains(&ada);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 4.5e16")]
     sensible.then(|| (ada * 1e6 + 1e-3).floor() as u64).and_then(cardano::Lovelace::new)
 }
 
-/// Returns the number of bytes of a character in a JSON text.
+/// Returns the number of bytes that a character takes in a JSON text.
 const fn weight(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -66,7 +67,8 @@ const fn weight(character: char) -> usize {
     }
 }
 
-/// Returns the page of a content that begins at this character: as many characters as fit, and at least one.
+/// Returns the part of a purchased content that begins at the character `offset`: as many characters as fit into
+/// [`PAGE_BYTES`], but at least one.
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {
     let count = |characters: usize| u32::try_from(characters).unwrap_or(u32::MAX);

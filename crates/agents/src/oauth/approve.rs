@@ -37,22 +37,24 @@ use super::{
     token::Claims,
 };
 
-/// Lifetime of an authorization code, in ms (RFC 6749, section 4.1.2, suggests ten minutes at most).
+/// Lifetime of an authorization code in ms. RFC 6749, section 4.1.2, suggests at most ten minutes.
 pub const CODE_MS: u64 = 2 * 60 * 1_000;
 /// Age in ms at which a grant whose code was never redeemed is deleted, long after its consent request has expired.
 const UNREDEEMED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Maximum number of such grants that one approval deletes. Each approval makes only one, so all are deleted in time,
-/// and no approval has to delete thousands.
+/// Maximum number of unredeemed grants that one approval deletes. Each approval creates only one grant, so all are
+/// deleted in time, and no approval has to delete thousands.
 const MAX_CLEARED: u32 = 1_000;
-/// Maximum number of approvals from one network on one day (UTC). Each leaves a grant for 100 days and a registration,
-/// 14 kB at most.
+/// Maximum number of approvals from one network on one day (UTC). Each approval stores a grant and a registration for
+/// 100 days, 14 kB at most.
 pub const MAX_APPROVED_A_DAY: u32 = 1_000;
-/// Further approvals per day for the owner of an account with a purchase, even if their network's quota is used up.
+/// Maximum number of further approvals per day by the owner of an account with a purchase, after the network's quota is
+/// used up.
 pub const MAX_APPROVED_OF_OWN: u32 = 20;
-/// Maximum size of an answer's body, in bytes.
+/// Maximum size in bytes of the body with an owner's answer.
 pub const MAX_APPROVAL_BYTES: usize = 32 * 1_024;
 
-/// Reason why no challenge was issued, or an answer does not count. The messages are shown on the page.
+/// Reason why no challenge was issued, or why an owner's answer is not accepted. The messages are shown on the consent
+/// page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApprovalError {
     /// 400: the consent request has expired.
@@ -67,15 +69,15 @@ pub enum ApprovalError {
     /// 401: the wallet's signature is invalid.
     #[error("the wallet's signature is not valid: {0}")]
     Signature(#[from] Cip8Error),
-    /// 401: the challenge has expired, or was used.
+    /// 401: the challenge has expired or was already used.
     #[error("the challenge expired or was used: connect the wallet again")]
     NoChallenge,
-    /// 503: the network's daily quota is used up.
+    /// 503: too many agents were connected from the client's network today.
     #[error(
         "{MAX_APPROVED_A_DAY} agents were connected from your network today, the most for one network: connect this one after 00:00 UTC, or from another network"
     )]
     NoMoreToday {
-        /// Number of seconds until the next day.
+        /// Number of seconds until the next day begins in UTC.
         wait_s: u64,
     },
     /// 503: the database is unavailable. The cause is only logged.
@@ -86,17 +88,17 @@ pub enum ApprovalError {
     Challenges(#[from] ChallengesError),
 }
 
-/// The party that approved.
+/// The party that approved a consent request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approver {
-    /// The owner of this wallet, who signed.
+    /// The owner of a wallet, who signed the challenge with this address.
     Wallet(Address),
-    /// Nobody: the shared demo wallet pays.
+    /// Nobody: the agent spends from the shared demo wallet.
     Demo,
 }
 
 impl Approver {
-    /// Returns the account's key.
+    /// Returns the key under which the approver's account is stored.
     #[must_use]
     pub fn owner(&self) -> String {
         match self {
@@ -106,29 +108,29 @@ impl Approver {
     }
 }
 
-/// A checked answer, which counts if it is the first.
+/// A valid answer to a consent request. Only the first answer to a request is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     pub request: ConsentRequest,
     pub approver: Approver,
-    /// Permissions of the agent, at most those requested.
+    /// Permissions that the owner grants to the agent, at most those requested.
     pub scope: Scope,
-    /// Maximum per purchase.
+    /// Maximum amount per purchase.
     pub max_per_payment: Lovelace,
-    /// Maximum per UTC day.
+    /// Maximum amount per UTC day.
     pub daily_budget: Lovelace,
-    /// Price above which the account's agents ask; `None` leaves it unchanged.
+    /// Price above which the account's agents need the owner's approval; `None` leaves the setting unchanged.
     pub ask_above: Option<AskAbove>,
-    /// `true` if the form's limits were not changed, so that an account keeps the limits it has.
+    /// `true` if the owner did not change the form's limits, so that an existing account keeps its limits.
     pub keeps_limits: bool,
 }
 
 impl<D: Database, W, J> Server<'_, D, W, J> {
-    /// Issues a challenge for the wallet at this address (bech32, or hex as wallets return it).
+    /// Issues a challenge for the wallet with this address, in bech32 or in hexadecimal as wallets return it.
     ///
     /// # Errors
-    /// [`ApprovalError`] if the request has expired, the address is not a preprod address, or the challenge could not
-    /// be stored.
+    /// [`ApprovalError`] if the request has expired, if the address is not a preprod address, or if the challenge could
+    /// not be stored.
     pub async fn challenge(
         &self,
         challenges: &impl Challenges,
@@ -143,11 +145,11 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         Ok(ConnectChallenge { owner, digest, nonce })
     }
 
-    /// Checks everything about an answer that needs no database but the challenge store. `has_demo` says whether there
-    /// is a demo wallet.
+    /// Checks an owner's answer, without the database except for the challenge store. `has_demo` tells whether there is
+    /// a demo wallet.
     ///
     /// # Errors
-    /// The reason why the answer does not count.
+    /// Returns the reason why the answer is not accepted.
     pub async fn check(
         &self,
         challenges: &impl Challenges,
@@ -193,11 +195,12 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         }
     }
 
-    /// Creates the grant, and on the first sign-in the account. `wallet` is the service wallet for a new account;
-    /// `network` is the network whose daily quota counts.
+    /// Stores the grant, and the account on its first sign-in. `wallet` is the service wallet for a new account. The
+    /// approval counts against the daily quota of `network`.
     ///
     /// # Errors
-    /// [`ApprovalError::Expired`] if the request was approved before, [`ApprovalError::NoMoreToday`].
+    /// [`ApprovalError::Expired`] if the request was already approved; [`ApprovalError::NoMoreToday`] if the quota is
+    /// used up; [`ApprovalError::Database`] if the database is unavailable.
     pub async fn grant(
         &self,
         approval: &Approval,
@@ -258,24 +261,24 @@ fn clear(now_ms: u64) -> Write {
     )
 }
 
-/// SQL condition: this batch counted the request against the quota of its network or its owner.
+/// SQL condition that holds if this batch has counted the approval against the quota of its network or of its owner.
 const COUNTED: &str = "EXISTS (SELECT 1 FROM granted_days WHERE day = ?1 AND network IN (?2, ?4) AND request = ?3)";
-/// SQL condition: the request was approved before.
+/// SQL condition that holds if the consent request was already approved.
 const GRANTED: &str = "EXISTS (SELECT 1 FROM oauth_grants WHERE request = ?3)";
 
-/// An approval that is being stored. Its statements form one batch.
+/// An approval that is being stored, by statements in one batch.
 struct Writing<'a> {
     approval: &'a Approval,
     owner: String,
     network: ContentHash,
-    /// Key under which the owner's own quota is counted, in place of a network.
+    /// Key under which an approval is counted against the owner's own quota, in place of a network.
     own: ContentHash,
     now_ms: u64,
 }
 
 impl Writing<'_> {
-    /// Returns the parameters of a statement. `?1` to `?4` are the day, the network, the request, and the owner's quota
-    /// key; `params` follow.
+    /// Returns the parameters of a statement: `?1` to `?4` are the day, the network, the consent request, and the key
+    /// of the owner's quota. `params` follow.
     fn params<const N: usize>(&self, params: [Param; N]) -> Vec<Param> {
         let request = self.approval.request.id.as_str();
         let mut all = vec![Param::from(day(self.now_ms)), self.network.into(), request.into(), self.own.into()];
@@ -283,8 +286,8 @@ impl Writing<'_> {
         all
     }
 
-    /// Counts the approval against the network's daily quota, or, if that is used up, against that of an owner with a
-    /// purchase.
+    /// Builds the statement that counts the approval against the network's daily quota, or, if that is used up, against
+    /// the quota of an owner with a purchase.
     fn count(&self) -> Write {
         let sql = format!(
             "INSERT INTO granted_days (day, network, grants, request) SELECT ?1, whose, 1, ?3 \
@@ -296,7 +299,7 @@ impl Writing<'_> {
         Write::new(sql, self.params([self.owner.as_str().into()]))
     }
 
-    /// Creates the account, or sets its limits.
+    /// Builds the statement that creates the account, or sets the limits of an existing account.
     fn account(&self, wallet: &NewWallet) -> Write {
         let Approval { max_per_payment, daily_budget, ask_above, keeps_limits, .. } = *self.approval;
         let owner_key = match &self.approval.approver {

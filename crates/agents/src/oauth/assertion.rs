@@ -1,7 +1,7 @@
 //! Client authentication with `private_key_jwt` (RFC 7523 section 3, RFC 7515, RFC 7517).
 //!
-//! The [`VerifyJws`] port verifies signatures; in the workers it is WebCrypto. This module decides which key and
-//! algorithm may be used. The key's type determines the algorithm, never the other way round.
+//! The trait [`VerifyJws`] verifies signatures; the workers implement it with WebCrypto. This module decides which key
+//! and algorithm are allowed. The type of the key determines the algorithm, so that an assertion cannot choose one.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use cardano::ContentHash;
@@ -16,38 +16,38 @@ use super::{
     token::GrantId,
 };
 
-/// Value of `client_assertion_type`.
+/// Required value of the parameter `client_assertion_type`.
 pub const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Maximum size of an assertion, in bytes.
 pub const MAX_ASSERTION: usize = 4 * 1_024;
-/// Maximum lifetime of an assertion, in seconds. Its use is stored for as long.
+/// Maximum lifetime of an assertion, in seconds. The service stores used assertions until they expire.
 const MAX_LIFE_S: u64 = 60 * 60;
-/// Tolerated difference between clocks, in seconds.
+/// Tolerated difference between the client's and the service's clock, in seconds.
 const LEEWAY_S: u64 = 60;
-/// Maximum number of stored assertions per grant. A client requests tokens once in several days.
+/// Maximum number of used assertions stored per grant. A client requests tokens only once in several days.
 const MAX_KEPT: u32 = 100;
-/// Maximum number of keys of a set that are tried.
+/// Maximum number of keys of a client's key set that are tried.
 const MAX_KEYS: usize = 20;
-/// Minimum age in ms at which a key set is fetched again because a key is missing from it.
+/// Minimum age in ms of a cached key set before it is fetched again because a key is missing.
 const REFETCH_AFTER_MS: u64 = 60 * 1_000;
-/// Allowed sizes of an RSA modulus, in bytes: 2048 to 4096 bits.
+/// Allowed sizes of an RSA modulus in bytes, which are 2048 to 4096 bits.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
 
-/// A client's public key.
+/// A client's public key for verifying signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PublicJwk {
-    /// For RS256: RSASSA-PKCS1-v1_5 with SHA-256. Modulus (2048 to 4096 bits) and exponent, big-endian without leading
-    /// zeros.
+    /// RSA key for RS256 (RSASSA-PKCS1-v1_5 with SHA-256): modulus `n` (2048 to 4096 bits) and exponent `e`, big-endian
+    /// without leading zeros.
     Rsa { n: Vec<u8>, e: Vec<u8> },
-    /// For ES256: ECDSA on P-256 with SHA-256.
+    /// P-256 key for ES256 (ECDSA with SHA-256): the point's coordinates, big-endian.
     P256 { x: [u8; 32], y: [u8; 32] },
 }
 
 /// Verifies signatures of JSON Web Signatures.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyJws {
-    /// Returns whether the signature verifies under the key, with the algorithm that belongs to the key's type. An
-    /// ES256 signature is r ‖ s, 64 bytes. Also `false` if the verification itself failed.
+    /// Returns whether the signature is valid under the key, with the algorithm for the key's type. An ES256 signature
+    /// is r ‖ s, 64 bytes. Also returns `false` if the verification could not be performed.
     async fn verify(&self, key: &PublicJwk, message: &[u8], signature: &[u8]) -> bool;
 }
 
@@ -62,7 +62,7 @@ struct Header {
 pub(super) struct AssertionClaims {
     iss: String,
     sub: String,
-    /// A string or a list of strings.
+    /// Audience of the assertion: a string or a list of strings.
     aud: Value,
     exp: u64,
     nbf: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) struct AssertionClaims {
     jti: String,
 }
 
-/// A decoded assertion. Nothing about it is verified.
+/// A decoded assertion that is not verified yet.
 struct Parsed<'a> {
     header: Header,
     claims: AssertionClaims,
@@ -82,8 +82,8 @@ fn refused(why: &str) -> OAuthError {
     OAuthError::invalid_client(format!("client_assertion: {why}"))
 }
 
-/// Returns the client that an assertion claims to be from, for requests without `client_id`. Unverified until
-/// [`verify`](Server::verify_assertion).
+/// Returns the id of the client that made an assertion, as the assertion claims, for requests without `client_id`. The
+/// claim must be verified with [`verify`](Server::verify_assertion).
 pub(super) fn claimed_client(assertion: &str) -> Result<String, OAuthError> {
     parse(assertion).map(|parsed| parsed.claims.sub)
 }
@@ -131,7 +131,7 @@ impl AssertionClaims {
     }
 }
 
-/// Returns the keys of a set for an algorithm and, if given, a key id.
+/// Returns the keys of a key set that fit an assertion's header: its algorithm and, if given, its key id.
 fn candidates(jwks: &str, header: &Header) -> Vec<PublicJwk> {
     let set: Value = serde_json::from_str(jwks).unwrap_or_default();
     let keys = set.get("keys").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -170,11 +170,11 @@ fn public_key(key: &Map<String, Value>, alg: &str) -> Option<PublicJwk> {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Verifies that this client made the assertion, for this server and this time. It must still be claimed before it
-    /// authenticates anything.
+    /// Verifies that the client signed the assertion, and that the assertion is for this server and not expired. The
+    /// caller must then use it up with `claim_assertion`, because an assertion authenticates only once.
     ///
     /// # Errors
-    /// `invalid_client`.
+    /// `invalid_client` if the assertion is not valid.
     pub(super) async fn verify_assertion(
         &self,
         client: &Client,
@@ -210,12 +210,12 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(candidates(&body, header))
     }
 
-    /// Uses up a verified assertion for a live grant of its client, whose code is redeemed or not according to
-    /// `redeemed`.
+    /// Records that a verified assertion was used for a grant of its client that is not revoked. `redeemed` tells
+    /// whether the grant's code must have been redeemed already.
     ///
     /// # Errors
-    /// `invalid_grant` if there is no such grant, and nothing is stored; `invalid_client` if the assertion was used
-    /// before; `temporarily_unavailable` if the grant has too many stored assertions.
+    /// `invalid_grant` if there is no such grant, in which case nothing is stored; `invalid_client` if the assertion
+    /// was used before; `temporarily_unavailable` if too many assertions are stored for the grant.
     pub(super) async fn claim_assertion(
         &self,
         claims: &AssertionClaims,

@@ -15,37 +15,37 @@ use super::{
     form::Form, redirect::MAX_REDIRECT_URI,
 };
 
-/// Time that an owner has to decide, in ms.
+/// Time in ms within which an owner must answer a consent request.
 pub const CONSENT_MS: u64 = 10 * 60 * 1_000;
 /// Maximum size of a client's `state`, in bytes.
 pub const MAX_STATE: usize = 2_048;
-/// Maximum size of a sealed request, in bytes: every part at its maximum, in JSON's longest escapes, in base64.
+/// Maximum size in bytes of a sealed consent request: every part at its maximum, in JSON's longest escapes, in base64.
 pub const MAX_SEALED: usize = 16 * 1_024;
 const SEAL: &str = "consent";
 
 /// A client's request for access, which an owner may approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConsentRequest {
-    /// Id: 128 random bits as 32 hexadecimal characters. Challenges are issued for it, and the approval is stored under
-    /// it.
+    /// Id of the request: 128 random bits as 32 hexadecimal characters. The challenge is issued for this id, and the
+    /// approval is stored under it.
     pub id: String,
     /// Id of the client.
     pub client_id: String,
     /// Name of the client.
     pub client_name: String,
-    /// Host that publishes the client's metadata; `None` for a registered client.
+    /// Host that publishes the client's metadata document; `None` for a registered client.
     pub published_at: Option<String>,
-    /// `true` if the client has keys, and so authenticates for tokens.
+    /// `true` if the client has keys, with which it must authenticate to get tokens.
     pub has_keys: bool,
-    /// Redirect URI that receives the code.
+    /// Redirect URI that receives the authorization code.
     pub redirect_uri: RedirectUri,
-    /// The client's `state`, returned unchanged.
+    /// The client's parameter `state`, returned unchanged; `None` if it sent none.
     pub state: Option<String>,
-    /// PKCE challenge (S256).
+    /// The client's PKCE challenge (method S256).
     pub code_challenge: String,
-    /// Audience of the tokens.
+    /// Resource for which the tokens will be valid (their audience).
     pub resource: String,
-    /// Maximum scope of the agent.
+    /// Scope that the client requests, which is the maximum that the owner can grant.
     pub scope: Scope,
     /// Time at which the request expires, in POSIX milliseconds.
     pub expires_at_ms: u64,
@@ -56,11 +56,11 @@ pub struct ConsentRequest {
 #[error("this sign-in request has expired: go back to your agent and connect again")]
 pub struct RequestExpired;
 
-/// Reason why there is no consent page.
+/// Reason why an authorization request is refused without a consent page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizeRefusal {
     pub error: OAuthError,
-    /// Link back to the client, with the error in its query; only for a registered redirect URI.
+    /// Link back to the client, with the error in its query; `None` unless the request has a registered redirect URI.
     pub back: Option<String>,
 }
 
@@ -71,11 +71,11 @@ impl From<OAuthError> for AuthorizeRefusal {
 }
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// Parses an authorization request's query and looks up its client.
+    /// Parses the query of an authorization request and looks up its client. `random` becomes the request's id.
     ///
     /// # Errors
-    /// The first rule that is broken. Once client and redirect URI are verified, the refusal contains a link back to
-    /// the client.
+    /// Returns the first rule that the request breaks. Once client and redirect URI are verified, the refusal contains
+    /// a link back to the client.
     pub async fn consent_request(&self, query: &str, random: [u8; 16]) -> Result<ConsentRequest, AuthorizeRefusal> {
         let form = Form::parse(query)?;
         let client_id = form.required("client_id", MAX_CLIENT_ID)?;
@@ -145,7 +145,8 @@ fn code_challenge(form: &Form) -> Result<String, OAuthError> {
     Ok(challenge.to_owned())
 }
 
-/// Returns the requested resource, which must be this service's. An absent one counts as this.
+/// Returns the requested resource, which must be this service. A request without `resource` gets this service's
+/// resource.
 pub(super) fn resource(form: &Form, authority: &Authority) -> Result<String, OAuthError> {
     if form.all("resource").all(|one| authority.is_resource(one)) {
         return Ok(authority.resource().to_owned());
@@ -159,7 +160,7 @@ fn error_redirect(authority: &Authority, redirect_uri: &RedirectUri, state: Opti
     answer(authority, redirect_uri, state, ("error", &code.to_string()))
 }
 
-/// Builds the client's URI with an answer in its query.
+/// Builds the client's redirect URI with a parameter added to its query: a code or an error.
 fn answer(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>, answer: (&str, &str)) -> String {
     let mut parameters = vec![answer, ("iss", authority.issuer())];
     parameters.extend(state.map(|state| ("state", state)));
@@ -167,14 +168,14 @@ fn answer(authority: &Authority, redirect_uri: &RedirectUri, state: Option<&str>
 }
 
 impl ConsentRequest {
-    /// Seals the request for the page.
+    /// Seals the consent request with a MAC, so that the page can send it back unchanged.
     #[must_use]
     pub fn seal(&self, authority: &Authority) -> String {
         let payload = serde_json::json!(self).to_string();
         BASE64_URL_SAFE_NO_PAD.encode(authority.secrets().seal(SEAL, authority.issuer(), payload.as_bytes()))
     }
 
-    /// Opens a sealed request.
+    /// Opens a consent request that [`seal`](Self::seal) has sealed.
     ///
     /// # Errors
     /// [`RequestExpired`] if it has expired or was not sealed by this service.

@@ -1,7 +1,7 @@
-//! OAuth clients: those that registered (RFC 7591), and those whose id is the URL of their metadata document.
+//! OAuth clients: clients that register (RFC 7591), and clients whose id is the URL of their metadata document.
 //!
-//! A registration's id is the hash of its metadata. Registering the same metadata again, as some clients do at every
-//! connection, finds the same row.
+//! The id of a registered client is the hash of its metadata. Registering the same metadata again, as some clients do
+//! at every connection, finds the existing row.
 
 use api_types::Registered;
 pub use api_types::{MAX_CLIENT_NAME, MAX_REDIRECT_URIS};
@@ -22,32 +22,32 @@ use super::{
 
 /// Maximum size of a registration, in bytes.
 pub const MAX_REGISTRATION_BYTES: usize = 8 * 1_024;
-/// Maximum size of a client id, in bytes: that of a document's URL.
+/// Maximum size in bytes of a client id, which may be the URL of a metadata document.
 pub const MAX_CLIENT_ID: usize = document::MAX_DOCUMENT_URL;
 const REGISTERED_PREFIX: &str = "client_";
 
-/// Location of a client's keys, as in RFC 7591.
+/// The place of a client's public keys, as in RFC 7591.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientKeys {
-    /// A JWK set in the metadata.
+    /// A JWK set in the client's metadata.
     Jwks(Value),
-    /// A URL.
+    /// A URL from which the client's JWK set is fetched.
     JwksUri(DocumentUrl),
 }
 
-/// A client's own metadata. Only the host of a metadata document is verified.
+/// Metadata that a client claims about itself. Only the host of a metadata document is verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientMetadata {
-    /// Name for people.
+    /// Name of the client for people.
     pub name: String,
-    /// Redirect URIs, at least one.
+    /// Redirect URIs of the client, at least one.
     pub redirect_uris: Vec<RedirectUri>,
-    /// Keys for `private_key_jwt`, if the client authenticates with it.
+    /// Keys for `private_key_jwt`; `None` if the client does not authenticate.
     pub keys: Option<ClientKeys>,
 }
 
-/// A client as it is stored.
+/// A row of the table of clients.
 #[derive(Deserialize)]
 struct ClientRow {
     #[serde(deserialize_with = "sql::json")]
@@ -60,13 +60,13 @@ pub struct Client {
     pub id: String,
     /// The client's metadata.
     pub metadata: ClientMetadata,
-    /// Host of the metadata document, if the id is a URL.
+    /// Host of the client's metadata document; `None` for a registered client.
     pub published_at: Option<String>,
 }
 
 impl Client {
-    /// Returns the redirect URI of a request if the client registered it. The port of a loopback URI may differ (RFC
-    /// 8252).
+    /// Returns the redirect URI of a request if the client registered it, or else `None`. The port of a loopback URI
+    /// may differ (RFC 8252).
     #[must_use]
     pub fn redirect(&self, presented: &str) -> Option<RedirectUri> {
         let presented = RedirectUri::parse(presented).ok()?;
@@ -90,11 +90,11 @@ impl ClientMetadata {
 
     /// Parses a registration request.
     ///
-    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer contains the
-    /// registered values (RFC 7591, section 2).
+    /// Unknown fields are ignored, and authentication methods that need a secret become `none`. The answer to the
+    /// client contains the registered values (RFC 7591, section 2).
     ///
     /// # Errors
-    /// `invalid_redirect_uri`, `invalid_client_metadata`.
+    /// `invalid_redirect_uri` if no redirect URI is acceptable; `invalid_client_metadata` if another field is invalid.
     pub fn from_registration(body: &[u8]) -> Result<Self, OAuthError> {
         if body.len() > MAX_REGISTRATION_BYTES {
             return Err(metadata_error(format!("a registration has at most {MAX_REGISTRATION_BYTES} bytes")));
@@ -108,7 +108,7 @@ impl ClientMetadata {
     /// Parses the metadata document published at this URL.
     ///
     /// # Errors
-    /// `invalid_client` if the document is not this client's.
+    /// `invalid_client` if the document is malformed, or if its `client_id` is not this URL.
     pub fn from_document(url: &DocumentUrl, body: &str) -> Result<Self, OAuthError> {
         let refused = |why: String| OAuthError::invalid_client(format!("the client's metadata document: {why}"));
         let Ok(Value::Object(fields)) = serde_json::from_str(body) else {
@@ -148,7 +148,7 @@ impl ClientMetadata {
         })
     }
 
-    /// Computes the client id.
+    /// Computes the client id, which is the hash of the metadata.
     fn id(&self) -> String {
         let digest = Sha256::digest(json!(self).to_string());
         format!("{REGISTERED_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
@@ -198,7 +198,7 @@ fn redirect_uris(fields: &Map<String, Value>) -> Result<Vec<RedirectUri>, OAuthE
     }
 }
 
-/// Returns the keys of a client that declares `private_key_jwt`.
+/// Returns the keys in a client's metadata; `None` if the client does not declare `private_key_jwt`.
 fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     if fields.get("token_endpoint_auth_method").and_then(Value::as_str) != Some("private_key_jwt") {
         return Ok(None);
@@ -213,17 +213,18 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     }
 }
 
-/// Time for which a registration without an approval is kept, in ms.
+/// Time in ms for which a registration is kept that no owner has approved.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Remaining time in ms below which registering again extends the retention and counts against the quota again.
+/// Remaining retention time in ms below which registering the same metadata again extends the retention, and counts
+/// against the quota again.
 const REPLAY_WINDOW_MS: u64 = UNUSED_MS / 2;
 /// Maximum number of bytes that one network may register on one day (UTC). Registrations need no signature, and the
 /// rate limit alone would let one network fill a seventh of a database in a day.
 pub const MAX_REGISTERED_A_DAY: u64 = 16 << 20;
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// Registers a client and returns RFC 7591's answer (201) as JSON. `network` is the network whose daily quota
-    /// counts, unless an equal client was registered recently.
+    /// Registers a client and returns RFC 7591's answer (201) as JSON. The registration counts against the daily quota
+    /// of `network`, unless the same metadata was registered recently.
     ///
     /// # Errors
     /// `temporarily_unavailable` if the network's quota is used up, or the database is unavailable.
@@ -257,10 +258,10 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok(metadata.registered(&id, self.now_ms).to_string())
     }
 
-    /// Returns the client with this id: a registered one, or one whose id is the URL of its metadata.
+    /// Returns the client with this id, which may be the URL of a metadata document.
     ///
     /// # Errors
-    /// `invalid_client` if there is none, or its document is not acceptable.
+    /// `invalid_client` if there is no such client, or its metadata document is not acceptable.
     pub async fn client(&self, id: &str) -> Result<Client, OAuthError> {
         if !DocumentUrl::looks_like_one(id) {
             let read = sql::read!("SELECT metadata FROM oauth_clients WHERE id = ?1", id);

@@ -1,5 +1,5 @@
-//! Documents that clients publish: metadata under their client id, and key sets. Strangers choose their URLs, so
-//! fetching them is restricted.
+//! Fetches documents that clients publish: metadata under their client id, and key sets. Strangers choose the URLs, so
+//! fetching is restricted.
 //!
 //! Source: draft-ietf-oauth-client-id-metadata-document-00, sections 3 and 6; MCP 2026-07-28, security considerations.
 
@@ -12,7 +12,7 @@ use super::{ErrorCode, OAuthError, Server};
 /// Maximum size of a document, in bytes. The draft suggests 5 kB; documents with many redirect URIs are slightly
 /// larger.
 pub const MAX_DOCUMENT_BYTES: usize = 10 * 1_024;
-/// Timeout of a fetch, in ms. Clients allow 10 s for a whole sign-in step.
+/// Timeout of a fetch, in ms. MCP clients allow 10 s for a whole step of the sign-in.
 pub const FETCH_MS: u32 = 4_000;
 /// Maximum length of a document's URL, in bytes.
 pub const MAX_DOCUMENT_URL: usize = 512;
@@ -21,11 +21,11 @@ const MIN_FRESH_MS: u64 = 5 * 60 * 1_000;
 /// Maximum time for which a document is cached, in ms, so that withdrawn keys are dropped and the table stays small.
 const MAX_FRESH_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of cached documents. Strangers may publish any number; those that are not cached are fetched again.
+/// Maximum number of cached documents. Strangers may publish any number; further documents are fetched each time.
 const MAX_KEPT: u32 = 500;
 
-/// Domains that are private or local to a network, wherever they are resolved (RFC 6761, 6762, 8375, 7686 and common
-/// practice).
+/// Domain suffixes of hosts that are private or local to a network, however they resolve (RFC 6761, 6762, 8375, 7686
+/// and common practice).
 const PRIVATE_SUFFIXES: [&str; 14] = [
     "localhost",
     "localdomain",
@@ -43,27 +43,28 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "onion",
 ];
 
-/// A URL that may be fetched: https, with a public host name and a path, and nothing hidden in it.
+/// A URL that the service may fetch: https, with a public host name and a path, and without user information, query or
+/// fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DocumentUrl(Url);
 
-/// Reason why a URL is not fetched.
+/// Reason why a URL may not be fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must {0}")]
 pub struct DocumentUrlError(String);
 
 impl DocumentUrl {
-    /// Returns whether a client id is meant as a URL.
+    /// Returns whether a client id is meant as the URL of a metadata document.
     #[must_use]
     pub fn looks_like_one(client_id: &str) -> bool {
         client_id.contains("://")
     }
 
-    /// Parses a URL.
+    /// Parses a URL that the service may fetch.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first rule that the URL breaks.
     pub fn parse(text: &str) -> Result<Self, DocumentUrlError> {
         let refused = |rule: &str| DocumentUrlError(rule.to_owned());
         let malformed =
@@ -117,33 +118,33 @@ impl From<DocumentUrl> for String {
     }
 }
 
-/// The response to a fetch.
+/// A response to the fetch of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// HTTP status. Redirects are not followed and appear as 3xx.
+    /// HTTP status. Redirects are not followed, so a redirect is returned as 3xx.
     pub status: u16,
-    /// `Content-Type`.
+    /// Value of the header `Content-Type`.
     pub content_type: String,
-    /// `max-age` of `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`.
+    /// Value of `max-age` in `Cache-Control`, in seconds; 0 for `no-store` and `no-cache`; `None` without the header.
     pub max_age_s: Option<u64>,
-    /// Body, at most [`MAX_DOCUMENT_BYTES`] and one more.
+    /// Body of the response, truncated one byte after [`MAX_DOCUMENT_BYTES`], so that too large bodies are recognised.
     pub body: Vec<u8>,
 }
 
-/// No response, because of the network or a timeout. The text is for the log.
+/// A fetch without response, because of the network or a timeout. The text is for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FetchError(pub String);
 
-/// Fetches documents from strangers. Implementations follow no redirects, send no credentials, read at most
-/// [`MAX_DOCUMENT_BYTES`] and one more, give up after [`FETCH_MS`], and reach no private network.
+/// Fetches documents that strangers publish. Implementations follow no redirects, send no credentials, read at most
+/// [`MAX_DOCUMENT_BYTES`] and one byte more, time out after [`FETCH_MS`], and reach no private network.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Documents {
-    /// Sends a GET request that accepts JSON.
+    /// Sends a GET request with an `Accept` header for JSON.
     async fn get(&self, url: &DocumentUrl) -> Result<Fetched, FetchError>;
 }
 
-/// A cached document, with the time of its fetch and the time until which it is fresh (POSIX ms).
+/// A cached document, with the time at which it was fetched and the time until which it is fresh (POSIX ms).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct StoredDocument {
     pub body: String,
@@ -152,18 +153,19 @@ pub(super) struct StoredDocument {
 }
 
 impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
-    /// Returns the cached document, fresh or stale.
+    /// Returns the cached document of a URL, fresh or stale, or `None` if it is not cached.
     pub(super) async fn stored_document(&self, url: &DocumentUrl) -> Result<Option<StoredDocument>, DatabaseError> {
         let read =
             sql::read!("SELECT body, fetched_at_ms, fresh_until_ms FROM oauth_documents WHERE url = ?1", url.as_str());
         self.db.fetch(read).await
     }
 
-    /// Fetches a document without caching it. Callers cache it once it turns out to be valid.
+    /// Fetches a document, and returns it with the time in ms for which it is fresh. The caller must cache it once it
+    /// turns out to be valid.
     ///
     /// # Errors
-    /// `temporarily_unavailable` for a temporary fault: no response, a busy server, or a page that a firewall shows to
-    /// programs. `invalid_client` if there is no such document, or it is not JSON.
+    /// `temporarily_unavailable` for a temporary failure: no response, a busy server, or a page that a firewall shows
+    /// to programs. `invalid_client` if there is no such document, or if it is not JSON.
     pub(super) async fn fetch_document(&self, url: &DocumentUrl) -> Result<(String, u64), OAuthError> {
         let refused = |why: &str| {
             OAuthError::new(
@@ -195,7 +197,7 @@ impl<D: Database, W: Documents, J> Server<'_, D, W, J> {
         Ok((body, fresh_ms))
     }
 
-    /// Caches a valid document, unless too many fresh ones are cached.
+    /// Caches a valid document, unless too many fresh documents are cached already.
     pub(super) async fn keep_document(
         &self,
         url: &DocumentUrl,

@@ -1,33 +1,33 @@
-//! OAuth errors: a code for the client's program, a sentence for its developer.
+//! OAuth errors, each with a code for the client's program and a sentence for its developer.
 
 use super::ErrorCode;
 use sql::DatabaseError;
 
-/// Default number of seconds before a retry after a temporary fault.
+/// Default number of seconds after which a client may retry after a temporary failure.
 const WAIT_S: u64 = 10;
 
-/// A refusal, answered as an [`api_types::OAuthError`].
+/// An OAuth error, returned to the client as [`api_types::OAuthError`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{description}")]
 pub struct OAuthError {
     pub code: ErrorCode,
-    /// Message for people. Never repeats any input.
+    /// Message for people. Never repeats any part of the request.
     pub description: String,
-    /// Cause, for the log only.
+    /// Database error that caused this error, for the log only; `None` if another cause.
     #[source]
     pub cause: Option<DatabaseError>,
-    /// Number of seconds before a retry of [`ErrorCode::TemporarilyUnavailable`] (`Retry-After`).
+    /// Number of seconds after which the client may retry (`Retry-After`), for [`ErrorCode::TemporarilyUnavailable`].
     pub wait_s: u64,
 }
 
 impl OAuthError {
-    /// Creates a refusal.
+    /// Creates an error with this code and message.
     #[must_use]
     pub fn new(code: ErrorCode, description: impl Into<String>) -> Self {
         Self { code, description: description.into(), cause: None, wait_s: WAIT_S }
     }
 
-    /// Creates a temporary refusal, with the number of seconds before a retry.
+    /// Creates a `temporarily_unavailable` error, with the number of seconds after which the client may retry.
     pub(super) fn busy(description: impl Into<String>, wait_s: u64) -> Self {
         Self { wait_s, ..Self::new(ErrorCode::TemporarilyUnavailable, description) }
     }
@@ -40,8 +40,8 @@ impl OAuthError {
         Self::new(ErrorCode::InvalidClient, description)
     }
 
-    /// Creates the refusal for every problem with a code or a refresh token. The text is the same for all, so that a
-    /// thief learns nothing.
+    /// Creates the error for any problem with a code or a refresh token. Its text is always the same, so that a thief
+    /// of a token learns nothing.
     pub(super) fn invalid_grant() -> Self {
         let text = "the code or refresh token is not valid (any more) for this client: sign in again";
         Self::new(ErrorCode::InvalidGrant, text)

@@ -28,14 +28,15 @@ use super::{
 
 /// Lifetime of an access token, in ms.
 pub const ACCESS_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
-/// Lifetime of an unused refresh token, in ms.
+/// Lifetime of a refresh token that is not used, in ms.
 pub const REFRESH_MS: u64 = 90 * 24 * 60 * 60 * 1_000;
-/// Time in ms for which the previous refresh token still returns the same answer.
+/// Time in ms after a refresh during which the replaced refresh token still returns the same answer, for clients that
+/// lost it.
 pub const RETRY_MS: u64 = 60 * 1_000;
-/// Maximum size of a code or refresh token, in bytes.
+/// Maximum size of an authorization code or a refresh token, in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// The presented credential.
+/// The credential that a token request presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exchange {
     Code { code: String, verifier: String, redirect_uri: Option<String> },
@@ -51,10 +52,12 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Parses the form. `authorization` is the header of that name; clients here have no password.
+    /// Parses the form of a token request. `authorization` is the header of this name, which must be absent because
+    /// clients have no password. A parameter `scope` is ignored: tokens have the grant's scope.
     ///
     /// # Errors
-    /// `invalid_request`, `invalid_client`, `unsupported_grant_type`, `invalid_target`. Scopes are those of the grant.
+    /// `invalid_request`, `invalid_client`, `unsupported_grant_type` or `invalid_target`, if the form is not a valid
+    /// token request to this server.
     pub fn parse(body: &str, authorization: Option<&str>, authority: &Authority) -> Result<Self, OAuthError> {
         let form = Form::parse(body)?;
         if authorization.is_some() || form.get("client_secret").is_some() {
@@ -112,11 +115,11 @@ struct Generation {
 }
 
 impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
-    /// Issues the tokens for a request from this network. If the request presents a refresh token that was replaced, the
-    /// grant records when and from where, for its owner.
+    /// Issues tokens for a token request that came from the network `from`. If the request presents a refresh token
+    /// that was replaced, the grant records when and from where, to be shown to its owner.
     ///
     /// # Errors
-    /// `invalid_client`, `invalid_grant`.
+    /// `invalid_client` if the client does not authenticate; `invalid_grant` if the code or refresh token is not valid.
     pub async fn exchange(&self, request: &TokenRequest, from: &str) -> Result<Tokens, OAuthError> {
         // Checked first, so that a client's documents are fetched only for a code or token that this server made.
         let (token, kind) = match &request.exchange {
@@ -153,7 +156,7 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(self.tokens(&claims, &newest.ok_or_else(OAuthError::invalid_grant)?))
     }
 
-    /// Authenticates the client and returns its method.
+    /// Authenticates the client and returns the name of the authentication method.
     async fn authenticate(&self, request: &TokenRequest, claims: &Claims) -> Result<&'static str, OAuthError> {
         if let Some(assertion) = &request.assertion {
             let client = self.client(&request.client_id).await?;
@@ -164,8 +167,8 @@ impl<D: Database, W: Documents, J: VerifyJws> Server<'_, D, W, J> {
         Ok(client_auth(request.assertion.is_some()))
     }
 
-    /// Revokes the grant if its code is presented again after it was redeemed, whichever client sends it (RFC 6749,
-    /// section 4.1.2).
+    /// Builds the statement that revokes the grant if its code is presented again after it was redeemed, whichever
+    /// client sends it (RFC 6749, section 4.1.2).
     fn revoke_redeemed(&self, claims: &Claims) -> Write {
         sql::write!(
             "UPDATE oauth_grants SET revoked_at_ms = ?2 WHERE id = ?1 AND generation > 0 AND revoked_at_ms IS NULL",

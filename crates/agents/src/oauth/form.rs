@@ -2,17 +2,17 @@
 
 use super::OAuthError;
 
-/// Maximum size of a query or body, in bytes: several times that of a large client's sealed state and assertion.
+/// Maximum size of a query or body in bytes, several times the size of a large client's sealed state and assertion.
 pub const MAX_FORM_BYTES: usize = 16 * 1_024;
-/// Maximum number of parameters. OAuth requests have about ten.
+/// Maximum number of parameters of a form. OAuth requests have about ten.
 const MAX_PARAMETERS: usize = 32;
 
-/// The parameters, without duplicates except `resource` (RFC 8707).
+/// Parameters of a form, each at most once except `resource` (RFC 8707).
 #[derive(Debug)]
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Parses the parameters. Those without a value count as absent (RFC 6749, section 3.1).
+    /// Parses the parameters. A parameter without a value counts as absent (RFC 6749, section 3.1).
     pub(super) fn parse(encoded: &str) -> Result<Self, OAuthError> {
         if encoded.len() > MAX_FORM_BYTES {
             return Err(OAuthError::invalid_request("the request is too large"));
@@ -41,13 +41,13 @@ impl Form {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns a mandatory parameter of at most `max_bytes`.
+    /// Returns a mandatory parameter, whose value may have at most `max_bytes`.
     pub(super) fn required(&self, name: &str, max_bytes: usize) -> Result<&str, OAuthError> {
         let value = self.optional(name, max_bytes)?;
         value.ok_or_else(|| OAuthError::invalid_request(format!("{name} is missing")))
     }
 
-    /// Returns an optional parameter of at most `max_bytes`.
+    /// Returns an optional parameter, whose value may have at most `max_bytes`, or `None` if it is absent.
     pub(super) fn optional(&self, name: &str, max_bytes: usize) -> Result<Option<&str>, OAuthError> {
         match self.get(name) {
             Some(value) if value.len() > max_bytes => {

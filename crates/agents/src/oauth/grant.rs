@@ -1,5 +1,5 @@
-//! Grants: looking up the caller of an access token, and the owner's list and revocation of grants (`GET /me/agents`,
-//! `DELETE /me/agents/{id}`).
+//! Grants: finds the agent that presents an access token, and lists and revokes grants for their owner (`GET
+//! /me/agents`, `DELETE /me/agents/{id}`).
 
 use api_types::Agent;
 use market::{
@@ -11,14 +11,15 @@ use sql::{Database, DatabaseError, Read, Write};
 
 use super::{Scope, Server, TokenKind, token::Claims};
 
-/// Minimum interval between updates of a grant's last use, in ms.
+/// Minimum time in ms between two updates of a grant's time of last use.
 const USED_EVERY_MS: u64 = 60 * 1_000;
 /// Maximum number of grants in an owner's list.
 const MAX_SHOWN: u32 = 200;
-/// SQL expression for the owner of a live session, over `?1` (the token's hash) and `?2` (now).
+/// SQL expression for the owner of a session that has not expired. `?1` is the hash of its token, `?2` the current
+/// time.
 const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
-/// An agent with its owner's account.
+/// An agent that presented a valid access token, with the account of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     pub grant: String,
@@ -29,7 +30,7 @@ pub struct Caller {
     pub account: Account,
 }
 
-/// A live grant as it is stored.
+/// A row of the table of grants, not revoked and not expired.
 #[derive(Deserialize)]
 struct GrantRow {
     client_id: String,
@@ -42,14 +43,15 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         claims.filter(|claims| claims.expires_at_ms > self.now_ms)
     }
 
-    /// Returns the grant of an access token from the token alone, or `None` if it is not this server's or has expired.
+    /// Returns the id of the grant of an access token, decoded from the token alone, or `None` if another server issued
+    /// the token or it has expired.
     #[must_use]
     pub fn grant_named_by(&self, access_token: &str) -> Option<String> {
         Some(self.claims(access_token)?.grant.to_string())
     }
 
-    /// Returns the agent that presents an access token, or `None` if the token is not this server's, expired, revoked,
-    /// or for another resource.
+    /// Returns the agent that presents an access token, or `None` if the token was issued by another server or for
+    /// another resource, or is expired or revoked.
     ///
     /// # Errors
     /// [`DatabaseError`] if the database is unavailable.
@@ -74,12 +76,13 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
     }
 }
 
-/// Reads the owner of a live session.
+/// Builds the query for the owner of a session; `None` if the session has expired.
 fn session_owner(session: &Token, now_ms: u64) -> Read<Option<String>> {
     sql::read!("SELECT {SESSION_OWNER} WHERE {SESSION_OWNER} IS NOT NULL", session.hash(), now_ms)
 }
 
-/// Returns the agents with an unrevoked grant of a session's owner, newest first. `None` if there is no such session.
+/// Returns the agents to which a session's owner has granted access that is not revoked, newest first. `None` if there
+/// is no such session.
 ///
 /// # Errors
 /// [`DatabaseError`] if the database is unavailable.
@@ -101,10 +104,10 @@ pub async fn list(db: &impl Database, session: &Token, now_ms: u64) -> Result<Op
     Ok(owner.map(|_| agents))
 }
 
-/// The outcome of a revocation.
+/// The outcome of an owner's revocation of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
-    /// The grant is revoked, now or before.
+    /// The grant is revoked, by this call or an earlier one.
     Revoked,
     /// The session's owner has no such grant.
     NotFound,
@@ -112,7 +115,7 @@ pub enum Revocation {
     SignedOut,
 }
 
-/// Revokes a grant of a session's owner. Its tokens stop working at once.
+/// Revokes a grant of a session's owner. The tokens of the grant stop working at once.
 ///
 /// # Errors
 /// [`DatabaseError`] if the database is unavailable.

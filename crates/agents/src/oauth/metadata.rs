@@ -1,4 +1,4 @@
-//! Discovery metadata of the authorization server and the resource.
+//! Discovery metadata of the authorization server and of the protected resource, which is the MCP endpoint.
 
 use serde_json::{Value, json};
 
@@ -45,8 +45,8 @@ impl Authority {
         })
     }
 
-    /// Returns `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1): `invalid_token` if one was sent,
-    /// `insufficient_scope` with a 403, and no error if no token was sent.
+    /// Returns the value of the header `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1). `error` is
+    /// `invalid_token` if a token was sent, `insufficient_scope` with a 403, and `None` if no token was sent.
     #[must_use]
     pub fn www_authenticate(&self, error: Option<&str>) -> String {
         let error = error.map(|error| format!("error=\"{error}\", ")).unwrap_or_default();

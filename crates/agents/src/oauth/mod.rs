@@ -39,7 +39,8 @@ mod races;
 #[cfg(test)]
 mod testing;
 
-/// Issuer and resource identifiers, which are byte-identical in every document, redirect and challenge.
+/// Identifiers of the authorization server (issuer) and of the resource that it protects. They are byte-identical in
+/// every document, redirect and challenge.
 #[derive(Clone, Debug)]
 pub struct Authority {
     issuer: String,
@@ -47,10 +48,10 @@ pub struct Authority {
     secrets: Secrets,
 }
 
-/// The authorization server, for one request.
+/// The authorization server with the ports of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Server<'a, D, W, J> {
-    /// Issuer, resource and secrets.
+    /// Identifiers of the server and its secrets.
     pub authority: &'a Authority,
     pub db: &'a D,
     /// Fetches documents that clients publish.
@@ -61,13 +62,14 @@ pub struct Server<'a, D, W, J> {
     pub now_ms: u64,
 }
 
-/// The base URL cannot be an issuer.
+/// The configured base URL cannot be an OAuth issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an origin: https://host without path, query and trailing slash (http for loopback only)")]
 pub struct IssuerError;
 
 impl Authority {
-    /// Creates the authority for a base URL, an origin without trailing slash. The resource is its `/mcp`.
+    /// Creates the authority for a base URL, which is an origin without trailing slash. The protected resource is
+    /// `/mcp` at this origin.
     ///
     /// # Errors
     /// [`IssuerError`] if the URL is not a canonical origin (RFC 8414 section 2: no query, no fragment).
@@ -92,15 +94,14 @@ impl Authority {
         &self.resource
     }
 
-    /// Returns the token endpoint, which clients may name as the audience of assertions.
+    /// Returns the URL of the token endpoint, which clients may name as the audience of assertions.
     #[must_use]
     pub fn token_endpoint(&self) -> String {
         format!("{}/oauth/token", self.issuer)
     }
 
     /// Returns whether a `resource` parameter names this service: by the resource's URL, or, as some clients do, by the
-    /// origin, with or without a trailing slash. Scheme and host may be in upper case. Tokens are always for the one
-    /// resource.
+    /// origin, with or without a trailing slash. Scheme and host may be in upper case.
     #[must_use]
     pub fn is_resource(&self, text: &str) -> bool {
         let bare = text.strip_suffix('/').unwrap_or(text);

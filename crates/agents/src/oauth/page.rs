@@ -1,7 +1,8 @@
-//! The HTML pages of a sign-in: consent, or the reason why there is none. A small script adds the wallet.
+//! The HTML page on which an owner answers a consent request, or the page with the reason for a refusal.
 //!
 //! The page contains the sealed request (which also prevents forged answers) and nothing secret. Declining is a plain
-//! link, so it needs no script. Nothing is inline, because the content security policy (`pages::HEADERS`) forbids it.
+//! link, so it needs no script. A small script signs with the owner's wallet. Scripts and styles are never inline,
+//! because the content security policy (`pages::HEADERS`) forbids it.
 
 use maud::{Markup, html};
 use pages::{
@@ -15,14 +16,14 @@ use super::{
     authorize::{AuthorizeRefusal, ConsentRequest},
 };
 
-/// Limits prefilled in the form, in ADA: those of a new account.
+/// Limits per purchase and per day that the form proposes, in ADA, and that a new account gets.
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
 fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
     Page { title, section: Section::Alone, script, card: None }.around(main)
 }
 
-/// Renders the consent page (200). `demo` says whether the shared demo wallet may be chosen.
+/// Renders the consent page (200). `demo` tells whether the owner may choose the shared demo wallet.
 #[must_use]
 pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_ms: u64) -> String {
     let left_ms = request.expires_at_ms.saturating_sub(now_ms);
@@ -135,7 +136,8 @@ fn demo_wallet() -> Markup {
     }
 }
 
-/// Renders the page in place of consent (400): the reason, and a link back if that is safe.
+/// Renders the page for an authorization request that is refused (400): the reason, and a link back to the client if
+/// that is safe.
 #[must_use]
 pub fn refused(refusal: &AuthorizeRefusal) -> String {
     let main = html! {

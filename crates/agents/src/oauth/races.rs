@@ -1,4 +1,4 @@
-//! Races: in whatever order concurrent statements run, there is one family of tokens.
+//! Tests that in whatever order concurrent requests run, each grant has one sequence of tokens, and quotas hold.
 
 use std::collections::HashSet;
 
@@ -85,7 +85,7 @@ fn a_slow_and_a_fast_refresh_retry_get_the_same_tokens() {
 
 /// Number of days for which the watcher keeps a grant whose code was redeemed.
 const DAYS_KEPT: u64 = 100;
-/// Maximum size of a database, in bytes.
+/// Maximum size of the service's database, in bytes.
 const DATABASE: u64 = 10_000_000_000;
 
 fn number(world: &World, sql: &'static str) -> u64 {
@@ -128,7 +128,7 @@ fn approvals_of_one_network_take_a_small_part_of_the_database() {
     assert_eq!(live_grants(&world), MAX_APPROVED_A_DAY.to_string());
 }
 
-/// Number of networks among which other shared quotas are divided.
+/// Number of networks from which this test registers clients.
 const NETWORKS: u64 = 8;
 
 #[test]
@@ -159,7 +159,7 @@ fn registrations_of_eight_networks_in_a_day_leave_room_in_the_database() {
     assert!(world.register_body(&registered(9_999)).is_ok());
 }
 
-/// Uses up the network's approvals except for `left`.
+/// Uses up the network's daily quota of approvals except for `left`.
 fn approved_but(world: &World, left: u32) {
     world.sign_in();
     let sql = "UPDATE granted_days SET grants = ?1";
@@ -187,7 +187,7 @@ fn a_network_that_used_up_its_approvals_waits_a_day_and_others_do_not() {
     assert!(world.grant(&approval(10)).is_ok());
 }
 
-/// Gives every account a purchase.
+/// Inserts a purchase for every account.
 fn claim_payments(world: &World) {
     for sql in [
         "INSERT INTO listings (id, card, title, description, price_lovelace, seller_address, instant, protected, content_hash, \

@@ -1,14 +1,16 @@
-//! Redirect URIs: https, or a program on the browser's machine, by loopback or by its own scheme.
+//! Redirect URIs of clients: https, or a program on the browser's machine, reached by a loopback address or the
+//! program's own scheme.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-/// Maximum length of a redirect URI, in bytes. Clients' are below 200.
+/// Maximum length of a redirect URI, in bytes. Real clients use fewer than 200.
 pub const MAX_REDIRECT_URI: usize = 1_024;
 
-/// Schemes without a domain in their name, which editors used before RFC 8252 required one.
+/// URI schemes without a domain in their name that are accepted nevertheless, because editors used them before RFC 8252
+/// required a domain.
 const EDITORS: [&str; 3] = ["cursor", "vscode", "vscode-insiders"];
 
 /// A redirect URI in canonical form, without user information and fragment (RFC 6749, section 3.1.2).
@@ -32,7 +34,7 @@ impl RedirectUri {
     /// Parses a redirect URI.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// Returns the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, RedirectUriError> {
         let refused = |rule: &str| RedirectUriError(rule.to_owned());
         let malformed = || refused("must be absolute URLs in their normal spelling");
@@ -61,13 +63,13 @@ impl RedirectUri {
         Ok(Self { text: text.to_owned(), url })
     }
 
-    /// Returns the URI as registered.
+    /// Returns the redirect URI as text, as the client registered it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns host and port for people to recognise, or the scheme if it is a program's own.
+    /// Returns the host and port by which people recognise the recipient, or the scheme if it is a program's own.
     #[must_use]
     pub fn host(&self) -> String {
         if is_private_use(&self.url) {
@@ -124,7 +126,7 @@ impl From<RedirectUri> for String {
     }
 }
 
-/// Returns whether a scheme is a program's own: a reversed domain (RFC 8252, section 7.1), or a listed one.
+/// Returns whether a URL's scheme is a program's own: a reversed domain (RFC 8252, section 7.1), or one of [`EDITORS`].
 fn is_private_use(url: &Url) -> bool {
     url.scheme().contains('.') || EDITORS.contains(&url.scheme())
 }

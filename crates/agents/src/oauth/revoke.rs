@@ -8,10 +8,10 @@ use sql::{Database, Write};
 use super::{OAuthError, Server, TokenKind, form::Form, token::Claims};
 
 impl<D: Database, W, J> Server<'_, D, W, J> {
-    /// Revokes the grant of the token in this form: a live access token, or the newest refresh token.
+    /// Revokes the grant of the token in this form: an access token that has not expired, or the newest refresh token.
     ///
     /// # Errors
-    /// `invalid_request` without a token, `temporarily_unavailable`.
+    /// `invalid_request` if the form has no token; `temporarily_unavailable` if the database is unavailable.
     pub async fn revoke_token(&self, body: &str) -> Result<(), OAuthError> {
         let form = Form::parse(body)?;
         let token = form.required("token", super::exchange::MAX_TOKEN)?;

@@ -1,4 +1,4 @@
-//! Test fixture: the real schema on SQLite, a wallet, clients' documents, and a clock that tests advance.
+//! Test fixture: the real schema on SQLite, a wallet, documents of clients, and a clock that tests advance.
 
 use api_types::{ConnectChallenge, Connected, Tokens};
 use std::{cell::RefCell, collections::HashMap};
@@ -35,10 +35,10 @@ pub(super) const BASE: &str = "https://surety.example.com";
 pub(super) const NOW: u64 = 1_790_000_000_000;
 pub(super) const CALLBACK: &str = "http://127.0.0.1/callback";
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-/// From RFC 7636, appendix B.
+/// PKCE challenge from RFC 7636, appendix B.
 pub(super) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// Documents that strangers publish.
+/// A fake web with the documents that strangers publish.
 #[derive(Default)]
 pub(super) struct Web {
     pub pages: RefCell<HashMap<String, Fetched>>,
@@ -60,7 +60,7 @@ impl Documents for Web {
     }
 }
 
-/// Issued challenges.
+/// A challenge store in memory.
 #[derive(Default)]
 pub(super) struct Kept(pub RefCell<HashMap<String, String>>);
 
@@ -75,7 +75,7 @@ impl Challenges for Kept {
     }
 }
 
-/// Verifies signatures like WebCrypto.
+/// A verifier of signatures that behaves like WebCrypto.
 pub(super) struct Ring;
 
 impl VerifyJws for Ring {
@@ -146,7 +146,7 @@ impl ClientKey {
     }
 }
 
-/// A deployment with its state.
+/// An authorization server with its database, documents, challenges and clock.
 pub(super) struct World {
     pub db: Sqlite,
     pub authority: Authority,
@@ -176,7 +176,7 @@ impl World {
         self.server_of(&self.authority)
     }
 
-    /// A server on the same database with another name or secret.
+    /// Returns another server, with another issuer or secret, on the same database.
     pub fn server_of<'a>(&'a self, authority: &'a Authority) -> Server<'a, Sqlite, Web, Ring> {
         Server { authority, db: &self.db, documents: &self.web, jws: &Ring, now_ms: self.now() }
     }
@@ -206,7 +206,7 @@ impl World {
         block_on(self.server().consent_request(query, self.random()))
     }
 
-    /// A valid consent request.
+    /// Creates a valid consent request of this client.
     pub fn consent(&self, client: &str) -> ConsentRequest {
         self.authorize(&query(&authorization(client))).unwrap()
     }
@@ -220,21 +220,21 @@ impl World {
         self.grant_from("203.0.113.7", approval)
     }
 
-    /// Grants from this network.
+    /// Stores an approval that came from this network.
     pub fn grant_from(&self, network: &str, approval: &Approval) -> Result<Connected, ApprovalError> {
         let key = SigningKey::from_seed(&Sha256::digest(approval.approver.owner()).into()).unwrap();
         let wallet = NewWallet { address: key.enterprise_address(), key_version: 1 };
         block_on(self.server().grant(approval, &wallet, network, self.random()))
     }
 
-    /// Returns the code of a valid sign-in.
+    /// Signs in with this client and returns the authorization code.
     pub fn code(&self, client: &str) -> String {
         let request = self.consent(client);
         let approved = self.grant(&self.check(&self.approval(&request)).unwrap()).unwrap();
         parameter(&approved.redirect, "code").unwrap()
     }
 
-    /// The body that the consent page sends for the owner's wallet.
+    /// Returns the body that the consent page sends for the owner's wallet.
     pub fn approval(&self, request: &ConsentRequest) -> Value {
         let (address, signed) = self.signed(request, 1);
         json!({
@@ -243,13 +243,13 @@ impl World {
         })
     }
 
-    /// Requests a challenge, as the page does.
+    /// Requests a challenge for an address, as the consent page does.
     pub fn challenge(&self, sealed: &str, address: &str) -> Result<ConnectChallenge, ApprovalError> {
         let random = Sha256::digest(self.random()).into();
         block_on(self.server().challenge(&self.challenges, sealed, address, random))
     }
 
-    /// Signs the challenge for a request with the wallet of this seed.
+    /// Signs the challenge of a consent request with the wallet of this seed.
     pub fn signed(&self, request: &ConsentRequest, seed: u8) -> (Address, DataSignature) {
         let (key, address) = wallet(seed);
         let sealed = request.seal(&self.authority);
@@ -319,7 +319,7 @@ pub(super) fn redemption<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'
     ]
 }
 
-/// Changes, adds or (with an empty value) removes one parameter.
+/// Changes, adds or (with an empty value) removes one parameter of a form.
 pub(super) fn with<'a>(parameters: &[(&'a str, &'a str)], name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut changed: Vec<_> = parameters.iter().copied().filter(|(known, _)| *known != name).collect();
     if !value.is_empty() {

@@ -1,11 +1,12 @@
-//! Codes, access tokens and refresh tokens. Each contains its claims and a MAC that only this service can compute.
+//! Authorization codes, access tokens and refresh tokens. Each contains its claims and a MAC that only this service can
+//! compute.
 //!
 //! ```text
-//!   surety_rt_ base64url( grant (16) ‖ generation (4) ‖ end, POSIX ms (8) ‖ HMAC-SHA-256 over kind, issuer and these (32) )
+//! surety_rt_ base64url( grant (16) ‖ generation (4) ‖ end, POSIX ms (8) ‖ HMAC-SHA-256 over kind, issuer and these (32) )
 //! ```
 //!
-//! Invalid tokens are rejected without a database query, and a stolen database contains no usable token. A client that
-//! lost the answer to a refresh gets the same token again, because tokens are computed from the grant's row alone.
+//! Invalid tokens are rejected without a database query, and a stolen database contains no usable token. Tokens are
+//! computed from the grant's row alone, so a client that lost the answer to a refresh gets the same token again.
 
 use std::fmt;
 
@@ -16,14 +17,15 @@ use sha2::Sha256;
 
 use super::Authority;
 
-/// Minimum length of the secret, in bytes: the strength of the MAC.
+/// Minimum length of the server's secret in bytes, which determines the strength of the MAC.
 pub const MIN_SECRET_BYTES: usize = 32;
-/// Domain separator of this key among others derived from the same secret, with the version of the layout.
+/// Domain separator for deriving the key of tokens from a secret that other keys are derived from too. It ends with the
+/// version of the tokens' layout.
 const KEY_DOMAIN: &[u8] = b"surety:oauth:v1";
 const PAYLOAD_BYTES: usize = 28;
 const MAC_BYTES: usize = 32;
 
-/// The server's secret for tokens and sealed requests.
+/// The server's secret key for tokens and sealed consent requests.
 #[derive(Clone)]
 pub struct Secrets {
     mac: Hmac<Sha256>,
@@ -41,11 +43,10 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Derives the key from a secret of the platform. Changing the secret invalidates every grant and every open
-    /// consent page.
+    /// Derives the key from a secret of the platform. A new secret invalidates every grant and every open consent page.
     ///
     /// # Errors
-    /// [`TokenSecretError`] if there are fewer than [`MIN_SECRET_BYTES`].
+    /// [`TokenSecretError`] if the secret has fewer than [`MIN_SECRET_BYTES`].
     pub fn new(secret: &[u8]) -> Result<Self, TokenSecretError> {
         if secret.len() < MIN_SECRET_BYTES {
             return Err(TokenSecretError);
@@ -66,20 +67,22 @@ impl Secrets {
         mac
     }
 
-    /// Appends a MAC to `payload`.
+    /// Returns `payload` followed by a MAC. `label` tells for which use it is sealed, so that other uses do not accept
+    /// it.
     pub(super) fn seal(&self, label: &str, issuer: &str, payload: &[u8]) -> Vec<u8> {
         let tag = self.mac(label, issuer, payload).finalize().into_bytes();
         [payload, &tag[..]].concat()
     }
 
-    /// Returns the payload of a value that [`Secrets::seal`] made with the same label and issuer, or `None`.
+    /// Returns the payload of a value that [`Secrets::seal`] made with the same label and issuer, or `None` for any
+    /// other value.
     pub(super) fn open<'a>(&self, label: &str, issuer: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
         let (payload, tag) = sealed.split_at_checked(sealed.len().checked_sub(MAC_BYTES)?)?;
         self.mac(label, issuer, payload).verify_slice(tag).is_ok().then_some(payload)
     }
 }
 
-/// Id of a grant: 128 random bits, 32 hexadecimal characters. Not secret.
+/// Id of a grant: 128 random bits, written as 32 hexadecimal characters. It is not secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GrantId([u8; 16]);
 
@@ -97,19 +100,19 @@ impl fmt::Display for GrantId {
     }
 }
 
-/// The kind of a token.
+/// The kind of a token, which determines its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Authorization code, of generation 0.
+    /// Authorization code, the first token of a grant.
     Code,
     /// Access token for `/mcp`.
     Access,
-    /// Refresh token, which returns the next generation.
+    /// Refresh token, in exchange for which a client gets new tokens.
     Refresh,
 }
 
 impl TokenKind {
-    /// Returns the prefix of such tokens, by which scanners for leaked secrets recognise them.
+    /// Returns the prefix of tokens of this kind, by which scanners for leaked secrets recognise them.
     const fn prefix(self) -> &'static str {
         match self {
             Self::Code => "surety_code_",
@@ -128,14 +131,15 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Encodes the token, deterministically.
+    /// Encodes the claims as a token of this kind. The same claims always give the same token.
     pub(super) fn token(&self, kind: TokenKind, authority: &Authority) -> String {
         let payload = [&self.grant.0[..], &self.generation.to_be_bytes(), &self.expires_at_ms.to_be_bytes()].concat();
         let sealed = authority.secrets.seal(kind.prefix(), &authority.issuer, &payload);
         format!("{}{}", kind.prefix(), BASE64_URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// Decodes a token of this kind if this server made it for this issuer. It may have expired.
+    /// Decodes a token of this kind, or returns `None` if this server did not make it for this issuer. The token may
+    /// have expired.
     pub(super) fn read(token: &str, kind: TokenKind, authority: &Authority) -> Option<Self> {
         let encoded = token.strip_prefix(kind.prefix())?;
         let mut sealed = [0; PAYLOAD_BYTES + MAC_BYTES];

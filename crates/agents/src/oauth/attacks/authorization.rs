@@ -1,4 +1,4 @@
-//! Authorization requests with manipulated parameters.
+//! Attacks with manipulated parameters of authorization requests.
 
 use super::*;
 

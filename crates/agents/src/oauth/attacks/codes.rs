@@ -1,4 +1,4 @@
-//! Authorization codes that are stolen, replayed, forged, or redeemed by others.
+//! Attacks with authorization codes that are stolen, replayed, forged, or redeemed by other clients.
 
 use super::*;
 

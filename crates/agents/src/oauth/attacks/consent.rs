@@ -1,4 +1,4 @@
-//! Answers to the consent page that its owner did not give.
+//! Attacks with answers to the consent page that the account's owner did not give.
 
 use market::challenge::{CHALLENGE_MS, Purpose, give};
 
@@ -35,7 +35,7 @@ fn a_second_approval_with_other_limits_changes_no_limit() {
     assert_eq!(block_on(world.db.run(statement!(limits))).unwrap().rows, ["10000000"]);
 }
 
-/// Connects an agent with these changes to the form, and returns the account's limits as a JSON array.
+/// Connects an agent with these changes to the consent form, and returns the account's limits as a JSON array.
 fn limits_after(world: &World, client: &str, changes: Value, columns: &str) -> String {
     let mut body = world.approval(&world.consent(client));
     body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());

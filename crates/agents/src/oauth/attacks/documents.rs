@@ -1,4 +1,4 @@
-//! Metadata documents at URLs and in shapes that strangers choose.
+//! Attacks with metadata documents, whose URLs and contents strangers choose.
 
 use super::*;
 

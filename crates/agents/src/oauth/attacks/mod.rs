@@ -1,4 +1,4 @@
-//! Attacks that must fail: one test each, next to the valid request that it modifies.
+//! Attacks that must fail. Each test sends a valid request and the same request with one modification.
 
 mod assertions;
 mod authorization;
@@ -35,7 +35,8 @@ fn refused_with(name: &str, value: &str) -> ErrorCode {
     refusal.error.code
 }
 
-/// Returns the error code of redeeming a code with one parameter changed. The code remains usable.
+/// Returns the error code of redeeming an authorization code with one parameter changed. The code can still be redeemed
+/// afterwards.
 fn not_redeemed_with(name: &str, value: &str) -> ErrorCode {
     let world = World::new();
     let client = world.register(&[CALLBACK]);

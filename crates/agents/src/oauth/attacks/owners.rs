@@ -1,4 +1,4 @@
-//! Grants that owners list and revoke, and the server's metadata.
+//! Attacks on the list and the revocation of an owner's grants, and on the server's metadata.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Registrations, and unsupported grant types.
+//! Attacks with client registrations and unsupported grant types.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Access and refresh tokens that are expired, foreign, or used again.
+//! Attacks with access and refresh tokens that are expired, of other servers, or already used.
 
 use super::{owners::session, *};
 
