@@ -1,4 +1,4 @@
-//! The arbiter worker: `POST /disputes/resolve`, for clients with its token. The rules are in the crate `arbitration`.
+//! The arbiter worker: serves `POST /disputes/resolve` to clients that have its token. The crate `arbitration` decides.
 
 mod settings;
 
@@ -20,12 +20,13 @@ use worker::Env;
 
 use crate::settings::ArbiterSettings;
 
-/// Maximum size of a body in bytes: an output that JSON escapes entirely (6 bytes for 1), and the other fields.
+/// Maximum size of a request's body in bytes: a delivered text of which JSON escapes every character (6 bytes for 1),
+/// and the other fields.
 const MAX_BODY: usize = 6 * MAX_OUTPUT_BYTES + 4_096;
 
-/// Maximum duration of a request in ms; the watcher waits a minute for its answer.
+/// Maximum duration of a request in ms. The watcher waits a minute for an answer.
 const MAX_MS: u64 = 55_000;
-/// Part of that time for reading answers whose length strangers determine.
+/// Part of a request's duration in ms for reading answers whose length strangers determine.
 const READING_MS: u64 = 45_000;
 
 /// Reason why a request is rejected.
@@ -48,7 +49,7 @@ enum RequestError {
 }
 
 impl RequestError {
-    /// Returns the answer to the client.
+    /// Returns the error response to the client.
     fn answer(&self) -> ErrorAnswer {
         let error = |code| api_types::Error::new(code, self);
         match self {
@@ -105,7 +106,7 @@ pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -
 
 /// Context of a request.
 struct Case<'a> {
-    /// POSIX ms.
+    /// Time at which the request arrived, POSIX ms.
     now: u64,
     usage: Usage,
     line: &'a Line,
@@ -124,7 +125,7 @@ async fn answer(request: Request, env: &Env, case: &Case<'_>) -> Result<Response
     }
 }
 
-/// Reports readiness, and the address of the wallet that pays the fees, which the operator has to fund.
+/// Reports that the arbiter is ready, and the address of the wallet that pays the fees, which the operator must fund.
 fn health(settings: &ArbiterSettings) -> Result<Response, RequestError> {
     let wallet = settings.key.enterprise_address();
     let health = serde_json::json!({ "ok": true, "network": "preprod", "wallet": wallet });

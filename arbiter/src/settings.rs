@@ -1,4 +1,4 @@
-//! Settings of the arbiter, all of which are checked before anything is served.
+//! Settings of the arbiter. All are checked before any request is served.
 
 use std::{borrow::Cow, cell::RefCell, rc::Rc};
 
@@ -11,7 +11,7 @@ use edge::{
 use escrow::Deployment;
 use worker::Env;
 
-/// Minimum length of the token in characters.
+/// Minimum length of the arbiter's bearer token in characters.
 const MIN_TOKEN: usize = 24;
 
 /// The arbiter's configuration.
@@ -21,7 +21,7 @@ pub struct ArbiterSettings {
     pub deployment: Deployment,
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
-    /// Allowed lead of the newest block over the clock.
+    /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,
 }
 
@@ -34,7 +34,7 @@ const fn unusable(name: &'static str, problem: &'static str) -> SettingError {
 }
 
 impl ArbiterSettings {
-    /// Returns the settings, which are read once they are valid.
+    /// Returns the settings of this isolate, which are read and checked at the first call.
     pub fn of(env: &Env) -> Result<Rc<Self>, SettingError> {
         settings::once(&SETTINGS, || Self::read(&settings::of(env)))
     }

@@ -1,5 +1,4 @@
-//! Makes scripts and the stylesheet small with esbuild, which also bundles the workers: comments and spaces are for the
-//! readers of `web/`.
+//! Minifies scripts and the stylesheet with esbuild. The files in `web/` contain comments and spaces for their readers.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,7 +8,7 @@
 
 use std::{env, error::Error, path::Path, process::Command};
 
-/// The files of `web/` that are served small.
+/// Files of `web/` that are minified before they are served.
 const FILES: [&str; 8] =
     ["account.js", "common.js", "consent.js", "paywall.js", "purchase.js", "sell.js", "surety.css", "test-wallet.js"];
 const ESBUILD: &str = "../../node_modules/.bin/esbuild";

@@ -39,7 +39,7 @@ impl BlueprintArgument {
 /// Runs a command, which prints its result.
 ///
 /// # Errors
-/// The command failed, with a message for the operator.
+/// Returns an error with a message for the operator if the command fails.
 pub fn run(command: EscrowCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         EscrowCommand::Derive(arguments) => derive::run(&arguments),

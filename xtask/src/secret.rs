@@ -1,4 +1,4 @@
-//! Keys from environment variables. Command lines can be read by other users of the machine.
+//! Reads keys from environment variables, because other users of the machine can read command lines.
 
 use cardano::{Address, keys::SigningKey};
 use clap::Args;
@@ -15,10 +15,10 @@ pub struct AddressArguments {
 #[error("{0} must be set to 64 hexadecimal characters (32 random bytes)")]
 pub struct SecretError(String);
 
-/// Returns the key whose secret is in an environment variable.
+/// Returns the key whose secret is in the environment variable `name`.
 ///
 /// # Errors
-/// The variable is not set, or invalid.
+/// Returns an error if the variable is not set or is invalid.
 pub fn key(name: &str) -> Result<SigningKey, SecretError> {
     let unusable = || SecretError(name.to_owned());
     let text = std::env::var(name).map_err(|_| unusable())?;
@@ -26,10 +26,10 @@ pub fn key(name: &str) -> Result<SigningKey, SecretError> {
     SigningKey::from_seed(&seed).map_err(|_| unusable())
 }
 
-/// Prints the preprod enterprise address and the key hash of a secret.
+/// Prints the preprod enterprise address and the key hash for a secret.
 ///
 /// # Errors
-/// As [`key`].
+/// Returns an error if the variable is not set or is invalid.
 pub fn run(arguments: &AddressArguments) -> Result<(), SecretError> {
     let key = key(&arguments.name)?;
     let address: Address = key.enterprise_address();

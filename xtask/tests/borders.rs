@@ -1,5 +1,5 @@
 //! Checks the dependencies between crates by Cargo's metadata. Domain crates get the runtime, the network, clocks and
-//! randomness as parameters and traits; clippy.toml rejects those of `std`.
+//! randomness through parameters and traits. `clippy.toml` rejects the standard library's clock and network in them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -8,7 +8,8 @@ use std::{collections::BTreeSet, process::Command};
 
 use serde_json::Value;
 
-/// The crate that implements traits on Cloudflare's runtime, and the workers.
+/// Crates that may use the runtime's interfaces: the crate that implements traits on Cloudflare's runtime, and the
+/// workers.
 const RUNTIME: [&str; 4] = ["edge", "surety-api", "surety-watcher", "surety-arbiter"];
 /// Crates that run on people's own machines.
 const TOOLS: [&str; 3] = ["xtask", "surety-cli", "provider"];

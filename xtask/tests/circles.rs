@@ -1,7 +1,8 @@
-//! Checks that no file of a crate imports itself indirectly, so that files can be read one after the other.
+//! Checks that no file of a crate imports itself indirectly, so that a reader can read the files one after the other.
 //!
-//! Paths that start with `crate::` or `super::` count, outside of tests. Names taken from a surrounding module do not
-//! count, because that is how Rust nests modules: its own items, and those that it re-exports from its children.
+//! The test considers paths that start with `crate::` or `super::`, outside of tests. It ignores names taken from a
+//! surrounding module (its own items, and those that it re-exports from its children), because that is how Rust nests
+//! modules.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 #![allow(clippy::ptr_arg, reason = "a module is one type here")]
@@ -15,7 +16,7 @@ use std::{
 /// Path of a module in its crate; empty for the root.
 type Module = Vec<String>;
 
-/// Returns a crate's Rust files by module, without files that contain only tests.
+/// Returns a crate's Rust files by module path, without files that contain only tests.
 fn files(source: &Path) -> BTreeMap<Module, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![source.to_path_buf()];
@@ -47,12 +48,12 @@ fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// The items after each `#[cfg(test)]`.
+/// Returns the text after each `#[cfg(test)]`, which begins with the item that the attribute marks.
 fn marked(text: &str) -> impl Iterator<Item = &str> {
     text.split("#[cfg(test)]").skip(1).map(str::trim_start)
 }
 
-/// Returns the modules in their own files that are compiled for tests only.
+/// Returns the modules with a file of their own that are compiled for tests only.
 fn test_modules(parent: &Module, text: &str) -> Vec<Module> {
     let named = marked(text).filter_map(|rest| rest.split_once(';')).filter_map(|(item, _)| {
         let name = item.split_whitespace().last()?;
@@ -70,7 +71,7 @@ fn without_tests(text: &str) -> String {
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap().to_owned()
 }
 
-/// Returns all paths that start with `crate` or `super`; each branch of an import tree is a path.
+/// Returns all paths in a file that start with `crate` or `super`. Each branch of an import tree is a path.
 fn paths(text: &str) -> Vec<Module> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {
@@ -84,7 +85,7 @@ fn paths(text: &str) -> Vec<Module> {
     found
 }
 
-/// Parses a path or a tree of paths. Returns the remaining text.
+/// Parses a path or a tree of paths and adds each path to `found`. Returns the remaining text.
 fn tree<'a>(text: &'a str, prefix: &mut Module, found: &mut Vec<Module>) -> &'a str {
     let text = text.trim_start();
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
@@ -118,7 +119,7 @@ fn tree<'a>(text: &'a str, prefix: &mut Module, found: &mut Vec<Module>) -> &'a 
     rest
 }
 
-/// Resolves a path to a file: its longest prefix that is a module with a file.
+/// Returns the module with a file to which a path leads: the longest prefix of the path that is such a module.
 fn named(from: &Module, path: &Module, files: &BTreeMap<Module, String>) -> Module {
     let mut absolute = if path.first().is_some_and(|first| first == "crate") { Module::new() } else { from.clone() };
     for name in path {
@@ -145,7 +146,7 @@ fn imports(files: &BTreeMap<Module, String>) -> Imports {
     files.iter().map(of).collect()
 }
 
-/// Returns the shortest cycle of imports through a file.
+/// Returns the shortest cycle of imports through a file, or `None` if there is none.
 fn circle(start: &Module, imports: &Imports) -> Option<Vec<Module>> {
     let mut from: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut next = VecDeque::from([start]);

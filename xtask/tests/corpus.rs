@@ -1,4 +1,5 @@
-//! Replays the fuzzing corpora: the smallest set of inputs that reaches all code ever reached, and every input that failed.
+//! Replays the fuzzing corpora. Each contains a minimal set of inputs that reaches all code that fuzzing ever reached,
+//! and every input that ever failed.
 //!
 //! A corpus is one file for each decoder, with one input in hex per line.
 

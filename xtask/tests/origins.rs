@@ -1,5 +1,5 @@
-//! Checks the dependencies in the lock file, on all platforms and with all features: permissive licences, from the
-//! public registry.
+//! Checks every dependency in the lock file, for all platforms and features: its licence must be permissive, and its
+//! source the public registry.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
-/// Allowed licences by SPDX name.
+/// Allowed licences by their SPDX names.
 const LICENCES: [&str; 10] = [
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -22,7 +22,8 @@ const LICENCES: [&str; 10] = [
     "Unicode-3.0",
     "Zlib",
 ];
-/// Root certificates, which are data, and used only by commands.
+/// A dependency with another licence that is allowed: root certificates, which are data, and used only by command-line
+/// tools.
 const EXCEPTION: (&str, &str) = ("webpki-roots", "CDLA-Permissive-2.0");
 
 fn packages() -> Vec<Value> {
@@ -34,7 +35,7 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
-/// Whether an SPDX expression can be satisfied by allowed licences. `/` is an old notation for `OR`.
+/// Returns whether an SPDX expression can be satisfied by allowed licences. `/` is an old notation for `OR`.
 fn is_allowed(expression: &str, allowed: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

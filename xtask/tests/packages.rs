@@ -1,4 +1,4 @@
-//! Checks the packages of the libraries, without a network.
+//! Checks the packages of the libraries that are published, without a network.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 #![allow(clippy::disallowed_types, reason = "asks Cargo")]
@@ -7,7 +7,7 @@ use std::{path::Path, process::Command};
 
 use serde_json::Value;
 
-/// In order of publication.
+/// Names of the published packages in the order of publication.
 const PUBLISHED: [&str; 3] = ["surety-cardano", "surety-escrow", "x402-cardano"];
 
 fn cargo(args: &[&str]) -> String {

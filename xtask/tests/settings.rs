@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates that run on Workers.
+/// Source folders of the crates that run on Workers and read settings.
 const READERS: [&str; 4] = ["src", "crates/edge/src", "functions/watcher/src", "arbiter/src"];
-/// Texts in capitals that are not settings: names of Cargo and the currency, HTTP methods, algorithms, words of SQL and
-/// of the API's description.
+/// Names in capitals that the source contains but that are not settings: names of Cargo and the currency, HTTP methods,
+/// algorithms, and words of SQL and of the API's description.
 const OTHER: [&str; 17] = [
     "CARGO_PKG_VERSION",
     "ADA",
@@ -36,7 +36,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Finds the Rust files below a folder.
+/// Finds the Rust files below a folder and adds them to `found`.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -53,7 +53,7 @@ fn is_name(text: &str) -> bool {
     text.len() > 1 && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(inner)
 }
 
-/// Returns the names in quotation marks, outside of tests.
+/// Returns the settings that the code reads: names in quotation marks, outside of tests.
 fn read_by_code() -> BTreeSet<String> {
     let mut found = vec![];
     READERS.iter().for_each(|folder| files(&root().join(folder), &mut found));
@@ -63,7 +63,7 @@ fn read_by_code() -> BTreeSet<String> {
     names.filter(|name| is_name(name) && !OTHER.contains(&name.as_str())).collect()
 }
 
-/// Returns the names in the first cells of tables.
+/// Returns the settings that the document describes: names in the first cells of its tables.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join("docs/operations.md")).unwrap();
     let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());

@@ -1,7 +1,7 @@
 //! Content negotiation between pages and JSON (RFC 9110, 12.5.1).
 
-/// Whether `Accept` prefers `text/html` to JSON and plain text. Clients that accept anything, or send no header, get
-/// JSON.
+/// Returns whether the header `Accept` prefers `text/html` to JSON and plain text. Clients that accept anything, or
+/// send no header, get JSON.
 #[must_use]
 pub fn prefers_html(accept: Option<&str>) -> bool {
     let quality = |kind: &str| {
@@ -12,7 +12,7 @@ pub fn prefers_html(accept: Option<&str>) -> bool {
     html > 0 && html >= quality("application/json") && html >= quality("text/plain")
 }
 
-/// Returns the quality in thousandths that a media range gives to a type; `None` if it does not match the type.
+/// Returns the quality (in thousandths) that a media range assigns to a type, or `None` if it does not match the type.
 fn quality_of(range: &str, kind: &str) -> Option<u32> {
     let mut parts = range.split(';').map(str::trim);
     if !parts.next()?.eq_ignore_ascii_case(kind) {

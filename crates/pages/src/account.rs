@@ -1,4 +1,4 @@
-//! `/me`: sign-in; then the Surety balance, purchases, sales, limits and agents.
+//! `/me`: the sign-in form, or the owner's account with Surety balance, purchases, sales, limits and agents.
 
 use api_types::{Limits, Me};
 use cardano::Lovelace;
@@ -22,17 +22,17 @@ mod selling;
 pub use market::{catalogue::Title, purchase::Sale};
 pub use request::page as request;
 
-/// Maximum number of purchases, and of listings, on the page, newest first.
+/// Maximum number of purchases, and also of listings, that the page shows, newest first.
 pub const SHOWN: usize = 50;
 
 /// An account as its owner sees it. Purchases and listings are in descending order of time.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// The JSON of the API.
+    /// The account in the API's JSON.
     pub me: Me,
-    /// The balance; `None` if the provider is unavailable.
+    /// Balance of the service wallet; `None` if the chain provider is unavailable.
     pub balance: Option<Lovelace>,
-    /// Pending requests of agents, oldest first.
+    /// Purchase requests of agents that the owner has not answered yet, oldest first.
     pub waiting: Vec<PurchaseRequest>,
     /// Titles of the purchased listings.
     pub titles: Vec<Title>,
@@ -50,7 +50,7 @@ fn around(main: &Markup) -> String {
     Page { title: "Your account", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(main)
 }
 
-/// Renders the page for signing in.
+/// Renders the sign-in page.
 #[must_use]
 pub fn sign_in() -> String {
     around(&html! {
@@ -67,7 +67,7 @@ pub fn sign_in() -> String {
     })
 }
 
-/// Renders an account's page. `now` is POSIX ms.
+/// Renders an account's page. `now` is the current time in POSIX ms.
 #[must_use]
 pub fn page(account: &Account, now: u64) -> String {
     let balance = account.balance.map(Lovelace::get);
@@ -153,7 +153,7 @@ impl Account {
     }
 
     fn bought(&self) -> Markup {
-        /// With more purchases, the page has a search field.
+        /// Maximum number of purchases that the page shows without a search field.
         const FEW: usize = 5;
         html! {
             section aria-labelledby="bought" {

@@ -1,8 +1,8 @@
-//! Stylesheet and scripts, which are part of the program and served under names with their hash, so that browsers can
-//! cache them forever.
+//! Stylesheet and scripts. They are part of the program, and their paths contain a hash of the contents, so that
+//! browsers can cache them forever.
 //!
-//! Scripts are modules that import from `./common.js`; the served ones import its hashed name, and are minified
-//! (`build.rs`).
+//! Scripts are modules that import `./common.js`. In the served scripts, the import has the hashed name, and the code
+//! is minified (`build.rs`).
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -11,15 +11,15 @@ use cardano::ContentHash;
 /// A static file.
 #[derive(Debug)]
 pub struct Asset {
-    /// Path at which it is served.
+    /// Path under which the file is served.
     pub path: String,
-    /// Media type.
+    /// Media type of the file.
     pub kind: &'static str,
-    /// Contents.
+    /// Contents of the file.
     pub text: Cow<'static, str>,
 }
 
-/// Length of the hash in a name.
+/// Number of characters of the hash in a file's name.
 const HASH_CHARS: usize = 12;
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -33,14 +33,14 @@ impl Asset {
         Self::new(name, "js", SCRIPT, text.into())
     }
 
-    /// Creates a module that imports from the common one.
+    /// Creates a script that imports the common script.
     fn module(name: &str, text: &str) -> Self {
         let common = COMMON.path.rsplit('/').next().unwrap_or_default();
         Self::script(name, text.replace("./common.js", &format!("./{common}")))
     }
 }
 
-/// A file of `web/`, minified by the build script.
+/// Includes a file of `web/`, as minified by the build script.
 macro_rules! small {
     ($file:literal) => {
         include_str!(concat!(env!("OUT_DIR"), "/", $file))
@@ -59,21 +59,21 @@ pub static COMMON: LazyLock<Asset> = LazyLock::new(|| Asset::script("common", sm
 pub static CONSENT: LazyLock<Asset> = LazyLock::new(|| Asset::module("consent", small!("consent.js")));
 /// Script of the account's page.
 pub static ACCOUNT: LazyLock<Asset> = LazyLock::new(|| Asset::module("account", small!("account.js")));
-/// Script of the page for selling.
+/// Script of the page on which sellers offer listings.
 pub static SELL: LazyLock<Asset> = LazyLock::new(|| Asset::module("sell", small!("sell.js")));
 /// Script of a purchase's page.
 pub static PURCHASE: LazyLock<Asset> = LazyLock::new(|| Asset::module("purchase", small!("purchase.js")));
 /// Script of the paywall.
 pub static PAYWALL: LazyLock<Asset> = LazyLock::new(|| Asset::module("paywall", small!("paywall.js")));
-/// The test wallet of shops on a local ledger (`test_wallet`). Not served by public deployments.
+/// Script of the test wallet for shops on a local ledger (`test_wallet`). Public deployments do not serve it.
 pub static TEST_WALLET: LazyLock<Asset> = LazyLock::new(|| Asset::module("test-wallet", small!("test-wallet.js")));
 
-/// All files of a public deployment.
+/// Returns all files that public deployments serve.
 fn all() -> [&'static LazyLock<Asset>; 8] {
     [&STYLE, &ICON, &COMMON, &CONSENT, &PAYWALL, &ACCOUNT, &SELL, &PURCHASE]
 }
 
-/// Returns the file at a path.
+/// Returns the file that is served under a path, or `None`.
 #[must_use]
 pub fn at(path: &str) -> Option<&'static Asset> {
     all().into_iter().map(LazyLock::force).find(|asset| asset.path == path)
@@ -83,7 +83,7 @@ pub fn at(path: &str) -> Option<&'static Asset> {
 mod tests {
     use super::*;
 
-    /// Maximum size of all scripts in bytes, for slow phones.
+    /// Maximum total size of all scripts in bytes, because of slow phones.
     const MAX_SCRIPTS: usize = 30_000;
 
     #[test]

@@ -1,4 +1,4 @@
-//! `/creators/{address}`: a seller's listings and record.
+//! `/creators/{address}`: a seller's listings and record of protected sales.
 
 use maud::html;
 
@@ -9,7 +9,8 @@ use crate::{
     view::{Listing, Seller},
 };
 
-/// Renders the page with the newest listings, or those after a cursor.
+/// Renders a seller's page with the newest listings, or those after a cursor. `next` is the cursor of the next page,
+/// `None` on the last.
 #[must_use]
 pub fn page(origin: &str, address: &str, seller: &Seller, listings: &[Listing], next: Option<&str>) -> String {
     let title = format!("Prompts by {}", short(address));

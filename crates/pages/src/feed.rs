@@ -7,7 +7,7 @@ use crate::{format::stamp, view::Listing};
 /// Number of listings in a feed.
 pub const NEWEST: u32 = 30;
 
-/// Renders the feed. `origin` is the service's address.
+/// Renders the feed of all sellers, or of one `seller`. `origin` is the service's address.
 #[must_use]
 pub fn atom(origin: &str, seller: Option<&str>, listings: &[Listing]) -> String {
     let own = format!("{origin}/feed.xml{}", seller.map(|seller| format!("?seller={seller}")).unwrap_or_default());

@@ -19,7 +19,7 @@ fn written(at_ms: u64, format: &(impl Formattable + ?Sized)) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Renders a time in UTC. The common script converts it to the reader's time zone, in the format `shown`.
+/// Renders a time in UTC, in the format `shown`. The common script converts it to the reader's time zone.
 fn stamped(at_ms: u64, shown: &str, format: Format) -> Markup {
     html! { time datetime=(stamp(at_ms)) data-as=(shown) { (written(at_ms, format)) } }
 }
@@ -29,12 +29,12 @@ pub fn at(at_ms: u64) -> Markup {
     stamped(at_ms, "at", WHOLE)
 }
 
-/// Renders the time of day.
+/// Renders the time of day of a POSIX time in ms.
 pub fn clock(at_ms: u64) -> Markup {
     stamped(at_ms, "clock", CLOCK)
 }
 
-/// Renders a date.
+/// Renders the date of a POSIX time in ms.
 pub fn on(at_ms: u64) -> Markup {
     stamped(at_ms, "day", DAY)
 }
@@ -44,12 +44,12 @@ pub fn stamp(at_ms: u64) -> String {
     written(at_ms, &Rfc3339)
 }
 
-/// Formats a date as in a file's name or a table: `2026-11-26`.
+/// Formats a date as `2026-11-26`, for file names and tables.
 pub fn date(at_ms: u64) -> String {
     stamp(at_ms).get(..10).unwrap_or_default().to_owned()
 }
 
-/// Renders a time as its distance from now, which the common script keeps up to date.
+/// Renders a time, which the common script replaces by the remaining time and keeps up to date.
 pub fn span(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let (left, at) = (signed(at_ms).saturating_sub(signed(now_ms)), written(at_ms, WHOLE));
@@ -63,7 +63,7 @@ pub fn tada(amount: Lovelace) -> Markup {
     html! { span.amount { (number) " " small { (unit) } } }
 }
 
-/// Abbreviates a hash or an address, which are ASCII, to its beginning and end.
+/// Abbreviates a hash or an address (ASCII) to its first and last characters.
 pub fn short(text: &str) -> String {
     const WHOLE: usize = 21;
     match (text.get(..14), text.get(text.len().saturating_sub(6)..)) {

@@ -1,4 +1,4 @@
-//! `/`: the catalogue.
+//! `/`: the catalogue of listings, with search and filters.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,7 +14,7 @@ use crate::{
     view::Listing,
 };
 
-/// Listings per page, few enough to load quickly.
+/// Number of listings per page, few enough to load quickly.
 pub const PAGE: u32 = 12;
 
 const TITLE: &str = "Design prompts, delivered or your money back";
@@ -28,20 +28,20 @@ const SORTS: [(&str, &str); 4] = [
     ("reputation", "Best seller record"),
 ];
 
-/// The form's fields. `max` is in tADA.
+/// Names of the search form's fields. The value of `max` is in tADA.
 const FIELDS: [&str; 5] = ["q", "category", "mode", "sort", "max"];
 
-/// The query of the catalogue's form.
+/// The query of the search form.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
-    /// The non-empty fields.
+    /// Fields of the form that are not empty, with their values.
     said: BTreeMap<&'static str, String>,
     /// Number of the page; 0 or 1 is the first.
     page: u32,
 }
 
 impl Asked {
-    /// Parses the query. Unknown fields are ignored.
+    /// Parses the form's query. Unknown fields are ignored.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (Cow<'a, str>, Cow<'a, str>)>) -> Self {
         let mut asked = Self::default();
         for (name, value) in pairs {
@@ -64,7 +64,7 @@ impl Asked {
         self.said("mode") == DeliveryMode::Protected.as_str()
     }
 
-    /// Returns the maximum price; `None` if it is not an amount of tADA with at most six decimals.
+    /// Returns the maximum price, or `None` if the field is empty or not an amount of tADA with at most six decimals.
     #[must_use]
     pub fn max_price(&self) -> Option<Lovelace> {
         let max = self.said("max");
@@ -77,7 +77,8 @@ impl Asked {
         self.said.keys().any(|field| *field != "sort")
     }
 
-    /// Returns the catalogue's path with one field changed, at its first page.
+    /// Returns the path of the catalogue's first page with one field of the query changed. `more` are further
+    /// parameters.
     fn path(&self, (name, value): (&str, &str), more: &[(&str, &str)]) -> String {
         let mut query = Serializer::new(String::new());
         query.extend_pairs(self.said.iter().filter(|(said, _)| **said != name));
@@ -88,7 +89,8 @@ impl Asked {
         if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
     }
 
-    /// Describes the query after a number: `protected Hero prompts for “aurora” up to 5 tADA`.
+    /// Describes the query in words that follow a number: `protected Hero prompts for “aurora” up to 5 tADA`. `one`
+    /// selects the singular.
     fn named(&self, one: bool) -> String {
         let words = [
             self.is_protected_only().then(|| "protected".to_owned()),
@@ -101,20 +103,20 @@ impl Asked {
     }
 }
 
-/// A page of listings.
+/// A page of the listings that a query found.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'a> {
-    /// The listings on it.
+    /// Listings on this page.
     pub listings: &'a [Listing],
     /// Number of listings on all pages.
     pub total: u64,
-    /// The cursor of the next page.
+    /// Cursor of the next page; `None` on the last page.
     pub next: Option<&'a str>,
-    /// Whether no listing has all words, and these have some of them.
+    /// `true` if no listing matches all words of the search, so that the listings match only some of them.
     pub some_words: bool,
 }
 
-/// Renders the page. `origin` is the service's address.
+/// Renders the catalogue's page. `origin` is the service's address.
 #[must_use]
 pub fn page(origin: &str, asked: &Asked, found: &Found<'_>) -> String {
     let narrowed = asked.narrows();

@@ -7,55 +7,56 @@ use crate::{
     picture,
 };
 
-/// Preview of a link to a page on other sites (Open Graph).
+/// Preview that other sites show with a link to the page (Open Graph).
 #[derive(Clone, Debug, Default)]
 pub struct Card {
-    /// The page's address.
+    /// Address of the page.
     pub url: String,
-    /// A short description.
+    /// Short description of the page.
     pub description: String,
-    /// Address of the preview picture (`picture`).
+    /// Address of the preview picture (module `picture`); `None` for a preview without picture.
     pub image: Option<String>,
-    /// Address of a video, https.
+    /// Address of a video (https); `None` for a preview without video.
     pub video: Option<String>,
 }
 
-/// The page's entry in the navigation.
+/// The entry of the navigation that is highlighted on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// `/`
+    /// The catalogue, `/`.
     Catalogue,
-    /// `/sell`
+    /// The page for sellers, `/sell`.
     Sell,
-    /// `/me`
+    /// The account, `/me`.
     Account,
-    /// None.
+    /// No entry is highlighted.
     Elsewhere,
-    /// None, and without links to other pages, because the reader came to answer one question.
+    /// No navigation at all, because the reader came to answer one question.
     Alone,
 }
 
-/// A page's properties.
+/// Properties of a page that the layout renders.
 #[derive(Debug)]
 pub struct Page<'a> {
     /// Title for the tab and for link previews.
     pub title: &'a str,
-    /// Entry in the navigation.
+    /// Highlighted entry of the navigation.
     pub section: Section,
-    /// Script, if a wallet signs on the page.
+    /// Script of the page; `None` if no wallet signs on the page.
     pub script: Option<&'static Asset>,
-    /// Preview of links to it. Without one, search engines are asked not to index the page.
+    /// Preview of links to the page. If `None`, search engines are asked not to index the page.
     pub card: Option<Card>,
 }
 
 impl Page<'_> {
-    /// Renders the document around `<main>`.
+    /// Renders the HTML document with `main` as its main part.
     #[must_use]
     pub fn around(&self, main: &Markup) -> String {
         self.after_search("", main)
     }
 
-    /// Renders the document around `<main>`, with the search words in the header.
+    /// Renders the HTML document with `main` as its main part, and with the words of a search in the header's search
+    /// field.
     #[must_use]
     pub fn after_search(&self, words: &str, main: &Markup) -> String {
         let alone = self.section == Section::Alone;

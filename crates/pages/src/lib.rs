@@ -28,11 +28,11 @@ pub mod sell;
 pub mod test_wallet;
 pub mod view;
 
-/// Header that restricts a page's sources.
+/// Name of the response header that restricts from where a page may load scripts, styles and pictures.
 pub const POLICY: &str = "content-security-policy";
 
-/// Headers of every page: own scripts and styles only, wallets' icons from data URLs, previews in frames of our own
-/// (`preview`). Pages cannot be framed by others, and send no referrer.
+/// Response headers of every page. They allow own scripts and styles, wallets' icons from data URLs, and previews in
+/// frames of this service (`preview`). Other sites cannot show the pages in frames, and links send no referrer.
 pub const HEADERS: [(&str, &str); 5] = [
     ("content-type", "text/html; charset=utf-8"),
     (

@@ -11,7 +11,7 @@ use crate::{
     view::{Listing, Seller},
 };
 
-/// Renders the page. `origin` is the service's address.
+/// Renders a listing's page. `origin` is the service's address.
 #[must_use]
 pub fn page(origin: &str, listing: &Listing, seller: &Seller) -> String {
     let url = format!("{origin}/listings/{}", listing.id);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::format::short;
 
-    /// Destructured, so that a new field does not compile until it is shown or left out on purpose.
+    /// Destructures a listing, so that a new field does not compile until it is shown or left out on purpose.
     #[test]
     fn the_page_shows_every_field_of_a_listing() {
         let listing: Listing = serde_json::from_value(json!({

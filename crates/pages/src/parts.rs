@@ -1,4 +1,4 @@
-//! Components of several pages.
+//! Components that several pages use.
 
 use cardano::{Address, TxHash};
 use market::DeliveryMode;
@@ -10,7 +10,7 @@ use crate::{
     view::{Listing, Reputation, Seller},
 };
 
-/// Renders a text with a button to copy it, which appears if scripts run.
+/// Renders a text with a button that copies it. The button is visible only if scripts run.
 pub fn copyable(label: &str, text: &str) -> Markup {
     html! {
         div.code {
@@ -42,7 +42,8 @@ pub fn field(id: &str, label: &str, control: &Markup) -> Markup {
     html! { p.field { label for=(id) { (label) } (control) } }
 }
 
-/// Renders a button per wallet found by the script, or a hint if there is none.
+/// Renders the list of wallets, in which the script shows a button for each installed wallet, or a hint if there is
+/// none.
 #[must_use]
 pub fn wallets(legend: &str) -> Markup {
     html! {
@@ -54,7 +55,7 @@ pub fn wallets(legend: &str) -> Markup {
     }
 }
 
-/// Renders a hint that scripts show if they find no wallet.
+/// Renders a hint that scripts show if no wallet is installed.
 #[must_use]
 pub fn no_wallet() -> Markup {
     html! {
@@ -65,7 +66,7 @@ pub fn no_wallet() -> Markup {
     }
 }
 
-/// Renders the place where scripts describe what the wallet is asked to sign.
+/// Renders the empty element in which scripts describe what the wallet is asked to sign.
 #[must_use]
 pub fn draft() -> Markup {
     html! {
@@ -76,7 +77,7 @@ pub fn draft() -> Markup {
     }
 }
 
-/// Renders the place where scripts report progress.
+/// Renders the empty element in which scripts report progress.
 #[must_use]
 pub fn progress() -> Markup {
     html! {
@@ -85,7 +86,7 @@ pub fn progress() -> Markup {
     }
 }
 
-/// Renders a seller's record of protected sales: `3 of 3 protected sales paid out`.
+/// Renders a seller's record of protected sales, as `3 of 3 protected sales paid out`.
 pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
     // Below this number of sales, the rounded score still yields the exact number.
     const EXACT: u64 = 100;
@@ -96,7 +97,7 @@ pub fn paid_out(Reputation { score, basis }: Reputation) -> Markup {
     }
 }
 
-/// Renders a seller's record.
+/// Renders a seller's record of protected sales, or words for a seller without any.
 pub fn standing(seller: &Seller) -> Markup {
     html! {
         @match seller.seller_reputation {
@@ -110,7 +111,7 @@ pub fn standing(seller: &Seller) -> Markup {
     }
 }
 
-/// Renders a card's line below title and price.
+/// Renders the line below title and price of a listing's card.
 fn remarks(listing: &Listing) -> Markup {
     let sold = listing.sales.filter(|sold| *sold > 0).map(|sold| format!("{sold} sold"));
     html! {

@@ -1,4 +1,5 @@
-//! `/listings/{id}/unlock` for browsers: the order, its protection, and a wallet to pay with. Programs get a 402 here.
+//! `/listings/{id}/unlock` for browsers: the order, how it is protected, and a wallet to pay with. Programs get a 402
+//! at the same path.
 
 use cardano::Lovelace;
 use escrow::Deadlines;
@@ -13,23 +14,23 @@ use crate::{
     view::Listing,
 };
 
-/// Network fee of a payment in lovelace, rounded up; the wallet shows the exact one.
+/// Estimated network fee of a payment in lovelace, rounded up. The wallet shows the exact fee.
 const NETWORK_FEE: u64 = 200_000;
 
-/// Offers for a listing.
+/// The ways in which a listing can be bought now.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// The listing.
+    /// The listing to buy.
     pub listing: &'a Listing,
     /// Whether an instant payment is possible.
     pub instant: bool,
-    /// Deadlines of a protected payment made now, if one is possible.
+    /// Deadlines of a protected payment if it were made now; `None` if none is possible.
     pub protected: Option<Deadlines>,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
 
-/// Renders the page.
+/// Renders the paywall's page.
 #[must_use]
 pub fn page(offer: &Offer<'_>) -> String {
     let listing = offer.listing;
@@ -147,7 +148,7 @@ impl Offer<'_> {
     }
 }
 
-/// Renders the progress of the purchase, which replaces the form.
+/// Renders the progress of the purchase, which replaces the form once the buyer has signed.
 fn stages() -> Markup {
     html! {
         section #working hidden tabindex="-1" aria-labelledby="steps" {

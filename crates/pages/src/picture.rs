@@ -18,23 +18,23 @@ use crate::{
     view::Listing,
 };
 
-/// Width in pixels.
+/// Width of the picture in pixels.
 pub const WIDTH: u16 = 600;
-/// Height in pixels.
+/// Height of the picture in pixels.
 pub const HEIGHT: u16 = 315;
 const COLUMNS: usize = WIDTH as usize;
 const ROWS: usize = HEIGHT as usize;
-/// Margin in pixels.
+/// Distance of texts from the picture's edges in pixels.
 const MARGIN: usize = 32;
-/// Steps between the two tones, and mixtures of each with white.
+/// Number of colours between a cover's two tones. Each is also available in several mixtures with white.
 const STEPS: usize = 32;
 const MIXTURES: usize = 8;
-/// Text is white; the pattern is the first mixture.
+/// Index of pure white among the mixtures. Texts are white, and the pattern has the first mixture.
 const WHITE: usize = MIXTURES - 1;
 const WEIGHT: FontWeight = FontWeight::Bold;
 const LARGE: RasterHeight = RasterHeight::Size32;
 const SMALL: RasterHeight = RasterHeight::Size20;
-/// Maximum lines of a title, and their distance in pixels.
+/// Maximum number of lines of a title.
 const LINES: usize = 4;
 const LEADING: usize = 40;
 
@@ -48,10 +48,10 @@ const TONES: [[[u8; 3]; 2]; preview::TONES] = [
     [[0x12, 0x4e, 0x78], [0x5b, 0x2a, 0x86]],
 ];
 
-/// Draws the picture.
+/// Draws a listing's preview picture as a PNG.
 ///
 /// # Errors
-/// None is known, because it is written to memory.
+/// Returns an error of the encoder, although none is expected because it writes to memory.
 pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     let (tone, pattern) = look(listing);
     let mut canvas = Canvas::decorated(pattern);
@@ -72,13 +72,13 @@ pub fn png(listing: &Listing) -> Result<Vec<u8>, EncodingError> {
     canvas.encoded(tone)
 }
 
-/// Returns the left edge of a text that ends at the right margin.
+/// Returns the x coordinate of a text that ends at the right margin.
 fn right(text: &str, size: RasterHeight) -> usize {
     let width = text.chars().count().saturating_mul(get_raster_width(WEIGHT, size));
     (COLUMNS - MARGIN).saturating_sub(width)
 }
 
-/// Keeps the characters that the font has, those of Latin scripts.
+/// Removes the characters that the font does not have, which is limited to Latin scripts.
 fn legible(text: &str) -> String {
     let plain = text.chars().map(|c| match c {
         '“' | '”' => '"',
@@ -90,7 +90,7 @@ fn legible(text: &str) -> String {
     written.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Wraps a text between words into lines of at most `most` characters, and ends it with dots if it is too long.
+/// Wraps a text between words into lines of at most `most` characters, and truncates a text that is too long with dots.
 fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split(' ') {
@@ -115,11 +115,11 @@ fn wrapped(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Mixture with white of each pixel, row by row.
+/// Pixels of the picture, row by row: how much white is mixed into each, from 0 to [`WHITE`].
 struct Canvas(Vec<usize>);
 
 impl Canvas {
-    /// Draws the cover's pattern, as in the stylesheet.
+    /// Creates a canvas with a cover's pattern, as in the stylesheet.
     fn decorated(pattern: usize) -> Self {
         let is_drawn = |x: usize, y: usize| {
             let near = |left: usize, top: usize, radius: usize| {
@@ -172,7 +172,7 @@ impl Canvas {
     }
 }
 
-/// All steps between the tones, in all mixtures with white.
+/// Returns the palette of a cover: all colours between the cover's tones, in all mixtures with white.
 fn palette(tone: usize) -> Vec<u8> {
     let [from, to] = TONES.get(tone).copied().unwrap_or_default();
     let mixed = |from: u8, to: u8, part: usize, of: usize| {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn any_title_gives_a_small_picture_of_the_declared_size() {
-        /// Sites fetch this for each link to a listing.
+        /// Maximum size of a picture in bytes. Other sites fetch it for each link to a listing.
         const MAX_BYTES: usize = 20_000;
         for title in ["Aurora hero", "", "標題", &"W".repeat(120), &"word ".repeat(24), "\u{202e}“Žluťoučký” — kůň"]
         {

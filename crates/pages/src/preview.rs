@@ -1,13 +1,13 @@
-//! A listing's cover, and its recording from another server.
+//! A listing's cover, and on top of it the listing's recording, which is loaded from another server.
 //!
-//! The recording is loaded lazily in a sandboxed frame, where it can neither run scripts nor reach the page or learn
-//! its address. If it does not load, the cover remains.
+//! The recording is loaded lazily in a sandboxed frame, in which it can neither run scripts nor reach the page or learn
+//! its address. If it does not load, the cover remains visible.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::{asset::STYLE, view::Listing};
 
-/// Headers of a preview's frame, which may show one picture or video and nothing else.
+/// Response headers of a preview's frame, which may show one picture or video and nothing else.
 pub const HEADERS: [(&str, &str); 4] = [
     ("content-type", "text/html; charset=utf-8"),
     (
@@ -19,23 +19,23 @@ pub const HEADERS: [(&str, &str); 4] = [
     ("referrer-policy", "no-referrer"),
 ];
 
-/// Size of a preview.
+/// Size at which a preview is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// On a card, without animation.
+    /// Small, on a listing's card and without animation.
     Small,
-    /// On the listing's page.
+    /// Large, on the listing's page.
     Large,
 }
 
-/// Whether a preview is a video, by its extension.
+/// Returns whether a preview's URL is that of a video, by its extension.
 #[must_use]
 pub fn is_video(media: &str) -> bool {
     let media = media.to_ascii_lowercase();
     media.ends_with(".mp4") || media.ends_with(".webm")
 }
 
-/// Renders the frame's document.
+/// Renders the document in a preview's frame.
 #[must_use]
 pub fn page(media: &str, size: Size) -> String {
     let page = html! {
@@ -81,7 +81,7 @@ pub(crate) fn cover(listing: &Listing, words: &Markup) -> Markup {
     html! { div class={ "cover tone-" (tone) " pattern-" (pattern) } aria-hidden="true" { (words) } }
 }
 
-/// Number of colours and patterns of covers in the stylesheet.
+/// Number of colour pairs for covers in the stylesheet, and also of patterns.
 pub(crate) const TONES: usize = 6;
 const PATTERNS: usize = 5;
 

@@ -4,7 +4,7 @@ use maud::html;
 
 use crate::layout::{Page, Section};
 
-/// Renders an error page. `words` is the API's message, for errors that need its details.
+/// Renders an error page. `words` is the API's error message, which is shown for errors that need details.
 #[must_use]
 pub fn page(status: u16, words: &str) -> String {
     let (title, words) = match status {

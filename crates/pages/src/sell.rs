@@ -11,7 +11,7 @@ use crate::{
 
 const WHAT: &str = "List a prompt with your wallet. No account, no fee to list.";
 
-/// Renders the page.
+/// Renders the page with the form. `origin` is the service's address.
 #[must_use]
 pub fn page(origin: &str) -> String {
     let main = html! {
@@ -50,7 +50,7 @@ pub fn page(origin: &str) -> String {
     Page { title: "Sell a prompt", section: Section::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
 }
 
-/// Renders the fields that are public.
+/// Renders the form's fields for the public part of a listing.
 fn description() -> Markup {
     let category = html! {
         select #category name="category" {
@@ -77,7 +77,7 @@ fn description() -> Markup {
     }
 }
 
-/// Renders the fields for content, price and modes.
+/// Renders the form's fields for content, price and delivery modes.
 fn terms() -> Markup {
     let content = html! {
         textarea #content name="content" rows="8" required aria-describedby="content-note" {}

@@ -1,13 +1,14 @@
-//! The test wallet, which pages of a shop on a local ledger include, so that a purchase needs no browser extension.
+//! The test wallet. Pages of a shop on a local ledger include it, so that a purchase needs no browser extension.
 //!
-//! The wallet uses the ledger's HTTP API, which is another origin; only the policy of these pages allows that.
+//! The wallet uses the ledger's HTTP API, which has another origin. Only the content security policy of these pages
+//! allows that.
 
 use maud::html;
 use url::Url;
 
 use crate::{HEADERS, POLICY, asset::TEST_WALLET};
 
-/// Adds the test wallet to a page. `ledger` is the address of the local ledger's HTTP API.
+/// Adds the test wallet to a page's HTML. `ledger` is the address of the local ledger's HTTP API.
 #[must_use]
 pub fn inside(page: &str, ledger: &Url) -> String {
     let script = html! {
@@ -17,7 +18,8 @@ pub fn inside(page: &str, ledger: &Url) -> String {
     page.replacen("<script", &format!("{}<script", script.into_string()), 1)
 }
 
-/// Returns the content security policy of such a page.
+/// Returns the content security policy of pages with the test wallet. `ledger` is the address of the local ledger's
+/// HTTP API.
 #[must_use]
 pub fn policy(ledger: &Url) -> String {
     let usual = HEADERS.iter().find(|(name, _)| *name == POLICY).map_or("", |(_, policy)| policy);

@@ -1,4 +1,4 @@
-//! Types shown on pages: those of the API, so that pages and programs get the same facts.
+//! Types that pages show. They are the API's, so that people and programs get the same facts.
 
 use api_types::EscrowDeadlines;
 pub use api_types::{
@@ -7,7 +7,7 @@ pub use api_types::{
 };
 pub use escrow::Deadlines;
 
-/// Returns the deadlines of a protected purchase, POSIX ms.
+/// Returns the deadlines of a protected purchase in POSIX ms, or `None` for an instant purchase.
 #[must_use]
 pub fn deadlines(purchase: &Purchase) -> Option<Deadlines> {
     let EscrowDeadlines { pay_by, submit_result, unlock, external_dispute_unlock } =

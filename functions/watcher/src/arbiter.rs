@@ -1,4 +1,4 @@
-//! The arbiter, through its service binding.
+//! Asks the arbiter to resolve disputes, through a service binding.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use market::watch::ArbiterClient;
 use serde_json::json;
 use worker::{Env, Headers, Method, Request, RequestInit};
 
-/// Maximum size of an answer in bytes.
+/// Maximum size of the arbiter's answer in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-/// Maximum duration of a question: the arbiter walks back to a lock, and submits.
+/// Timeout of a request to the arbiter, in which it traces the escrow's transactions back to the lock and submits the
+/// award.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Reason why the arbiter did not answer.
+/// Reason why the arbiter gave no answer.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error("ARBITER_TOKEN is not set")]
@@ -31,12 +32,12 @@ enum AskError {
     Status(u16),
 }
 
-/// The bound arbiter, if configured.
+/// The arbiter worker that is bound to this worker, if configured.
 pub struct Bound<'a> {
     pub env: &'a Env,
     pub token: Option<&'a str>,
     pub usage: &'a Usage,
-    /// Time after which no more questions are sent, POSIX ms.
+    /// Time after which no more disputes are sent to the arbiter, POSIX ms.
     pub until: u64,
 }
 

@@ -6,22 +6,22 @@ use cardano::{Address, keys::SigningKey};
 use edge::{keys::KeyStore, settings::SettingError};
 use market::watch::{Keys, ServiceWallet};
 
-/// The configured keys. Without the seller's, the watcher does not act; without a version of the master secret, it does
-/// not act for the wallets of that version.
+/// The configured keys. Without the seller's key, the watcher does not act as seller. Without a version of the master
+/// secret, it does not act for the service wallets of this version.
 pub struct PlatformKeys(Rc<KeyStore>);
 
 impl PlatformKeys {
-    /// Checks the seller's key if it is set.
+    /// Creates the keys, after checking the seller's key if it is set.
     ///
     /// # Errors
-    /// The key is invalid.
+    /// Returns an error if the seller's key is invalid.
     pub fn new(keys: Rc<KeyStore>) -> Result<Self, SettingError> {
         keys.seller()?;
         Ok(Self(keys))
     }
 }
 
-/// A service wallet whose key cannot be derived here.
+/// A service wallet whose key cannot be derived, so that the watcher cannot act for it.
 #[derive(Debug, thiserror::Error)]
 #[error("the service wallet {0} cannot be protected: {1}")]
 struct Unprotected(Address, SettingError);

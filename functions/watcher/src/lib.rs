@@ -32,13 +32,14 @@ use sql::Database;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::{Env, ScheduleContext, ScheduledEvent, event};
 
-/// Maximum duration of a tick in ms. The next one starts a minute after it began, and its transactions are valid for
-/// three minutes.
+/// Maximum duration of a tick in ms. It may overlap the next tick, which starts a minute after this one began, but its
+/// transactions are valid for three minutes.
 const TICK_MS: u64 = 110_000;
-/// Time in ms during which it asks the arbiter, whose last answer may take another minute.
+/// Time in ms from the start of a tick during which disputes are sent to the arbiter. The last answer may take another
+/// minute.
 const ASKING_MS: u64 = 40_000;
-/// Time in ms for reading answers whose length strangers determine. With a second for each further call, this ends
-/// before the last question to the arbiter.
+/// Time in ms in a tick for reading answers whose length strangers determine. Afterwards such an answer has a timeout
+/// of a second, so reading ends before the last dispute is sent to the arbiter.
 const READING_MS: u64 = 20_000;
 
 /// Runs a tick. Failures are logged, and the next tick retries.
@@ -48,8 +49,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     let _ = tick(&env, false).await;
 }
 
-/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With `?reads`, the answer lists the
-/// statements and the rows that each has read.
+/// Serves `POST /tick`, which runs a tick, if a development setting allows it. With the parameter `reads`, the answer
+/// lists the SQL statements and the numbers of rows that they read.
 #[wasm_bindgen]
 pub fn serve(request: web_sys::Request, method: String, url: String, env: Env) -> JsValue {
     let request = Request::new(request, method, url);
@@ -69,7 +70,7 @@ async fn answer(request: &Request, env: &Env) -> Result<Response, Fault> {
     Ok(Response::json(tick(env, request.url()?.query() == Some("reads")).await?))
 }
 
-/// Renders a tick's report with its cost.
+/// Formats a tick's report with its usage counters as JSON.
 fn told(report: &Report, usage: &Usage) -> String {
     let mut told = serde_json::json!(report);
     if let Some(told) = told.as_object_mut() {
@@ -81,7 +82,7 @@ fn told(report: &Report, usage: &Usage) -> String {
     told.to_string()
 }
 
-/// Runs a tick and writes its log line.
+/// Runs a tick and writes its log line. With `reads`, the report lists the rows that each SQL statement read.
 async fn tick(env: &Env, reads: bool) -> Result<String, Fault> {
     let now = edge::now_ms();
     let settings = WatcherSettings::of(env);
@@ -123,17 +124,17 @@ async fn conclude(env: &Env, usage: &Usage, ticked: &Result<Ticked, Fault>, now:
     notify::notify(&edge::settings::of(env), &database, &outcome, record, now).await;
 }
 
-/// A complete tick.
+/// The result of a complete tick.
 struct Ticked {
     report: Report,
     /// Balances of the wallets that pay fees; `None` if this tick did not read them.
     wallets: Option<Vec<WalletBalance>>,
 }
 
-/// Ticks between two readings of the balances of the wallets that pay fees.
+/// Number of ticks after which the balances of the wallets that pay fees are read again.
 const READ_WALLETS_EVERY: u64 = 30;
 
-/// Reads the balances of the platform's wallet and of the first arbiter's.
+/// Reads the balances of the platform's wallet and of the wallet of the escrow contract's first arbiter.
 async fn balances(settings: &WatcherSettings, keys: &PlatformKeys, chain: &Blockfrost) -> Vec<WalletBalance> {
     let seller = keys.seller().map(|seller| ("platform", seller.enterprise_address()));
     let arbiter = settings.deployment.iter().flat_map(|deployment| deployment.parameters.admin_vkeys.first());

@@ -1,6 +1,8 @@
-//! Notifies the operator: alarms to a webhook, and a sign of life to a monitoring service after each complete tick.
+//! Notifies the operator: sends alarms to a webhook, and a sign of life to a monitoring service after each complete
+//! tick.
 //!
-//! Neither stops a tick or delays it by more than [`TIME`]; a failure is logged, and the next tick tries again.
+//! A failure stops no tick and delays it by at most [`TIME`] for each of the two. It is logged, and the next tick tries
+//! again.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -18,12 +20,12 @@ use market::{
 use sql::Database;
 use worker::{Headers, Method, Request, RequestInit};
 
-/// Time that each of the two addresses has to answer.
+/// Timeout of a request to the webhook or to the monitoring service.
 const TIME: Duration = Duration::from_secs(5);
-/// Maximum number of bytes of an answer that are read.
+/// Maximum number of bytes of the answer that are read.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// An address that was not reached. The address itself is a secret, and stays out of the log.
+/// A webhook or monitoring service that was not reached. Its address is a secret, so the error does not contain it.
 #[derive(Debug, thiserror::Error)]
 #[error("{setting}: {why}")]
 struct NotReached {
@@ -46,11 +48,12 @@ const ALARM_URL: &str = "ALARM_URL";
 const HEARTBEAT_URL: &str = "HEARTBEAT_URL";
 
 thread_local! {
-    /// The alarms that this isolate notified of while the database could not be asked.
+    /// Alarms of which this isolate has notified the operator while the database was unavailable.
     static NOTIFIED: RefCell<Notified> = RefCell::default();
 }
 
-/// Notifies of a tick's outcome. `record` is the database's record of earlier ticks; `None` if it cannot be asked.
+/// Notifies the operator of a tick's outcome. `record` is the database's record of earlier ticks, or `None` if the
+/// database is unavailable.
 pub async fn notify(lookup: &Lookup<'_>, database: &D1, outcome: &TickOutcome, record: Option<TickRecord>, now: u64) {
     if let Some(url) = lookup(ALARM_URL) {
         tell(&url, database, alarms(outcome, record.as_ref()), record, now).await;
@@ -60,7 +63,7 @@ pub async fn notify(lookup: &Lookup<'_>, database: &D1, outcome: &TickOutcome, r
     }
 }
 
-/// Returns the alarms that are worth a notification.
+/// Returns the alarms of a tick of which the operator should be notified.
 fn alarms(outcome: &TickOutcome, record: Option<&TickRecord>) -> Vec<Alarm> {
     let failures = record.map_or(u32::MAX, |record| record.failures);
     let failed = outcome.failed.iter().filter(|failed| notice::is_lasting(failed, failures));
@@ -82,12 +85,12 @@ async fn tell(url: &str, database: &D1, alarms: Vec<Alarm>, record: Option<TickR
     NOTIFIED.set(notified);
 }
 
-/// Logs a failure, and returns whether there was none.
+/// Logs a failed notification, and returns whether it succeeded.
 fn reached(setting: &'static str, sent: Result<(), NotifyError>) -> bool {
     sent.map_err(|why| log::fault(&NotReached { setting, why })).is_ok()
 }
 
-/// Posts JSON, or asks for the address alone.
+/// Sends a POST request with JSON, or a GET request if `json` is `None`.
 async fn send(url: &str, json: Option<&str>) -> Result<(), NotifyError> {
     let mut init = RequestInit::new();
     if let Some(json) = json {

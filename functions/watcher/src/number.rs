@@ -1,18 +1,18 @@
-//! The number of the last tick in Workers KV.
+//! Stores the number of the last tick in Workers KV.
 
 use edge::kv::{self, KvStore};
 use market::watch::number::NumberStore;
 use worker::Env;
 
-/// The binding of the namespace, and the key in it.
+/// Name of the binding of the KV namespace with the number of the last tick.
 const BINDING: &str = "TICKS";
 const KEY: &str = "number";
 
-/// The namespace, if it is bound.
+/// The KV namespace with the number of the last tick, or the reason why it is not available.
 pub struct KvNumber(Result<KvStore, String>);
 
 impl KvNumber {
-    /// Looks the binding up.
+    /// Looks up the binding of the KV namespace.
     #[must_use]
     pub fn bound(env: &Env) -> Self {
         Self(env.kv(BINDING).map_err(|_| format!("{BINDING} is not bound (wrangler.toml)")))

@@ -11,7 +11,8 @@ use escrow::Deployment;
 use market::chain_state::Lead;
 use worker::Env;
 
-/// Maximum number of calls per tick: the paid plan's 1,000 subrequests, minus room for D1.
+/// Maximum number of provider calls per tick that can be configured: the paid plan's 1,000 subrequests, minus room for
+/// D1.
 const MOST_CALLS_PER_TICK: u32 = 900;
 
 /// The watcher's settings.
@@ -19,16 +20,16 @@ pub struct WatcherSettings {
     pub blockfrost_url: String,
     pub blockfrost_project: Option<String>,
     pub deployment: Option<Deployment>,
-    /// Whether it posts results and collects, or only acts for buyers.
+    /// Whether the watcher acts as the seller (posts results and collects), or only acts for buyers.
     pub sells: bool,
-    /// Provider calls per tick: as many as the Workers free plan allows, unless configured otherwise.
+    /// Maximum number of provider calls per tick; by default as many as the Workers free plan allows.
     pub calls_per_tick: u32,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
-    /// Allowed lead of the newest block over the clock.
+    /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,
     pub arbiter_token: Option<String>,
-    /// Whether it answers HTTP requests, for development.
+    /// Whether the watcher answers HTTP requests, for development.
     pub answers: bool,
 }
 

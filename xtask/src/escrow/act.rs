@@ -1,6 +1,7 @@
 //! `cargo xtask escrow act`: performs an action on an escrow for its buyer or seller.
 //!
-//! For operators whose watcher cannot act, and for developers who test the watcher against a hostile one.
+//! For operators whose watcher cannot act, and for developers who test how the watcher reacts to other parties'
+//! actions.
 
 use std::{collections::BTreeSet, error::Error, path::PathBuf, process::ExitCode};
 
@@ -18,7 +19,7 @@ use provider::Provider;
 
 use crate::secret;
 
-/// Maximum time to wait for the transaction in seconds.
+/// Maximum time in seconds to wait until a block includes the transaction.
 const WAIT_SECONDS: u64 = 180;
 
 /// The action to perform.
@@ -26,13 +27,13 @@ const WAIT_SECONDS: u64 = 180;
 enum PartyAction {
     /// The seller posts a result (`--result`).
     PostResult,
-    /// The seller allows the buyer to take the money back.
+    /// The seller allows the buyer to withdraw the money.
     AllowRefund,
     /// The buyer requests a refund, or disputes.
     RequestRefund,
     /// The buyer releases the money to the seller.
     AllowWithdrawal,
-    /// The buyer takes the money back.
+    /// The buyer withdraws the money.
     Refund,
 }
 
@@ -41,26 +42,27 @@ enum PartyAction {
 pub struct ActArguments {
     /// The action to perform.
     action: PartyAction,
-    /// The escrow: txHash#index.
+    /// The escrow's transaction output: txHash#index.
     escrow: TxRef,
     #[command(flatten)]
     provider: Provider,
-    /// The deployment record.
+    /// Path of the escrow contract's deployment record.
     #[arg(long, default_value = "escrow.json")]
     record: PathBuf,
     /// The result to post: 64 hexadecimal characters.
     #[arg(long)]
     result: Option<ContentHash>,
-    /// Environment variable with the party's secret.
+    /// Environment variable with the secret of the party that acts.
     #[arg(long, default_value = "SELLER_SECRET")]
     party: String,
     /// Environment variable with the secret of the wallet that pays the fee, if it is not the party's.
     #[arg(long)]
     payer: Option<String>,
-    /// Exit when the provider has accepted the transaction.
+    /// Exit as soon as the provider has accepted the transaction.
     #[arg(long)]
     no_wait: bool,
-    /// Validity of the transaction in slots after the newest block; by default as long as the action is allowed.
+    /// Validity of the transaction in slots after the newest block. By default, the transaction is valid for as long as
+    /// the action is allowed.
     #[arg(long)]
     slots: Option<u64>,
 }

@@ -23,7 +23,7 @@ use provider::Provider;
 use super::{BlueprintArgument, derive};
 use crate::secret;
 
-/// Validity of the publishing transaction in seconds, and time to wait for it.
+/// Validity of the publishing transaction in seconds, which is also how long the command waits for a block with it.
 const VALID_SECONDS: u64 = 600;
 
 /// Arguments of `deploy`.
@@ -33,7 +33,7 @@ pub struct DeployArguments {
     blueprint: BlueprintArgument,
     #[command(flatten)]
     provider: Provider,
-    /// Key hashes of the arbiters, separated by commas; by default that of the secret in ARBITER_SECRET.
+    /// Key hashes of the arbiters, separated by commas; by default the key hash of the secret in ARBITER_SECRET.
     #[arg(long, value_delimiter = ',')]
     admins: Vec<String>,
     /// Number of votes needed to decide a dispute.
@@ -45,7 +45,7 @@ pub struct DeployArguments {
     /// Environment variable with the secret of the wallet that pays for the script's output.
     #[arg(long, default_value = "SELLER_SECRET")]
     payer: String,
-    /// File for the record. An existing valid record is kept.
+    /// File to which the deployment record is written. A valid record for the same deployment is left unchanged.
     #[arg(long, default_value = "escrow.json")]
     out: PathBuf,
 }
@@ -55,7 +55,7 @@ pub struct DeployArguments {
 pub struct ShowArguments {
     #[command(flatten)]
     provider: Provider,
-    /// The deployment record.
+    /// Path of the deployment record to show.
     #[arg(default_value = "escrow.json")]
     record: PathBuf,
 }
@@ -97,7 +97,7 @@ pub(super) fn read(path: &Path) -> Result<Deployment, Box<dyn Error>> {
     Ok(serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// Returns the existing record if it is for this deployment and the chain still has its script.
+/// Returns the existing record, or `None` if it is for another deployment or the script is no longer on the chain.
 fn kept(
     arguments: &DeployArguments,
     script: &Script,

@@ -14,7 +14,7 @@ use super::BlueprintArgument;
 pub struct DeriveArguments {
     #[command(flatten)]
     blueprint: BlueprintArgument,
-    /// Key hashes of the admins, separated by commas. A repeated hash counts that many votes.
+    /// Key hashes of the arbiters, separated by commas. A hash that is repeated has as many votes.
     #[arg(long, value_delimiter = ',', required = true)]
     admins: Vec<String>,
     /// Number of votes needed to decide a dispute.
@@ -25,24 +25,25 @@ pub struct DeriveArguments {
     cooldown: i64,
 }
 
-/// Reason why parameters are rejected. Once funds are locked, a deployment cannot be repaired.
+/// Reason why parameters are rejected. They are checked strictly, because a deployment cannot be changed once funds are
+/// locked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParametersRefused {
-    /// Invalid key hash.
+    /// A text is not a key hash.
     #[error("admin {0:?} is not a key hash: expected 56 lowercase hexadecimal characters")]
     MalformedAdmin(String),
-    /// Cooldowns cannot be negative.
+    /// The cooldown is negative.
     #[error("a cooldown of {0} ms is negative")]
     NegativeCooldown(i64),
-    /// Unusable in combination.
+    /// The parameters are unusable in combination.
     #[error(transparent)]
     Unusable(#[from] escrow::ParameterError),
 }
 
-/// Parses the parameters.
+/// Parses the parameters of a deployment.
 ///
 /// # Errors
-/// A deployment with them could lock funds permanently.
+/// Returns an error if a deployment with these parameters could lock funds permanently.
 pub fn parameters(required: u32, admins: &[String], cooldown_ms: i64) -> Result<Parameters, ParametersRefused> {
     let key_hash = |text: &String| text.parse().map_err(|_| ParametersRefused::MalformedAdmin(text.clone()));
     let admin_vkeys = admins.iter().map(key_hash).collect::<Result<Vec<KeyHash>, _>>()?;

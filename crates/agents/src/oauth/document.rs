@@ -43,7 +43,7 @@ const PRIVATE_SUFFIXES: [&str; 14] = [
     "onion",
 ];
 
-/// A URL that the service may fetch: https, with a public host name and a path, and without user information, query or
+/// A URL that the service may fetch: https, with a public host name and a path, and without user information, port or
 /// fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -1,4 +1,4 @@
-//! An agent's request to approve a purchase.
+//! The page on which an owner approves or declines an agent's purchase.
 
 use market::DeliveryMode;
 use maud::{Markup, html};
@@ -11,7 +11,7 @@ use crate::{
     view::{PurchaseRequest, RequestStatus},
 };
 
-/// Renders a request; `None` if it has expired or belongs to another account.
+/// Renders the page of a purchase request. `None` stands for a request that has expired or belongs to another account.
 #[must_use]
 pub fn page(asked: Option<&PurchaseRequest>) -> String {
     let main = html! {
@@ -67,7 +67,7 @@ pub fn page(asked: Option<&PurchaseRequest>) -> String {
     Page { title: "Approve a purchase", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(&main)
 }
 
-/// Lists requests for the account's page.
+/// Renders the list of purchase requests on the account's page.
 pub(super) fn list(waiting: &[PurchaseRequest]) -> Markup {
     html! {
         section aria-labelledby="waiting" {

@@ -1,4 +1,4 @@
-//! The account's listings, and its sales with amount and transaction.
+//! The part of the account's page with the owner's listings, and sales with amount and transaction.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ impl Account {
         }
     }
 
-    /// Sums payouts per month (UTC).
+    /// Sums the payouts of each month (UTC).
     fn months(&self) -> BTreeMap<String, (u64, Lovelace)> {
         let mut months = BTreeMap::new();
         for sale in &self.sales {
