@@ -114,7 +114,7 @@ pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
     respond::private(&api_types::PaymentDraft { transaction, tx_hash, signers, payment, summary, words })
 }
 
-/// 409: an output of the wallet does not exist on this network. The wallet is on another network, or lags behind.
+/// 400: an output of the wallet does not exist on this network. The wallet is on another network, or lags behind.
 fn not_there(app: &App, output: &TxRef) -> ErrorAnswer {
     let why = if app.is_on_local_ledger() {
         "is not on this shop's local ledger: your wallet's coins are on preprod and cannot pay here; choose the Surety \
