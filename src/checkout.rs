@@ -1,4 +1,4 @@
-//! Purchases: connects the market's checkout to the worker's ports, and buys for accounts.
+//! Connects the market's checkout to the worker's ports, and buys for accounts.
 
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
-//! Draft transactions for wallets.
+//! Drafts transactions for wallets to sign.
 //!
-//! - `POST /listings/{id}/payment-draft`: a payment, which the paywall accepts once signed (`GET
+//! - `POST /listings/{id}/payment-draft`: drafts a payment. Once signed, it is sent to the paywall (`GET
 //!   /listings/{id}/unlock`).
-//! - `POST /purchases/{id}/action-draft`: the possible actions on an escrow, or a transaction for one of them. The
-//!   wallet submits it, and the watcher finds it on the chain.
+//! - `POST /purchases/{id}/action-draft`: lists the possible actions on an escrow, or drafts a transaction for one of
+//!   them. The wallet submits the signed transaction, and the watcher finds it on the chain.
 
 use std::collections::BTreeSet;
 
@@ -189,7 +189,7 @@ fn acting_wallet(said: &NewActionDraft) -> Result<Cip30Wallet, ApiError> {
     Ok(wallet(change_address, utxos, said.collateral.as_deref(), said.addresses.as_deref())?)
 }
 
-/// Parses a wallet's description.
+/// Parses the wallet's outputs and addresses in a body.
 fn wallet(
     change_address: &str,
     utxos: &[String],

@@ -24,13 +24,13 @@ use crate::{
     session::Session,
 };
 
-/// Actions on purchases, with the worker's ports.
+/// The market's actions on purchases, with this worker's ports.
 pub type ApiActions<'a> = Actions<'a, D1, Blockfrost, ContentStore>;
 
-/// Maximum number of buyers in a query, as many addresses as wallets list.
+/// Maximum number of buyers in a query. Wallets list up to this number of addresses.
 const MAX_BUYERS: usize = 100;
 
-/// There is no such purchase.
+/// 404: there is no such purchase.
 pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPurchase, "no such purchase"))
 }
@@ -40,7 +40,7 @@ pub fn id(text: &str) -> Result<TxHash, ErrorAnswer> {
     text.parse().map_err(|_| unknown())
 }
 
-/// Lists a seller's sales, to everyone or to the given buyers.
+/// Lists a seller's sales. If the query has buyers, lists only their purchases.
 pub async fn list(app: &App) -> Result<Response, ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
@@ -65,7 +65,7 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
     Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
-/// Returns a purchase with its timeline.
+/// Returns a purchase with its events on the chain.
 pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.limit_client(Counted::READ).await?;
@@ -74,7 +74,8 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::json(json))
 }
 
-/// `GET /purchases/{id}/statement`: returns the purchase and its listing, signed with the key of the service's receipts.
+/// `GET /purchases/{id}/statement`: returns a statement about the purchase and its listing, signed with the key of the
+/// service's receipts.
 pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
     let id = self::id(id)?;
     app.limit_client(Counted::READ).await?;
@@ -83,7 +84,7 @@ pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
 }
 
-/// Runs a use case of [`Actions`] with the worker's ports.
+/// Runs a use case of [`Actions`] with this worker's ports.
 pub async fn acting<T, E: From<ApiError>>(
     app: &App,
     run: impl AsyncFnOnce(&ApiActions<'_>) -> Result<T, E>,
@@ -98,7 +99,8 @@ pub async fn acting<T, E: From<ApiError>>(
     run(&Actions { database: &database, chain: &chain, contents: &contents, deployment, now: app.now_ms, lead }).await
 }
 
-/// Records the next step of a purchase if a block includes it already. On failure the stored state is shown.
+/// Records the next event of a purchase if a block already includes its transaction. If this fails, the stored state
+/// remains.
 pub async fn catch_up(app: &App, id: &TxHash) {
     if !app.methods().is_ok_and(|methods| methods.deployment().is_some()) {
         return;
@@ -109,7 +111,8 @@ pub async fn catch_up(app: &App, id: &TxHash) {
     }
 }
 
-/// Performs a buyer's action for the account whose service wallet paid, authorized by its owner or an agent.
+/// Performs a buyer's action for the account whose service wallet paid. The caller must have authorized the account's
+/// owner or agent.
 pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: BuyerAction) -> Result<TxHash, ApiError> {
     app.limit(Counted::ACT, &limits::of_account(account)).await?;
     let (keys, key) = (app.keys()?, app.account_key(account)?);
@@ -125,7 +128,8 @@ pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: Bu
     .await
 }
 
-/// Stores a buyer's verdict, signed by the payer's wallet, or in a session of the account whose service wallet paid.
+/// Stores a buyer's verdict. It must be signed by the wallet that paid, or sent in a session of the account whose
+/// service wallet paid.
 pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
     app.limit_client(Counted::VERDICT).await?;
     let id = self::id(id)?;
@@ -151,7 +155,8 @@ async fn signed_by_payer(app: &App, header: &str, bought: &PaymentRecord) -> Res
     proof.check(&WebCrypto, &digest, app.now_ms).await.map_err(ErrorAnswer::forbidden)
 }
 
-/// Only the service holds a service wallet's key, so its account's session replaces the signature.
+/// Checks that the session's account paid for a purchase by its service wallet. Only the service holds the key of this
+/// wallet, so the session replaces the payer's signature.
 async fn paid_by_account(app: &App, bought: &PaymentRecord) -> Result<(), ApiError> {
     let refused = match Session::shown(app).await? {
         Some(Session { account, .. }) if account.wallet_address == bought.payer => return Ok(()),

@@ -129,7 +129,7 @@ pub struct Me {
     /// The account's reputation as a seller; absent until it has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// The seller's disputes that an arbiter decided; absent until there is one.
+    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }
@@ -144,7 +144,7 @@ pub struct SellerFigures {
     /// The seller's reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// The seller's disputes that an arbiter decided; absent until there is one.
+    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }

@@ -165,7 +165,7 @@ pub struct PossibleAction {
     pub fee_lovelace: Option<Lovelace>,
     /// Description of the action for people.
     pub words: String,
-    /// Who would win a dispute, `buyer` or `seller`, where the hashes that the arbiter compares already tell.
+    /// Party that would win a dispute: `buyer` or `seller`; absent if the hashes that the arbiter compares do not tell yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_winner: Option<String>,
 }
@@ -175,18 +175,18 @@ pub struct PossibleAction {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BuyerAction {
-    /// Before the seller's proof of delivery: asks for the money back.
+    /// Asks for the money back, before the seller has posted a proof of delivery.
     RequestRefund,
-    /// After the seller's proof of delivery: disputes it, so that the arbiter decides.
+    /// Disputes the delivery, after the seller has posted a proof, so that the arbiter decides.
     Dispute,
-    /// Takes the money back, where no proof came in time or the seller agreed to a refund.
+    /// Withdraws the money, if no proof of delivery was posted in time or if the seller agreed to a refund.
     TakeRefund,
     /// Ends a dispute: releases the money to the seller.
     Release,
 }
 
 impl BuyerAction {
-    /// The name in the API.
+    /// Returns the action's name in the API.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -202,7 +202,7 @@ impl BuyerAction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct NewBuyerAction {
-    /// The action.
+    /// Action that the buyer wants to perform.
     pub action: BuyerAction,
 }
 
@@ -212,9 +212,9 @@ pub struct NewBuyerAction {
 pub struct SubmittedAction {
     /// The purchase.
     pub purchase: TxHash,
-    /// The action.
+    /// Action that was submitted.
     pub action: BuyerAction,
-    /// The transaction. A repeated request gets the same one.
+    /// Id of the action's transaction. A repeated request returns the same id.
     pub tx: TxHash,
 }
 

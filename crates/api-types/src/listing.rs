@@ -116,13 +116,13 @@ pub struct SellerReputation {
     pub basis: u64,
 }
 
-/// A seller's disputes that an arbiter decided.
+/// Numbers of a seller's disputes that an arbiter has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Disputes {
-    /// Number of decisions.
+    /// Number of decided disputes.
     pub decided: u64,
-    /// Number of decisions for the buyer.
+    /// Number of disputes that were decided for the buyer.
     pub lost: u64,
 }
 
@@ -221,7 +221,7 @@ pub struct Creator {
     /// Reputation; absent until the seller has a closed escrow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seller_reputation: Option<SellerReputation>,
-    /// The seller's disputes that an arbiter decided; absent until there is one.
+    /// Numbers of the seller's disputes that an arbiter has decided; absent until there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disputes: Option<Disputes>,
 }

@@ -257,7 +257,7 @@ pub struct ActOnPurchase {
     /// The purchase's transaction, from buy_listing or my_purchases.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub tx: String,
-    /// What to do.
+    /// Action to perform on the purchase.
     pub action: BuyerAction,
 }
 

@@ -220,8 +220,8 @@ pub struct Purchase {
     pub mode: DeliveryMode,
     /// Address that paid.
     pub buyer_address: Address,
-    /// `true` if a Surety balance paid: the account's session is the buyer's authority, and Surety signs for the buyer.
-    /// Absent where a wallet of the buyer's own paid.
+    /// `true` if the purchase was paid from a Surety balance, so that a session of the account authorizes the buyer's
+    /// actions and the service signs them; absent if the buyer's own wallet paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paid_from_balance: Option<bool>,
     /// Same as `id`.
@@ -236,7 +236,7 @@ pub struct Purchase {
     /// The buyer's verdict; absent until the buyer has sent one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// The arbiter's decision of a dispute, once it is made.
+    /// The arbiter's decision of a dispute; absent until the arbiter has decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
 }
@@ -246,12 +246,12 @@ pub struct Purchase {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// `buyer` or `seller`.
+    /// Party that won the dispute: `buyer` or `seller`.
     #[cfg_attr(feature = "schema", schemars(regex(pattern = "^(buyer|seller)$")))]
     pub winner: String,
-    /// The arbiter's reason, in words.
+    /// The arbiter's reason for the decision, in words.
     pub reason: String,
-    /// The transaction that paid it out, once a block includes it.
+    /// Id of the transaction that paid out the decision; absent until a block includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_hash: Option<TxHash>,
 }

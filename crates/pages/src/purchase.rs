@@ -1,4 +1,4 @@
-//! `/purchases/{id}`: what was bought, how it is protected, what can be done, and the receipt.
+//! `/purchases/{id}`: a purchase with its content, protection, possible actions, and receipt.
 
 use cardano::Lovelace;
 use market::{
@@ -21,25 +21,25 @@ mod track;
 pub(crate) use told::standing;
 use told::{Offer, Told};
 
-/// Data of a purchase's page.
+/// Data that a purchase's page shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// The purchase.
+    /// The purchase that the page shows.
     pub purchase: &'a Purchase,
-    /// The listing; `None` if it is hidden.
+    /// Listing that was purchased; `None` if it is hidden.
     pub listing: Option<&'a Listing>,
     /// Whether the listing is still for sale.
     pub for_sale: bool,
-    /// Amounts of the purchase.
+    /// Amounts that were paid and returned.
     pub receipt: Receipt,
-    /// Clock for escrow deadlines, POSIX ms.
+    /// Current time, with which escrow deadlines are compared, POSIX ms.
     pub now: u64,
     /// Address of a block explorer, to which a transaction's id is appended.
     pub explorer: &'a str,
 }
 
-/// Renders the page. When the purchase changes, the script replaces the elements with `data-part` in place, so that nothing
-/// that the reader has open moves or vanishes.
+/// Renders a purchase's page. When the purchase changes, the script replaces the contents of elements with `data-part`,
+/// so that nothing that the reader has open moves or vanishes.
 #[must_use]
 pub fn page(shown: &Shown<'_>) -> String {
     let Shown { purchase, listing, now, .. } = *shown;
@@ -75,7 +75,7 @@ pub fn page(shown: &Shown<'_>) -> String {
     Page { title, section: Section::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
 }
 
-/// Renders the place of the content, which the script loads for its buyer.
+/// Renders the empty element into which the script loads the content for the buyer.
 fn goods() -> Markup {
     html! {
         section.box.stack #goods hidden tabindex="-1" aria-label="The text" {
@@ -91,7 +91,8 @@ fn goods() -> Markup {
     }
 }
 
-/// Renders the dialog that asks for confirmation of an action, with its consequence and the choice of a wallet.
+/// Renders the dialog that asks the buyer to confirm an action, with the action's consequence and the choice of a
+/// wallet.
 fn confirmation() -> Markup {
     html! {
         dialog #confirm aria-labelledby="asks" {
@@ -109,7 +110,7 @@ fn confirmation() -> Markup {
     }
 }
 
-/// Renders a part that the script replaces when the purchase changes.
+/// Renders a part of the page that the script replaces when the purchase changes.
 fn part(id: &str, content: &Markup) -> Markup {
     html! { div id=(id) data-part { (content) } }
 }
@@ -121,14 +122,14 @@ fn button(Offer { action, label, unless_well }: &Offer) -> Markup {
 }
 
 impl Shown<'_> {
-    /// Whether the escrow has not ended.
+    /// Whether the purchase has an escrow that has not ended.
     const fn is_open(&self) -> bool {
         let over =
             matches!(self.purchase.status, Status::Settled | Status::Withdrawn | Status::Refunded | Status::Closed);
         self.purchase.escrow.is_some() && !over
     }
 
-    /// Renders the state: a headline, a sentence or two, and the next step, if there is one.
+    /// Renders the purchase's state: a headline, a sentence or two, and the next step, if there is one.
     fn state(&self, told: &Told) -> Markup {
         let Self { purchase, now, .. } = *self;
         let next_step = told.action.as_ref().filter(|offer| offer.unless_well.is_none());
@@ -153,7 +154,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Renders the action that the buyer needs only if something is wrong.
+    /// Renders the section with the action that the buyer needs only if something is wrong.
     fn unless_well(&self, told: &Told) -> Markup {
         let offered = told.action.as_ref().and_then(|offer| Some((offer, offer.unless_well.as_ref()?)));
         part(
@@ -232,7 +233,8 @@ impl Shown<'_> {
     }
 }
 
-/// Returns a text that changes whenever the chain changes the page. The script computes the same from the API's JSON.
+/// Returns a text that changes whenever an event on the chain changes the page. The script computes the same text from
+/// the API's JSON.
 fn version(Purchase { status, events, decision, .. }: &Purchase) -> String {
     let winner = decision.as_ref().map_or("", |decision| &decision.winner);
     format!("{}.{}.{winner}", status.name(), events.len())

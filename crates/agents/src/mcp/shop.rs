@@ -52,7 +52,8 @@ pub trait Shop {
     async fn wallet(&self) -> Result<WalletState, ShopError>;
     /// Sends the remaining balance to the owner. A retry within a minute returns the same answer.
     async fn withdraw(&self) -> Result<Withdrawal, ShopError>;
-    /// Takes a buyer's action on what the service wallet paid for. Asking again never submits a second transaction.
+    /// Performs a buyer's action on a purchase that the service wallet paid for. Idempotent: a retry never submits a
+    /// second transaction.
     async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError>;
 }
 

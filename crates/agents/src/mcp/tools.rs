@@ -1,4 +1,4 @@
-//! The tools, and the endpoint `/mcp` with those for an owner's agent.
+//! Defines all tools, and the endpoint `/mcp` with the tools for an owner's agent.
 
 use api_types::{
     Purchase, PurchaseStatus as Status,

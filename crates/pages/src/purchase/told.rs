@@ -10,24 +10,26 @@ use crate::{
     view::{Deadlines, Event, Purchase, deadlines},
 };
 
-/// Description of a purchase's state.
+/// Description of a purchase's state for its buyer.
 pub struct Told {
-    /// The headline.
+    /// Headline of the description.
     pub what: &'static str,
-    /// One or two sentences.
+    /// One or two sentences below the headline.
     pub how: Markup,
-    /// Time at which the description changes although nothing happens on the chain, POSIX ms.
+    /// Time from which the description is different even without an event on the chain, POSIX ms; `None` if there is no
+    /// such time.
     pub changes: Option<u64>,
-    /// The action that the buyer may want to take now.
+    /// Action that the buyer may want to take now; `None` if there is none.
     pub action: Option<Offer>,
 }
 
-/// An action that the page offers.
+/// An action that a purchase's page offers to the buyer.
 pub struct Offer {
     pub action: BuyerAction,
-    /// The label of its button.
+    /// Label of the action's button.
     pub label: &'static str,
-    /// Summary of the section that hides an action needed only if something is wrong; `None` for the next step.
+    /// Summary of the collapsed section with the button, for an action that is needed only if something is wrong;
+    /// `None` if the action is the next step.
     pub unless_well: Option<Markup>,
 }
 
@@ -35,16 +37,16 @@ const fn next_step(action: BuyerAction, label: &'static str) -> Option<Offer> {
     Some(Offer { action, label, unless_well: None })
 }
 
-/// Decision of an arbiter, as the chain shows it.
+/// An arbiter's decision of a dispute, as the chain shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ruling {
     ForBuyer,
     ForSeller,
-    /// The money was divided so that neither got all of it.
+    /// The money was divided between buyer and seller.
     Divided,
 }
 
-/// Returns the arbiter's decision and the event that paid it out, if the escrow ended while it was disputed.
+/// Returns an arbiter's decision and the event that paid it out, or `None` if the escrow did not end by a decision.
 pub fn ruling(purchase: &Purchase) -> Option<(Ruling, &Event)> {
     let ends = |event: &Event| match event.status.as_str() {
         "withdrawn" => Some(Ruling::ForSeller),
@@ -60,7 +62,7 @@ pub fn ruling(purchase: &Purchase) -> Option<(Ruling, &Event)> {
     Some((ends(end)?, end))
 }
 
-/// Returns a purchase's status in a word or two, for its buyer.
+/// Returns a purchase's status in one or two words, for its buyer.
 pub fn standing(purchase: &Purchase) -> &'static str {
     match ruling(purchase) {
         Some((Ruling::ForSeller, _)) => "Dispute lost",
@@ -70,15 +72,15 @@ pub fn standing(purchase: &Purchase) -> &'static str {
     }
 }
 
-/// Returns whether the content may be read again: its proof of delivery, or an ending that paid the seller, is in a block,
-/// and the money did not go back.
+/// Returns whether the buyer may read the content again: a block includes the proof of delivery, or an ending that paid
+/// the seller, and the money did not go back to the buyer.
 pub fn is_readable(purchase: &Purchase) -> bool {
     let proven =
         |event: &Event| matches!(event.status.as_str(), "ResultSubmitted" | "Disputed" | "withdrawn" | "closed");
     purchase.status != Status::Refunded && (purchase.escrow.is_none() || purchase.events.iter().any(proven))
 }
 
-/// Describes a purchase's state; `now` is the escrow clock, POSIX ms.
+/// Describes a purchase's state to its buyer. `now` is the time with which escrow deadlines are compared, POSIX ms.
 pub fn tell(purchase: &Purchase, now: u64) -> Told {
     let told = |what, how| Told { what, how, changes: None, action: None };
     let Some(deadlines) = deadlines(purchase) else {

@@ -1,4 +1,4 @@
-//! The progress of a protected purchase in three steps: paid and held, delivery proven, money paid out.
+//! Shows the progress of a protected purchase in three steps: paid and held, delivery proven, money paid out.
 
 use market::purchase::Status;
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::{
     view::{Deadlines, Event, Purchase, deadlines},
 };
 
-/// Renders the steps; nothing for instant purchases. `now` is in POSIX ms.
+/// Renders the three steps of a protected purchase, or nothing for an instant one. `now` is in POSIX ms.
 pub fn steps(purchase: &Purchase, now: u64) -> Markup {
     let (Some(deadlines), Some(paid)) = (deadlines(purchase), purchase.events.first()) else { return html! {} };
     html! {
@@ -34,12 +34,12 @@ fn without_proof(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup
     }
 }
 
-/// Renders a step with the class `done`, `now`, `off` (not as the buyer or the seller would like it) or `later`.
+/// Renders a step. `look` is its class: `done`, `now`, `off` (not as the buyer or the seller would like it) or `later`.
 fn step(look: &str, what: &Markup, more: &Markup) -> Markup {
     html! { li.(look) aria-current=[(look == "now").then_some("step")] { b { (what) } (more) } }
 }
 
-/// Returns the first event with one of these statuses.
+/// Returns the first event with one of these statuses, or `None`.
 fn happened<'a>(purchase: &'a Purchase, statuses: &[&str]) -> Option<&'a Event> {
     purchase.events.iter().find(|event| statuses.contains(&event.status.as_str()))
 }

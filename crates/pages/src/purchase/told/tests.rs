@@ -35,7 +35,7 @@ fn shown(purchase: &Purchase, now: u64) -> String {
     page(&Shown { purchase, listing: None, for_sale: false, receipt, now, explorer: "https://e/" })
 }
 
-/// The words of a page, without its marks.
+/// Returns the words of a page, without its tags.
 fn words(html: &str) -> String {
     let mut text = String::new();
     let mut rest = html;
@@ -47,8 +47,8 @@ fn words(html: &str) -> String {
     text
 }
 
-/// A state: its events, the time, the headline, the action from a wallet and from a Surety balance, and whether the text is
-/// readable.
+/// A test case: the purchase's events, the time, the expected headline, the expected actions (for a purchase from a
+/// wallet, and from a Surety balance), and whether the buyer may read the content.
 type Row = (&'static [&'static str], u64, &'static str, [Option<BuyerAction>; 2], bool);
 
 #[rustfmt::skip]
