@@ -100,7 +100,7 @@ pub fn secret() -> Result<String, ApiError> {
     Ok(hex::encode(edge::random::<18>()?))
 }
 
-/// Returns the x402 extensions of a listing's 402 answer over HTTP, except [`request_binding`], which has a new secret
+/// Returns the x402 extensions of a listing's 402 answer over HTTP, except `request-binding`, which has a new secret
 /// in each answer.
 pub fn extensions(terms: &ListingTerms) -> Map<String, Value> {
     let get = bazaar::Get { route_template: ROUTE, path_params: &[("id", terms.id.as_str())], output: "text" };

@@ -165,7 +165,8 @@ pub struct PossibleAction {
     pub fee_lovelace: Option<Lovelace>,
     /// Description of the action for people.
     pub words: String,
-    /// Party that would win a dispute: `buyer` or `seller`; absent if the hashes that the arbiter compares do not tell yet.
+    /// Party that would win a dispute: `buyer` or `seller`; absent if the hashes that the arbiter
+    /// compares do not tell yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_winner: Option<String>,
 }
