@@ -143,7 +143,7 @@ describe("other people's clients sign in and buy", () => {
       const { status, text } = await run(PYTHON, [join(root, "tests/agents/client.py")], { env });
       assert.equal(status, 0, text);
       const told = JSON.parse(text.trim().split("\n").at(-1) as string);
-      assert.equal(told.tools, 7);
+      assert.equal(told.tools, 8);
       assert.ok(told.progress.length > 0, "it was told of its progress");
       assertBought(told.bought, listing);
     } finally {

@@ -41,10 +41,10 @@ test("a stranger sells, browses, buys both ways, proves, asks for a refund and s
   );
   assert.equal(out.split(prompt("aurora-hero")).length, 3, "bought and proved");
   assert.equal(out.split(prompt("calm-landing")).length, 2, "bought");
-  assert.match(out, /the money is asked back, in transaction [0-9a-f]{64}/);
+  assert.match(out, /the purchase is disputed, in transaction [0-9a-f]{64}/);
   assert.match(out, /signed in as addr_test1/);
   const purchases = out.split("\n").slice(-3).join("\n");
-  assert.match(purchases, /instant +Paid/);
+  assert.match(purchases, /instant +Delivered/);
   assert.match(purchases, /protected +(Delivered|Disputed)/);
 });
 

@@ -215,7 +215,7 @@ describe("the account's page", () => {
     await rows.nth(5).waitFor();
     await page.getByLabel("Search your purchases").fill("fjord");
     await rows.nth(1).waitFor({ state: "detached" });
-    assert.match((await rows.first().textContent()) ?? "", /Fjord hero.*Paid/);
+    assert.match((await rows.first().textContent()) ?? "", /Fjord hero.*Delivered/);
     await page.getByText("12 tADA of 30 tADA spent today").waitFor();
     assertQuiet(errors);
     await page.close();
@@ -270,7 +270,7 @@ describe("the account's page", () => {
       page.waitForEvent("download"),
       page.getByRole("link", { name: "Download as CSV" }).click(),
     ]);
-    assert.match(readFileSync(await csv.path(), "utf8"), /"Kelp hero","Paid","[0-9a-f]{64}","3 tADA"/);
+    assert.match(readFileSync(await csv.path(), "utf8"), /"Kelp hero","Delivered","[0-9a-f]{64}","3 tADA"/);
     await page.getByRole("button", { name: "Take off sale: Kelp hero" }).click();
     await page.getByText("Off sale. Buyers keep what they bought.").waitFor();
     assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 404);

@@ -62,7 +62,7 @@ pub struct VerifyArguments {
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
     /// The service's public key, known from elsewhere: the `x` in its /.well-known/did.json. No other key counts.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     service_key: Option<String>,
     /// The delivered content, to be compared with the listing and with the result that the seller posted.
     #[arg(long, value_name = "FILE")]

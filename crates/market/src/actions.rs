@@ -24,7 +24,7 @@ use cardano::{
     tx::build::{Validity, Wallet, build},
 };
 use escrow::{
-    Action, Datum, Deployment, State,
+    Action, Datum, Deadlines, Deployment, State,
     plan::{Escrow, LEAST_WINDOW_MS, Planner, Step},
     rules::{Effect, Party, Rule, Timing},
     spend::Spent,
@@ -253,7 +253,8 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
 /// Returns whether an action that the contract allows would only cost a fee: a second dispute, or a request for a
 /// refund that can be taken at once.
 fn is_pointless(action: Action, datum: &Datum, now: Millis) -> bool {
-    let refundable = || !datum.has_result() && now >= datum.deadlines.submit_result;
+    let Deadlines { submit_result, unlock, .. } = datum.deadlines;
+    let refundable = || !datum.has_result() && (submit_result..unlock).contains(&now);
     action == Action::SetRefundRequested && (datum.state == State::Disputed || refundable())
 }
 
