@@ -73,7 +73,7 @@ async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError
         method: header("mcp-method")?,
         name: header("mcp-name")?,
     };
-    let message = match message::parse(&body, headers.protocol_version.as_deref()) {
+    let message = match message::parse(&body, headers.allow_batch()) {
         Ok(parsed) => parsed,
         Err(error) => return Ok(write(error.into())),
     };

@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 
 use crate::{
     Shop,
-    acting::time_of,
     failure::Failure,
     now_ms, proof,
     service::{Answer, Ask},
-    tell::plain,
+    tell::{plain, time_of},
 };
 
 const SESSION: &str = "session.json";

@@ -1,8 +1,8 @@
-//! `surety status`, `request-refund`, `dispute`, `refund`, `release` and `verdict`: the commands after a purchase.
+//! `surety status`, `request-refund`, `dispute`, `refund`, `release`, `read` and `verdict`: the commands after a purchase.
 //!
 //! A wallet signs for what it paid. For what a Surety balance paid, the session is the authority and the service signs.
 
-use std::{thread::sleep, time::Duration};
+use std::{path::PathBuf, thread::sleep, time::Duration};
 
 use api_types::{
     ActionTiming, BuyerAction, DeliveryMode, Me, NewBuyerAction, PossibleActions, Purchase, PurchaseStatus,
@@ -14,7 +14,6 @@ use escrow::{Action, plan::Escrow, rules::Timing, spend::Spent};
 use market::ListingId;
 use provider::ProviderError;
 use serde_json::json;
-use time::OffsetDateTime;
 use x402_cardano::escrow::listing_input_hash;
 
 use crate::{
@@ -23,10 +22,10 @@ use crate::{
     failure::Failure,
     keys::Keys,
     proof,
-    redelivery::purchases_of,
+    redelivery::{hand_over, purchases_of},
     service::Ask,
     settling::Payment,
-    tell::{self, plain},
+    tell::{self, plain, time_of},
     verify::{Draft, NotAsAsked, Own, action::action},
 };
 
@@ -188,11 +187,26 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     shop.tell.result(&result, &lines.join("\n"))
 }
 
-/// POSIX ms as people say it: `26 Nov 2026, 17:05 UTC`.
-pub fn time_of(ms: Millis) -> String {
-    let format = time::macros::format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
-    let time = i64::try_from(ms / 1_000).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
+/// Arguments of `read`.
+#[derive(Args)]
+pub struct ReadArguments {
+    #[command(flatten)]
+    purchase: PurchaseArgument,
+    /// A file for it, instead of stdout.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Prints the content of a purchase of the signed-in account.
+pub fn read(shop: &Shop, ReadArguments { purchase, out }: &ReadArguments) -> Result<(), Failure> {
+    let id = purchase.id(shop)?;
+    let answer = account::ask(shop, "GET", &format!("/me/purchases/{id}/content"), None)?;
+    if answer.status != 200 {
+        return Err(answer.failure());
+    }
+    let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
+    let told = json!({ "listing": bought.listing_id, "purchase": id });
+    hand_over(shop, told, &answer.body, out.as_ref())
 }
 
 /// Reports whether the delivered content is the listed one.

@@ -25,7 +25,7 @@ use x402_cardano::{
 
 use crate::{
     Shop,
-    acting::{PurchaseArgument, time_of},
+    acting::PurchaseArgument,
     buying::blueprint,
     chain::ChainClient,
     failure::Failure,
@@ -33,6 +33,7 @@ use crate::{
     redelivery::unlock,
     service::{Ask, no_listing},
     settling::Payment,
+    tell::time_of,
     verify::evidence::{
         Checked, Evidence, Flaw, Proofs, Prover, PurchaseFacts, ServiceKey, Shown, Step, VERSION, check, ensure, flaw,
         follows, shown,

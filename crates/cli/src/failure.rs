@@ -2,7 +2,7 @@
 
 use provider::ProviderError;
 
-use crate::verify::NotAsAsked;
+use crate::{keys::NotOwner, verify::NotAsAsked};
 
 /// Reason why a command failed, with advice.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,12 @@ impl Failure {
             Self::NotAsAsked(_) => (5, "not_as_asked"),
             Self::Unproven(_) => (6, "unproven"),
         }
+    }
+}
+
+impl From<NotOwner> for Failure {
+    fn from(error: NotOwner) -> Self {
+        Self::Refused(error.to_string())
     }
 }
 

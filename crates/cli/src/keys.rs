@@ -2,7 +2,10 @@
 
 use cardano::{Address, KeyHash, keys::SigningKey};
 
-use crate::failure::Failure;
+/// The address belongs to another wallet.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is no address of this wallet: another one paid (--wallet NAME)")]
+pub struct NotOwner(Address);
 
 /// The keys of a wallet.
 pub struct Keys {
@@ -43,10 +46,8 @@ impl Keys {
     /// The key of an address of the wallet.
     ///
     /// # Errors
-    /// The address is not the wallet's.
-    pub fn owner(&self, address: &Address) -> Result<&SigningKey, Failure> {
-        let other =
-            || Failure::Refused(format!("{address} is no address of this wallet: another one paid (--wallet NAME)"));
-        self.of(address.payment_key()).ok_or_else(other)
+    /// [`NotOwner`] if the address belongs to another wallet.
+    pub fn owner(&self, address: &Address) -> Result<&SigningKey, NotOwner> {
+        self.of(address.payment_key()).ok_or(NotOwner(*address))
     }
 }

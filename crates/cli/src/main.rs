@@ -117,7 +117,7 @@ enum Command {
     /// Buy a listing and print its content; nothing is paid twice.
     Buy(buying::BuyArguments),
     /// Print a purchase's content again, in the session of the account that bought it.
-    Read(redelivery::ReadArguments),
+    Read(acting::ReadArguments),
     /// Prove by a signature that the wallet bought a listing, and print the content again.
     Prove(redelivery::ProveArguments),
     /// Show the state of a purchase and the possible actions.
@@ -196,7 +196,7 @@ impl Shop {
             Command::Browse(arguments) => catalogue::browse(self, arguments),
             Command::Show { listing } => catalogue::show(self, listing),
             Command::Buy(arguments) => buying::run(self, arguments),
-            Command::Read(arguments) => redelivery::read(self, arguments),
+            Command::Read(arguments) => acting::read(self, arguments),
             Command::Prove(arguments) => redelivery::run(self, arguments),
             Command::Status(purchase) => acting::status(self, purchase),
             Command::RequestRefund(purchase) => acting::act(self, purchase, BuyerAction::RequestRefund),

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use x402_cardano::wire::{PaymentRequired, decode_header};
 
 use crate::{
-    Shop, account,
-    acting::PurchaseArgument,
+    Shop,
     catalogue::listing_id,
     failure::Failure,
     keys::Keys,
@@ -31,28 +30,6 @@ pub struct ProveArguments {
     /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
-}
-
-/// Arguments of `read`.
-#[derive(Args)]
-pub struct ReadArguments {
-    #[command(flatten)]
-    purchase: PurchaseArgument,
-    /// A file for it, instead of stdout.
-    #[arg(long)]
-    out: Option<PathBuf>,
-}
-
-/// Prints the content of a purchase of the signed-in account.
-pub fn read(shop: &Shop, ReadArguments { purchase, out }: &ReadArguments) -> Result<(), Failure> {
-    let id = purchase.id(shop)?;
-    let answer = account::ask(shop, "GET", &format!("/me/purchases/{id}/content"), None)?;
-    if answer.status != 200 {
-        return Err(answer.failure());
-    }
-    let bought: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
-    let told = json!({ "listing": bought.listing_id, "purchase": id });
-    hand_over(shop, told, &answer.body, out.as_ref())
 }
 
 /// A purchase of a listing by this wallet.
@@ -136,7 +113,7 @@ pub fn refusal(answer: &Answer) -> Option<String> {
 ///
 /// # Errors
 /// The file cannot be written.
-fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
+pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(path) = out {
         let written = fs::write(path, content);
         written.map_err(|error| Failure::Refused(format!("cannot write {}: {error}", path.display())))?;

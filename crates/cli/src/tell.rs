@@ -16,6 +16,14 @@ pub fn program() -> &'static str {
     if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
 }
 
+/// Formats a POSIX time in ms for people: `26 Nov 2026, 17:05 UTC`.
+pub fn time_of(ms: u64) -> String {
+    let format = time::macros::format_description!("[day padding:none] [month repr:short] [year], [hour]:[minute] UTC");
+    let time =
+        i64::try_from(ms / 1_000).ok().and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
+    time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
+}
+
 /// Replaces the commands in backticks with the way the user calls them.
 fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
     if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }

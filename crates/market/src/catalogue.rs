@@ -18,6 +18,7 @@ use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 pub mod discovery;
 pub(crate) mod newest;
 mod page;
+mod parameters;
 mod store;
 pub mod take_off;
 mod terms;

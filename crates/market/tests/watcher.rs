@@ -792,7 +792,7 @@ fn rows_of_strangers_agents_are_deleted_and_approved_ones_stay() {
             &sales,
             &format!(
                 "INSERT INTO oauth_grants VALUES (printf('%32s', '{id}'), printf('%32s', '{id}'), 'owner', '{client}', '', '', '', 'mcp', \
-                   printf('%43d', 0), 'none', 1, {rotated}, 0, 0, {revoked})"
+                   printf('%43d', 0), 'none', 1, {rotated}, 0, 0, NULL, NULL, {revoked})"
             ),
         );
     };

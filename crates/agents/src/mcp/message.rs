@@ -4,8 +4,6 @@ use cardano::json::{MAX_VALUES, has_more_values};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use super::revision::Revision;
-
 /// Maximum size of a message, in bytes. A payment with its transaction takes up to about 70 kB in base64.
 pub const MAX_MESSAGE_BYTES: usize = 128 * 1_024;
 /// Maximum number of messages in a batch. Each tool call in a batch counts against the caller's rate limits.
@@ -159,8 +157,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 ///
 /// # Errors
 /// [`RpcError`] if the body is too large, has too many values, is not JSON, is not a message, or is a batch although
-/// the protocol revision has no batches.
-pub fn parse(body: &[u8], version: Option<&str>) -> Result<Body, RpcError> {
+/// `allows_batch` is `false`.
+pub fn parse(body: &[u8], allows_batch: bool) -> Result<Body, RpcError> {
     let invalid = |text: &str| RpcError::new(400, RpcCode::InvalidRequest, text);
     if body.len() > MAX_MESSAGE_BYTES {
         let text = format!("a message has at most {MAX_MESSAGE_BYTES} bytes");
@@ -180,7 +178,7 @@ pub fn parse(body: &[u8], version: Option<&str>) -> Result<Body, RpcError> {
         let raw: Raw = serde_json::from_slice(body).map_err(malformed)?;
         return Ok(Body { messages: vec![message(raw)?], is_batch: false });
     }
-    if version.is_some_and(|version| version != Revision::V20250326.as_str()) {
+    if !allows_batch {
         return Err(invalid("send one message per request: only MCP 2025-03-26 has batches"));
     }
     let raw: Vec<Raw> = serde_json::from_slice(body).map_err(malformed)?;

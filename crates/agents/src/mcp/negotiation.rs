@@ -15,7 +15,7 @@ const NEW: &str = "2026-07-28";
 
 fn send(headers: &Headers, body: &[u8]) -> (u16, Value) {
     let stall = Stall::default();
-    let answer = match message::parse(body, headers.protocol_version.as_deref()) {
+    let answer = match message::parse(body, headers.allow_batch()) {
         Ok(body) => block_on(dispatch::answer(&OwnerTools(&stall), headers, body)),
         Err(error) => RpcAnswer::from(error),
     };
@@ -314,7 +314,7 @@ fn a_batch_is_answered_message_by_message_in_the_revision_that_has_batches_and_i
 #[test]
 fn calls_that_reach_the_shop_count_against_the_callers_limit() {
     let counts = |method| {
-        let body = message::parse(request(method, json!({})).to_string().as_bytes(), None).unwrap();
+        let body = message::parse(request(method, json!({})).to_string().as_bytes(), true).unwrap();
         body.messages[0].asks_shop()
     };
     assert!(counts("tools/call") && counts("resources/list") && counts("resources/read"));

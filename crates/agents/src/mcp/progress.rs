@@ -69,7 +69,7 @@ mod tests {
     const BOTH: Option<&str> = Some("application/json, text/event-stream");
 
     fn asked(body: &Value, headers: &Headers, accept: Option<&str>) -> Option<ProgressToken> {
-        ProgressToken::of(&message::parse(body.to_string().as_bytes(), None).unwrap().messages[0], headers, accept)
+        ProgressToken::of(&message::parse(body.to_string().as_bytes(), true).unwrap().messages[0], headers, accept)
     }
 
     fn call(tool: &str, token: &Value) -> Value {

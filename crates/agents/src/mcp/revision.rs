@@ -80,6 +80,14 @@ pub struct Headers {
     pub name: Option<String>,
 }
 
+impl Headers {
+    /// Whether the body may be a batch, which only MCP 2025-03-26 has. Its clients may leave the version out.
+    #[must_use]
+    pub fn allow_batch(&self) -> bool {
+        self.protocol_version.as_deref().is_none_or(|version| version == Revision::V20250326.as_str())
+    }
+}
+
 fn mismatch(message: impl Into<String>) -> RpcError {
     RpcError::new(400, RpcCode::HeaderMismatch, message)
 }

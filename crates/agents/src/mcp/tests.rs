@@ -310,7 +310,7 @@ fn unlocking_an_owned_listing_says_so_and_spends_nothing() {
 fn a_call_of_an_unknown_tool_names_the_known_tools() {
     let body =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "buy", "arguments": {} } });
-    let message = super::message::parse(body.to_string().as_bytes(), None).unwrap();
+    let message = super::message::parse(body.to_string().as_bytes(), true).unwrap();
     let headers = super::revision::Headers { protocol_version: Some("2025-11-25".into()), method: None, name: None };
     let answer = block_on(super::dispatch::answer(&OwnerTools(&Stall::default()), &headers, message)).body.unwrap();
     for tool in ["search_listings", "buy_listing", "my_wallet", "withdraw_to_owner", "my_purchases"] {

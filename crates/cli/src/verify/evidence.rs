@@ -47,7 +47,7 @@ pub use proofs::{Proofs, Prover};
 pub use signed::ServiceKey;
 
 use super::{NotAsAsked, payment::authorized};
-use crate::{acting::time_of, redelivery::unlock};
+use crate::{redelivery::unlock, tell::time_of};
 
 /// The version of the file.
 pub const VERSION: u8 = 2;

@@ -4,7 +4,7 @@ use cardano::Address;
 use serde::Deserialize;
 use sql::{DatabaseError, ReadDatabase, Statement, exactly, statement};
 
-use super::{ListingTerms, MAX_QUERY, page::Parameters, terms, words};
+use super::{ListingTerms, MAX_QUERY, parameters::Parameters, terms, words};
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;

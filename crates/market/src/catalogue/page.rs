@@ -8,11 +8,12 @@
 //! Indexes contain the filtered columns, so that only listings on the page are read in full. If the limit is reached
 //! first, the page is short, and its cursor continues after the limit.
 
-use sql::{DatabaseError, Param, ReadDatabase, Statement};
+use sql::{DatabaseError, ReadDatabase, Statement};
 
 use super::{
     DeliveryMode, Filter, LISTING_JSON, MAX_PAGE, MAX_SCANNED, Page, Sort,
     discovery::{Question, Ranked},
+    parameters::Parameters,
     terms, words,
 };
 
@@ -112,18 +113,6 @@ impl Order {
             }
         };
         Self { key, tied: "0", by, from }
-    }
-}
-
-/// Values of the parameters of an SQL statement that is being assembled.
-#[derive(Default)]
-pub(super) struct Parameters(pub(super) Vec<Param>);
-
-impl Parameters {
-    /// Adds a parameter and returns its name in SQL, such as `?3`.
-    pub(super) fn name(&mut self, value: impl Into<Param>) -> String {
-        self.0.push(value.into());
-        format!("?{}", self.0.len())
     }
 }
 

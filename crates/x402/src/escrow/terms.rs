@@ -4,7 +4,7 @@ use std::fmt;
 
 use ::escrow::Deadlines;
 use cardano::{Address, ContentHash, hash::to_hex};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::TransferMethod;
 use crate::{
@@ -114,14 +114,28 @@ impl SellerTerms {
     }
 }
 
+/// Parses an address in lowercase. The seller signs the text of the terms, so a second spelling of the same address must
+/// not be accepted.
+fn lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Address, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let address: Address = text.parse().map_err(de::Error::custom)?;
+    if address.to_string() == text { Ok(address) } else { Err(de::Error::custom("an address is lowercase here")) }
+}
+
+/// As [`lowercase`], for a field that may be absent but not `null`.
+fn present_lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+    lowercase(deserializer).map(Some)
+}
+
 /// The terms in JSON: a closed object of strings.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct TermsJson {
     version: String,
     payment_type: String,
+    #[serde(deserialize_with = "lowercase")]
     seller_address: Address,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present_lowercase", skip_serializing_if = "Option::is_none")]
     seller_return_address: Option<Address>,
     seller_nonce: String,
     buyer_nonce: String,
