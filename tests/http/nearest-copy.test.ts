@@ -105,7 +105,11 @@ describe("the nearest copy of the database", { timeout: 300_000 }, () => {
     await assertSettled(world, await settle(world, listing, payment), { listing, payment, payer: buyer });
     const paid = await asked();
     assert.ok(paid.length > 0);
-    assert.deepEqual(byCopies(paid).filter(({ sql }) => DECISIVE.test(sql)), [], "the primary decides about a payment");
+    assert.deepEqual(
+      byCopies(paid).filter(({ sql }) => DECISIVE.test(sql)),
+      [],
+      "the primary decides about a payment",
+    );
     await comeBack(world, buyer, listing);
     const account = await open(world.api, owner);
     await world.ledger.faucet(account.address, 60_000_000n);
