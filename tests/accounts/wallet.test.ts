@@ -94,7 +94,7 @@ describe("GET /me", () => {
       description: "Sold by me",
       priceLovelace: "2000000",
       modes: ["instant"],
-      content: "mine",
+      content: "A prompt that only its owner sells here",
     };
     const listing = json<{ id: string }>(await seller.account.post("/listings", offer), 201);
     const buyer = await world.rich();

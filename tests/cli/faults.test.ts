@@ -210,7 +210,11 @@ describe("an error says what to do", () => {
     };
     const line = "Build a hero section with three drifting gradients, in plain HTML and CSS.";
     for (const content of [line, `# Aurora hero\n\n${line}\n`, `\ufeff# Aurora\r\n\r\n> ${line}\r\n`])
-      await fails(["sell", file("one-line.md", content), "--price", "6"], 2, /give away .*: say with --description/);
+      await fails(
+        ["sell", file("one-line.md", content), "--price", "6"],
+        2,
+        /giving away what is sold: say with --description/,
+      );
     await fails(["sell", file("heading.md", `# ${line}`), "--price", "6"], 2, /public title: say it with --title/);
     const latin = file("latin.txt", Buffer.from("Caf\u00e9", "latin1"));
     await fails(["sell", latin, "--price", "6"], 2, /is not text: byte 3 is not UTF-8/);

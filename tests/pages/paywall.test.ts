@@ -82,7 +82,9 @@ describe("the paywall's page", () => {
 
   it("sells instantly: one signature shows the content, checked against its hash, to save", async () => {
     // Some editors begin files with a byte order mark: it is a part of what was listed.
-    const listing = await offered(world, { content: "\ufeffA hero section\r\n" });
+    const listing = await offered(world, {
+      content: "\ufeffA hero section in three layers, each with a gradient of its own.\r\n",
+    });
     const wallet = await world.buyer();
     const { page, errors } = await visit(world, browser, `/listings/${listing.id}/unlock`, { wallet });
     await pay(page).waitFor();

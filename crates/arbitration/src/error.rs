@@ -12,7 +12,7 @@ use sql::DatabaseError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
     /// The chain has no such output, at least in the provider's view.
-    #[error("ref names no output that is on the chain")]
+    #[error("ref: names no output that is on the chain")]
     Unknown,
     /// The output is not an escrow of this arbiter's contract.
     #[error("ref names no escrow of this arbiter: {0}")]

@@ -95,7 +95,16 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
             read.map_err(|error| Failure::Usage(format!("cannot read the words: {error}")))?;
             let phrase = Phrase::read(&text).map_err(|why| Failure::Usage(why.to_string()))?;
             shop.home.keep(&phrase)?;
-            show(shop, &phrase)
+            match show(shop, &phrase) {
+                Err(Failure::Unreachable(why)) => {
+                    shop.tell.progress(&why);
+                    shop.tell
+                        .progress("the wallet is kept with its first address; `surety wallet show` looks for others");
+                    let address = shop.home.keys()?.address();
+                    shop.tell.result(&json!({ "address": address, "folder": shop.home.folder }), &address.to_string())
+                }
+                shown => shown,
+            }
         }
         WalletCommand::Export => {
             let words = shop.home.phrase()?.words();

@@ -233,7 +233,8 @@ export function browsing(world: () => World): void {
         const headers = [...answer.headers].map(([, value]) => `${value} ${Buffer.from(value, "base64")}`).join(" ");
         assert.equal(`${answer.text} ${headers}`.includes(SECRET), false, path);
       }
-      assert.deepEqual(await listings(`?q=${SECRET}`), []);
+      // A word that stands in contents alone: others of the secret are in descriptions, too.
+      assert.deepEqual(await listings("?q=paid"), []);
     });
 
     it("costs at most one batch and no call outside", async () => {

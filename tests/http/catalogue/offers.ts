@@ -51,7 +51,7 @@ const RULES: readonly { field: keyof Offer; refused: Record<string, unknown>; ac
       "a mainnet address": MAINNET,
       "a script address": SCRIPT,
       "a stake address": STAKE,
-      "capital letters": "ADDR_TEST1VZ2FXV2UMYHTTKXYXP8X0DLPDT3K6CWNG5PXJ3JHSYDZERSPJRLSZ",
+      "some capital letters": "addr_test1VZ2FXV2UMYHTTKXYXP8X0DLPDT3K6CWNG5PXJ3JHSYDZERSPJRLSZ",
       "a wrong checksum": "addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsx",
       hexadecimal: "609493315cd92eb5d8c4304e67b7e16ae36d61d34502694657811a2c8e",
       "a number": 1,
@@ -187,7 +187,8 @@ export function offers(world: () => World): void {
       ["control characters that JSON spells with six bytes each", "\u0001"],
     ] as const) {
       it(`may have exactly 1 MiB of ${what}, and not one byte more`, async () => {
-        const full = character.repeat(MIB / Buffer.byteLength(character));
+        // Something in a text must be visible.
+        const full = `xx${character.repeat((MIB - 2) / Buffer.byteLength(character))}`;
         const listing = await accepted({ content: full });
         assert.equal(listing.contentHash, sha256Hex(full));
         const error = await refusedAs(changed("content", `${full}x`));
@@ -222,7 +223,7 @@ export function offers(world: () => World): void {
     it("is refused before its end where it gets far too large on the way", async () => {
       const answer = await sendUnfinished(world().api, 8 * MIB);
       assert.equal(answer.status, 400);
-      assert.match(answer.text, /^\{"error":"content:/);
+      assert.match(answer.text, /"error":"content:/);
     });
   });
 }
