@@ -115,9 +115,9 @@ describe("GET /me", () => {
     const [purchase] = (await account.me()).purchases;
     assert.equal(purchase?.id, transaction);
     assert.equal(purchase?.buyerAddress, buyer.address);
-    assert.equal((await account.content(transaction)).text, "mine");
+    assert.equal((await account.content(transaction)).text, offer.content);
     const again = await account.buy(listing.id);
-    assert.deepEqual([again.alreadyOwned, again.content, again.purchase.id], [true, "mine", transaction]);
+    assert.deepEqual([again.alreadyOwned, again.content, again.purchase.id], [true, offer.content, transaction]);
     assert.equal(
       (await account.me()).limits.spentTodayLovelace,
       "0",

@@ -15,10 +15,10 @@ pub enum ResolveError {
     #[error("ref: names no output that is on the chain")]
     Unknown,
     /// The output is not an escrow of this arbiter's contract.
-    #[error("ref names no escrow of this arbiter: {0}")]
+    #[error("ref: names no escrow of this arbiter: {0}")]
     NotAnEscrow(#[from] InvalidDatum),
     /// The escrow does not descend from a lock that a purchase could have made: it was forged to look like a dispute.
-    #[error("ref names an escrow that no purchase locked")]
+    #[error("ref: names an escrow that no purchase locked")]
     NeverLocked,
     /// The escrow does not hold enough to pay the award.
     #[error("the escrow holds less than the buyer's collateral: it cannot be divided")]
