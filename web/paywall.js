@@ -174,7 +174,7 @@ async function settle(payment) {
           ended(!own, `The payment was not taken. ${sentence(told)}`);
         }
         setStatus(
-          pending
+          pending && answer.status === 402
             ? "Payment sent. Waiting for the network."
             : `${told.error ? sentence(told) : "The service is busy."} Trying again.`,
         );
