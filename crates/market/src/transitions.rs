@@ -14,7 +14,7 @@ use crate::purchase::record_lock;
 /// # Errors
 /// Returns [`DatabaseError`] if the lock's bytes cannot be read.
 pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
-    let acts = matches!(entry.kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute);
+    let acts = acts_on_escrows(entry.kind);
     Ok(match decision {
         Decision::Include(_) if entry.kind == Kind::Lock => record_lock(&entry.tx, &locked_by(entry)?).into(),
         Decision::Include(_) if acts => vec![date_steps(entry)],
@@ -25,6 +25,14 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, 
         }
         _ => vec![],
     })
+}
+
+/// Returns whether a transaction of this kind spends an escrow and so makes a step of it.
+pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
+    match kind {
+        Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release => true,
+        Kind::Payment | Kind::Lock | Kind::Withdrawal | Kind::Payout | Kind::Split | Kind::Award => false,
+    }
 }
 
 /// Decodes the escrow that a lock created. The entry's CBOR may have been read from the block, where whoever submitted
@@ -66,4 +74,34 @@ fn remove_steps(entry: &Entry) -> Statement {
 /// as a failure. It writes nothing if the statement before it, which gives the entry up, wrote nothing.
 fn retry_at_once(entry: &Entry, failed: bool) -> Statement {
     statement!(include_str!("retry_at_once.sql"), entry.tx, failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use cardano::TxHash;
+    use outbox::{EntryState, Provenance};
+
+    use super::*;
+
+    #[test]
+    fn an_action_that_a_rollback_removes_takes_its_step_along_and_a_failed_one_is_due_again() {
+        let actions = [Kind::Result, Kind::Collect, Kind::Refund, Kind::Dispute, Kind::Release];
+        for kind in actions.into_iter().chain([Kind::Withdrawal, Kind::Split]) {
+            let entry = Entry {
+                tx: TxHash::new([7; 32]),
+                kind,
+                cbor: vec![],
+                state: EntryState::Included,
+                valid_until: 9,
+                attempts: 1,
+                attempted_at_ms: 0,
+                provenance: Provenance::Ours,
+                block: None,
+            };
+            for decision in [Decision::Unconfirm, Decision::Expire, Decision::Refuse("no".into())] {
+                let follows = !statements(&entry, &decision).unwrap().is_empty();
+                assert_eq!(follows, actions.contains(&kind), "{kind:?} {decision:?}");
+            }
+        }
+    }
 }

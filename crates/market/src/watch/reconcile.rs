@@ -2,7 +2,7 @@
 //! confirms or closes them.
 
 use cardano::{TxHash, chain::Inclusion, tx::TransactionUtxos};
-use outbox::{Decision, Entry, EntryState, Kind, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
+use outbox::{Decision, Entry, EntryState, Trust, by_id, mark_block_on_chain, rechecked, to_recheck};
 use sql::{Database, DatabaseError, Read};
 
 use super::{
@@ -15,6 +15,7 @@ use crate::{
     contents::Contents,
     escrow_steps::{Found, Spending, knows},
     port_error::PortError,
+    transitions::acts_on_escrows,
 };
 
 /// Maximum number of blocks with the service's transactions that a tick checks after a rollback, and of transactions
@@ -164,10 +165,6 @@ pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>
         return Ok(None);
     }
     Ok(Some(Found { utxos: read(entry)?, height: block.height, time_ms: block.time_ms }))
-}
-
-const fn acts_on_escrows(kind: Kind) -> bool {
-    matches!(kind, Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release)
 }
 
 fn read(entry: &Entry) -> Result<TransactionUtxos, DatabaseError> {
