@@ -19,42 +19,43 @@ use crate::{
 };
 
 const SESSION: &str = "session.json";
-/// Addresses beside the first that a sign-in may name.
+/// Maximum number of the wallet's other addresses that a sign-in may name, in addition to its first one.
 const MAX_OTHERS: usize = 20;
 
-/// Limits for purchases from the Surety balance. Those that are not named stay.
+/// Limits for purchases from the Surety balance. A limit that is not given stays as it is.
 #[derive(Args)]
 pub struct LimitsArguments {
-    /// The most that one purchase may cost, in whole ADA: 1 to 100.
+    /// Maximum price of one purchase, in whole ADA: 1 to 100.
     #[arg(long, value_name = "ADA")]
     per_purchase: Option<u32>,
-    /// The most that may be spent in a day (UTC), in whole ADA: at most 500.
+    /// Maximum sum of all purchases of a day (UTC), in whole ADA: at most 500.
     #[arg(long, value_name = "ADA")]
     per_day: Option<u32>,
-    /// Agents ask for approval above this price, in whole ADA: 0 for every purchase, 100 for none.
+    /// Price above which an agent must ask for approval, in whole ADA: 0 for every purchase, 100 for none.
     #[arg(long, value_name = "ADA")]
     ask_above: Option<u32>,
 }
 
-/// What to do with the agents.
+/// Subcommands of `agents`.
 #[derive(Subcommand)]
 pub enum AgentsCommand {
     /// Take away an agent's access.
     Remove {
-        /// Its id, as `agents` shows it.
+        /// The agent's id, as `agents` shows it.
         id: String,
     },
 }
 
-/// Stored session.
+/// The session of a signed-in account, as stored in the wallet's folder.
 #[derive(Deserialize, Serialize)]
 struct SignedIn {
-    /// The service that issued the session.
+    /// Address of the service that issued the session.
     api: String,
     session: Session,
 }
 
-/// Signs the service's challenge: as the account that it knows by one of the wallet's addresses.
+/// Signs in with the wallet: signs the service's challenge with the key of the address under which the service knows
+/// the account, which may be any address of the wallet.
 pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let keys = shop.home.keys()?;
     let address = keys.address();
@@ -88,7 +89,7 @@ pub fn sign_out(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!({ "signedIn": false }), "signed out")
 }
 
-/// Prints the account.
+/// Prints the signed-in account: its Surety balance, limits and listings.
 pub fn show(shop: &Shop) -> Result<(), Failure> {
     let me: Me = ask(shop, "GET", "/me", None)?.json()?;
     let words = format!(
@@ -105,7 +106,7 @@ pub fn show(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me), &words)
 }
 
-/// Prints the account's purchases.
+/// Prints the purchases of the signed-in account.
 pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     let me: Me = ask(shop, "GET", "/me", None)?.json()?;
     let line = |it: &Purchase| {
@@ -116,7 +117,7 @@ pub fn purchases(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(me.purchases), &words)
 }
 
-/// Sets the limits that are named, and prints all of them.
+/// Changes the limits that were given as arguments, and prints all limits.
 pub fn limits(shop: &Shop, arguments: &LimitsArguments) -> Result<(), Failure> {
     let LimitsArguments { per_purchase, per_day, ask_above } = *arguments;
     let now: Me = ask(shop, "GET", "/me", None)?.json()?;
@@ -152,7 +153,7 @@ fn limit_words(limits: &Limits) -> String {
     )
 }
 
-/// Prints the agents of the account, or removes one.
+/// Prints the agents that may buy for the account, or removes one of them.
 pub fn agents(shop: &Shop, command: Option<&AgentsCommand>) -> Result<(), Failure> {
     if let Some(AgentsCommand::Remove { id }) = command {
         let answer = ask(shop, "DELETE", &format!("/me/agents/{}", segment(id)), None)?;
@@ -194,7 +195,7 @@ pub fn approvals(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(waiting), &words)
 }
 
-/// Answers a purchase request.
+/// Approves or declines a purchase that an agent asked for.
 pub fn answer(shop: &Shop, id: &str, answer: RequestDecision) -> Result<(), Failure> {
     let path = format!("/me/requests/{}", segment(id));
     let asked: PurchaseRequest = ask(shop, "POST", &path, Some(&json!(RequestAnswer { answer })))?.json()?;
@@ -228,29 +229,29 @@ pub fn withdraw(shop: &Shop) -> Result<(), Failure> {
     shop.tell.result(&json!(sent), &words)
 }
 
-/// One segment of a path, whatever was typed.
+/// Escapes a text for use as one segment of a URL's path, whatever characters the user typed.
 fn segment(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-/// Returns the live session at the service, if there is one.
+/// Returns the unexpired session at the current service, or `None` if there is none.
 fn live(shop: &Shop) -> Result<Option<SignedIn>, Failure> {
     let kept: Option<SignedIn> = shop.home.read(SESSION)?;
     Ok(kept.filter(|kept| kept.api == shop.service.base() && kept.session.expires_at > now_ms()))
 }
 
-/// Returns whether a session is live at the service.
+/// Returns whether the wallet has an unexpired session at the current service.
 ///
 /// # Errors
-/// The stored session cannot be read.
+/// Returns an error if the stored session cannot be read.
 pub fn is_signed_in(shop: &Shop) -> Result<bool, Failure> {
     Ok(live(shop)?.is_some())
 }
 
-/// Sends a request with the session's token, only to the service that issued it.
+/// Sends a request with the session's token. The token is sent only to the service that issued it.
 ///
 /// # Errors
-/// Not signed in, or no answer.
+/// Returns an error if there is no session, or if the service does not answer.
 pub fn ask(shop: &Shop, method: &str, path: &str, body: Option<&Value>) -> Result<Answer, Failure> {
     let signed_out = || Failure::Refused(format!("not signed in at {}: `surety sign-in`", shop.service.base()));
     let authorization = format!("Bearer {}", live(shop)?.ok_or_else(signed_out)?.session.token);

@@ -1,6 +1,8 @@
-//! `surety status`, `request-refund`, `dispute`, `refund`, `release`, `read` and `verdict`: the commands after a purchase.
+//! `surety status`, `request-refund`, `dispute`, `refund`, `release`, `read` and `verdict`: the commands after a
+//! purchase.
 //!
-//! A wallet signs for what it paid. For what a Surety balance paid, the session is the authority and the service signs.
+//! If the wallet paid for a purchase, the wallet signs its actions. If a Surety balance paid, the session authorizes
+//! the action and the service signs it.
 
 use std::{path::PathBuf, thread::sleep, time::Duration};
 
@@ -29,16 +31,19 @@ use crate::{
     verify::{Draft, NotAsAsked, Own, action::action},
 };
 
-/// Maximum time in seconds to wait for a transaction's block. Drafts are valid for three minutes.
+/// Maximum time to wait until a block includes a transaction, in seconds. A drafted transaction is valid for three
+/// minutes.
 const WAIT_SECONDS: u64 = 240;
-/// Maximum number of drafts, in case the escrow changes meanwhile.
+/// Maximum number of drafts for one action. A new draft is needed if another transaction changes the escrow before ours
+/// is included.
 const MAX_TRIES: u32 = 3;
-/// Maximum time in seconds to wait for another party's transaction.
+/// Maximum time to wait for another party's transaction, in seconds.
 const MOVE_SECONDS: u32 = 90;
-/// Maximum number of steps of an escrow to follow.
+/// Maximum number of transactions to follow from an escrow's lock to its current output.
 const MAX_STEPS: usize = 32;
 
-/// Returns the command of a buyer's action, and the message once the action is in a block.
+/// Returns the name of the command for a buyer's action, and the message that is shown once a block includes the
+/// action.
 const fn told(action: BuyerAction) -> (&'static str, &'static str) {
     match action {
         BuyerAction::RequestRefund => ("request-refund", "the money is asked back"),
@@ -48,7 +53,7 @@ const fn told(action: BuyerAction) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the contract's action for a buyer's action.
+/// Returns the action of the contract that performs a buyer's action.
 const fn contracts(action: BuyerAction) -> Action {
     match action {
         BuyerAction::RequestRefund | BuyerAction::Dispute => Action::SetRefundRequested,
@@ -57,7 +62,7 @@ const fn contracts(action: BuyerAction) -> Action {
     }
 }
 
-/// A purchase as an argument.
+/// Argument that names a purchase.
 #[derive(Args)]
 pub struct PurchaseArgument {
     /// The purchase's id (64 hexadecimal characters), or the id of the listing that this wallet bought.
@@ -80,12 +85,12 @@ pub struct DisputeArguments {
 pub struct VerdictArguments {
     #[command(flatten)]
     purchase: PurchaseArgument,
-    /// ok, mismatch or no_result_yet.
+    /// The buyer's finding: ok, mismatch or no_result_yet.
     #[arg(value_parser = ["ok", "mismatch", "no_result_yet"])]
     verdict: String,
 }
 
-/// A purchase, named by its own id or by its listing's.
+/// A purchase, named by its own id or by the id of its listing.
 #[derive(Clone, Debug)]
 enum Named {
     Purchase(TxHash),
@@ -99,10 +104,10 @@ fn named(text: &str) -> Result<Named, &'static str> {
 }
 
 impl PurchaseArgument {
-    /// Returns the purchase's id.
+    /// Returns the id of the purchase. If the user named a listing, looks up this wallet's purchase of it.
     ///
     /// # Errors
-    /// The wallet has not bought the listing, or the service is unreachable.
+    /// Returns an error if the wallet has not bought the listing, or if the service does not answer.
     pub fn id(&self, shop: &Shop) -> Result<TxHash, Failure> {
         let listing = match &self.purchase {
             Named::Purchase(id) => return Ok(*id),
@@ -123,10 +128,10 @@ impl PurchaseArgument {
         Ok(from_balance.iter().find(is_it).ok_or_else(none)?.id)
     }
 
-    /// Returns the purchase's listing, from the argument or from this wallet's records.
+    /// Returns the id of the purchase's listing, from the argument or from this wallet's own records.
     ///
-    /// Not from the service, which could name another listing; the wallet's signature would then open content bought
-    /// elsewhere.
+    /// The service is not asked, because it could name another listing. A signature for that listing would let the
+    /// service release content that this wallet bought elsewhere.
     fn listing(&self, id: &TxHash, shop: &Shop) -> Result<String, Failure> {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.to_string());
@@ -135,7 +140,8 @@ impl PurchaseArgument {
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
-    /// Checks that an escrow belongs to the named listing, whatever the service says.
+    /// Checks against the escrow's datum that the escrow belongs to the listing that the user named, because the
+    /// service could have named another escrow.
     fn must_be_of(&self, escrow: &Escrow, shop: &Shop) -> Result<(), Failure> {
         let Named::Listing(listing) = &self.purchase else { return Ok(()) };
         let sold = shop.service.listing(listing)?;
@@ -146,7 +152,7 @@ impl PurchaseArgument {
     }
 }
 
-/// Prints the purchase's state and the possible actions.
+/// Prints a purchase's state and the actions that its buyer can take.
 pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let known: Purchase = shop.service.get(&format!("/purchases/{id}"))?;
@@ -192,7 +198,7 @@ pub fn status(shop: &Shop, purchase: &PurchaseArgument) -> Result<(), Failure> {
 pub struct ReadArguments {
     #[command(flatten)]
     purchase: PurchaseArgument,
-    /// A file for it, instead of stdout.
+    /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -209,7 +215,7 @@ pub fn read(shop: &Shop, ReadArguments { purchase, out }: &ReadArguments) -> Res
     hand_over(shop, told, &answer.body, out.as_ref())
 }
 
-/// Reports whether the delivered content is the listed one.
+/// Reports to the service whether the delivered content is the listed one.
 pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArguments) -> Result<(), Failure> {
     let id = purchase.id(shop)?;
     let (path, body) = (format!("/purchases/{id}/verification"), json!({ "verification": verdict }));
@@ -225,7 +231,8 @@ pub fn verdict(shop: &Shop, VerdictArguments { purchase, verdict }: &VerdictArgu
     shop.tell.result(&json!(judged), &format!("verdict on {id}: {verdict}"))
 }
 
-/// Returns whether a Surety balance paid for a purchase, according to the service. This wallet signs nothing then.
+/// Returns whether a Surety balance paid for a purchase, according to the service. In that case this wallet signs
+/// nothing.
 fn is_from_balance(shop: &Shop, id: &TxHash) -> Result<bool, Failure> {
     let answer = shop.service.ask("GET", &format!("/purchases/{id}"), Ask::default())?;
     // No block has it yet, as far as the service knows.
@@ -284,8 +291,8 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: BuyerAction) -> Resul
     Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
 }
 
-/// Checks that the action is what its command says. The contract treats a request for a refund after the proof of
-/// delivery as a dispute.
+/// Checks that an action has the effect that the user expects of the command. In the contract one action requests a
+/// refund: it opens a dispute if the seller has already posted the proof of delivery.
 fn must_fit(what: BuyerAction, escrow: &Escrow, id: &TxHash) -> Result<(), Failure> {
     match (what, escrow.datum.has_result()) {
         (BuyerAction::RequestRefund, true) => Err(Failure::Refused(format!(
@@ -323,7 +330,7 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
     Ok(tx.id)
 }
 
-/// Reads the current escrow of this wallet's purchase from the chain, not from the service.
+/// Returns the current output of the escrow behind this wallet's purchase. Reads the chain rather than the service.
 fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failure> {
     let unknown = || Failure::Refused(format!("no block has {purchase} yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {
@@ -345,13 +352,13 @@ fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failur
     Err(Failure::Refused("this escrow has gone through too many steps".into()))
 }
 
-/// Returns the outputs of a transaction that is in a block.
+/// Returns the outputs of a transaction, or `None` if no block includes it.
 fn made(shop: &Shop, tx: &TxHash) -> Result<Option<Vec<Utxo>>, Failure> {
     let outputs = shop.chain.provider.outputs_of(tx)?;
     Ok(outputs.map(|outputs| outputs.into_iter().map(|output| output.utxo).collect()))
 }
 
-/// Checks that the contract lets the buyer act now, not only later.
+/// Checks that the contract already permits the buyer's action, rather than only at a later time.
 fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> {
     let Some(Timing::Early(opens)) = escrow.datum.window(what).map(|window| window.timing(now, 0)) else {
         return Ok(());
@@ -367,8 +374,8 @@ fn not_early(escrow: &Escrow, what: Action, now: Millis) -> Result<(), Failure> 
     )))
 }
 
-/// Waits for another party's transaction to spend the escrow. Returns true if one does, false if none does in time or
-/// the contract does not allow this action now.
+/// Waits for another transaction to spend the escrow, and returns whether one did. Returns `false` at once if the
+/// contract does not permit this action now.
 fn is_superseded(shop: &Shop, escrow: &Escrow, what: Action) -> Result<bool, Failure> {
     let now = shop.chain.clock()?;
     if escrow.datum.window(what).is_none_or(|window| window.timing(now, 0) != Timing::Open) {

@@ -43,7 +43,7 @@ use crate::{
     wallet::ada,
 };
 
-/// The compiled contract of this repository.
+/// Blueprint (CIP-57) of this repository's compiled escrow contract.
 const BLUEPRINT: &str = include_str!("../../../contracts/plutus.json");
 
 /// Arguments of `buy`.
@@ -55,16 +55,16 @@ pub struct BuyArguments {
     /// Lock the money in the escrow, from which it comes back if nothing is delivered.
     #[arg(long)]
     protected: bool,
-    /// As --protected, in a word: instant or protected.
+    /// How to pay: instant, or protected (like --protected).
     #[arg(long, value_parser = read_mode, conflicts_with = "protected")]
     mode: Option<DeliveryMode>,
-    /// The most that it may cost, in ADA.
+    /// Maximum price to pay, in ADA.
     #[arg(long, default_value = "10", value_parser = ada)]
     at_most: Lovelace,
     /// Write the content to this file instead of stdout.
     #[arg(long)]
     out: Option<PathBuf>,
-    /// The blueprint (CIP-57) of the contract that money may be locked in, where it is not this repository's.
+    /// The blueprint (CIP-57) of the escrow contract, if it is not the one in this repository.
     #[arg(long, env = "ESCROW_BLUEPRINT")]
     contract: Option<PathBuf>,
 }
@@ -106,7 +106,7 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
     payment.settle(shop, &keys, out.as_ref())
 }
 
-/// Drafts a payment, verifies the draft, and signs it. Does not send it.
+/// Drafts a payment, verifies the draft, and signs it. The signed payment is not sent yet.
 fn make_out(
     shop: &Shop,
     keys: &Keys,
@@ -154,7 +154,8 @@ fn make_out(
     })
 }
 
-/// Prints the signed payment: who gets the money, what comes back, and until when it can be reclaimed.
+/// Prints the signed payment: its recipient, the change, and for a protected purchase the deadlines for a refund and a
+/// dispute.
 fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Address, Millis)) {
     let home = address.to_bytes();
     let back = made.tx.outputs.iter().filter(|output| output.address == home).map(|output| output.value.lovelace);
@@ -179,10 +180,11 @@ fn tell(shop: &Shop, made: &SignedDraft, listing: &Listing, (address, now): (&Ad
     }
 }
 
-/// Reads the contract's blueprint from a file, or returns this repository's.
+/// Reads the escrow contract's blueprint from the file `contract`, or returns this repository's blueprint if there is
+/// no such argument.
 ///
 /// # Errors
-/// The file cannot be read, or is not a blueprint.
+/// Returns an error if the file cannot be read or is not a blueprint.
 pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
     let blueprint = match contract {
         Some(path) => Blueprint::load(path),
@@ -191,11 +193,11 @@ pub fn blueprint(contract: Option<&PathBuf>) -> Result<Blueprint, Failure> {
     blueprint.map_err(|error| Failure::Usage(format!("--contract: {error}")))
 }
 
-/// Returns the `PAYMENT-SIGNATURE` header: the draft's payload with the signed transaction, and the salt of its request
-/// commitment.
+/// Builds the value of the `PAYMENT-SIGNATURE` header: the draft's payload with the signed transaction, and the salt of
+/// its request commitment if it has one.
 ///
 /// # Errors
-/// The header is too long to be stored or sent.
+/// Returns an error if the header is too long to be stored or sent.
 fn header(mut payment: Value, cbor: &[u8], salt: Option<&Salt>) -> Result<String, Failure> {
     if let Some(payload) = payment.get_mut("payload").and_then(Value::as_object_mut) {
         payload.insert("transaction".into(), json!(STANDARD.encode(cbor)));

@@ -11,7 +11,7 @@ use crate::{Shop, failure::Failure, selling::mode, tell::plain};
 /// Arguments of `browse`.
 #[derive(Args)]
 pub struct BrowseArguments {
-    /// Words in the title or the description.
+    /// Words to find in the title or the description.
     words: Vec<String>,
     /// Only listings of this category.
     #[arg(long)]
@@ -19,10 +19,10 @@ pub struct BrowseArguments {
     /// Only listings sold in this mode: instant or protected.
     #[arg(long, value_parser = mode)]
     mode: Option<DeliveryMode>,
-    /// newest, popular, price_asc, price_desc or reputation.
+    /// Order of the listings: newest, popular, price_asc, price_desc or reputation.
     #[arg(long, default_value = "newest")]
     sort: String,
-    /// Number of listings, at most 200.
+    /// Maximum number of listings, at most 200.
     #[arg(long, default_value_t = 20)]
     limit: u8,
 }

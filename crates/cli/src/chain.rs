@@ -20,23 +20,23 @@ use crate::{
 
 const LOCAL: &str = "http://127.0.0.1:8990/api/v0";
 const PREPROD: &str = "https://cardano-preprod.blockfrost.io/api/v0";
-/// Length of a policy id in hexadecimal, the first part of an asset's unit.
+/// Number of hexadecimal digits of a policy id, with which an asset's unit begins.
 const POLICY_HEX: usize = 56;
-/// Maximum number of outputs that the service reads of a wallet.
+/// Maximum number of the wallet's outputs to send to the service, which reads no more than that.
 const MAX_SENT: usize = 500;
 
-/// The chain's provider.
+/// A client of the provider from which the wallet reads the chain.
 pub struct ChainClient {
     pub provider: Provider,
     local: bool,
 }
 
 impl ChainClient {
-    /// Connects to a provider. The default is the local ledger if the service is on this machine, and Blockfrost
-    /// otherwise.
+    /// Creates a client of the provider at the URL `blockfrost`. Without a URL, the provider is the local ledger if the
+    /// service runs on this machine, and Blockfrost otherwise.
     ///
     /// # Errors
-    /// The address is not a URL, or not https to another machine.
+    /// Returns an error if the address is not a URL, or is the address of another machine without https.
     pub fn at(blockfrost: Option<&str>, service_is_local: bool) -> Result<Self, Failure> {
         let base = blockfrost.unwrap_or(if service_is_local { LOCAL } else { PREPROD });
         let local = is_local(&secure("--blockfrost", base)?);
@@ -45,10 +45,10 @@ impl ChainClient {
         Ok(Self { provider: Provider::new(base.to_owned(), project_id), local })
     }
 
-    /// Checks that the provider serves preprod. Nothing is signed for another network.
+    /// Checks that the provider serves preprod, because this wallet signs nothing for another network.
     ///
     /// # Errors
-    /// Another network, or no answer.
+    /// Returns an error if the provider serves another network or does not answer.
     pub fn must_be_preprod(&self) -> Result<(), Failure> {
         let (magic, base) = (self.provider.network_magic()?, self.provider.base());
         // The local ledger uses preprod's magic.
@@ -59,10 +59,11 @@ impl ChainClient {
         Err(Failure::Usage(other))
     }
 
-    /// Returns the address of the local ledger, which has a faucet.
+    /// Returns the base URL of the local ledger, which has a faucet.
     ///
     /// # Errors
-    /// The provider is not on this machine.
+    /// Returns an error if the provider is not on this machine. The message names `wallet`, for use with the faucet of
+    /// preprod.
     pub fn local_ledger(&self, wallet: &Address) -> Result<&str, Failure> {
         let ledger = self.provider.base().strip_suffix("/api/v0").filter(|_| self.local);
         ledger.ok_or_else(|| {
@@ -72,11 +73,11 @@ impl ChainClient {
         })
     }
 
-    /// The outputs without a script at the wallet's addresses, the largest first. Those with a datum too, as the contract
-    /// pays what arbiters award.
+    /// Returns the unspent outputs at all addresses of the wallet, largest first, except those that carry a reference
+    /// script. Outputs with a datum are included, because the contract pays awards in outputs with a datum.
     ///
     /// # Errors
-    /// No answer.
+    /// Returns an error if the provider does not answer.
     pub fn spendable(&self, keys: &Keys) -> Result<Vec<Utxo>, Failure> {
         let mut utxos = vec![];
         for address in keys.addresses() {
@@ -87,47 +88,48 @@ impl ChainClient {
         Ok(utxos)
     }
 
-    /// The outputs without a script at one address.
+    /// Returns the unspent outputs at one address, except those that carry a reference script.
     ///
     /// # Errors
-    /// No answer.
+    /// Returns an error if the provider does not answer.
     pub fn spendable_at(&self, address: &Address) -> Result<Vec<Utxo>, Failure> {
         let mut utxos = self.provider.utxos_at(&address.to_string())?;
         utxos.retain(|utxo| utxo.reference_script.is_none());
         Ok(utxos)
     }
 
-    /// Returns a transaction's bytes and its block, if it is in one.
+    /// Returns a transaction's bytes and the block that includes it, or `None` if no block does.
     ///
     /// # Errors
-    /// No answer.
+    /// Returns an error if the provider does not answer.
     pub fn transaction(&self, tx: &TxHash) -> Result<Option<(Vec<u8>, Inclusion)>, Failure> {
         let Some(block) = self.provider.inclusion_of(tx)? else { return Ok(None) };
         Ok(self.provider.transaction(tx)?.map(|cbor| (cbor, block)))
     }
 
-    /// Returns the time for validity intervals, POSIX ms: the later of the wall clock and the newest block's time.
+    /// Returns the time by which validity intervals are computed, in POSIX ms: the later of the wall clock and the
+    /// newest block's time.
     ///
     /// # Errors
-    /// No answer.
+    /// Returns an error if the provider does not answer.
     pub fn clock(&self) -> Result<Millis, Failure> {
         Ok(self.provider.tip()?.time_ms.max(crate::now_ms()))
     }
 
-    /// Returns the transaction that spent an output, if a block has one.
+    /// Returns the id of the transaction that spent an output, or `None` if the output is unspent.
     ///
     /// # Errors
-    /// No answer.
+    /// Returns an error if the provider does not answer.
     pub fn spender_of(&self, output: &TxRef) -> Result<Option<TxHash>, Failure> {
         let made = self.provider.outputs_of(&output.tx)?.unwrap_or_default();
         Ok(made.iter().find(|made| made.utxo.reference == *output).and_then(|made| made.spent_by))
     }
 }
 
-/// Encodes outputs as CIP-30's `getUtxos` returns them: hexadecimal CBOR of `[input, output]`.
+/// Encodes outputs in the form in which CIP-30's `getUtxos` returns them: hexadecimal CBOR of `[input, output]`.
 ///
 /// # Errors
-/// An output cannot be encoded.
+/// Returns an error if an output cannot be encoded.
 pub fn described(utxos: &[Utxo]) -> Result<Vec<String>, Failure> {
     let one = |Utxo { reference: TxRef { tx, index }, address, value, .. }: &Utxo| {
         let mut assets = Multiasset::new();

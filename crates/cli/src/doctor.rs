@@ -1,7 +1,6 @@
-//! `surety doctor URL`: sends a deployment the requests of common clients and wallets, and reports which of them it
-//! serves.
+//! `surety doctor URL`: checks which clients and wallets a deployment serves, by sending the requests that they send.
 //!
-//! The command pays nothing and signs with a temporary key. Client registrations that it makes expire after a day.
+//! The command pays nothing and signs with a temporary key. The OAuth clients that it registers expire after a day.
 
 mod agents;
 mod cose;
@@ -18,38 +17,39 @@ use crate::{
     tell::{Tell, plain},
 };
 
-/// Origin of another site's page.
+/// Origin of a web page on another site, for cross-origin (CORS) requests.
 const ORIGIN: &str = "https://agent.example.com";
 
-/// Result of a probe.
+/// Result of a probe: `Ok` if the deployment serves the client, otherwise the reason why not.
 type Finding = Result<(), String>;
 
-/// A probe that imitates a kind of client.
+/// A test request that imitates a kind of client.
 struct Probe {
-    /// The imitated clients.
+    /// Names of the imitated clients.
     clients: &'static str,
-    /// The capability that they need.
+    /// The capability of a deployment that these clients need.
     need: &'static str,
-    /// Advice if it is missing.
+    /// Advice to the operator of a deployment that lacks the capability.
     mend: &'static str,
     send: fn(&Deployment) -> Finding,
 }
 
-/// All probes, by kind of client.
+/// All probes, grouped by the kind of client that they imitate.
 const PROBES: [&[Probe]; 4] = [&sign_in::PROBES, &agents::PROBES, &paying::PROBES, &wallets::PROBES];
 
-/// The examined deployment.
+/// The deployment under examination.
 struct Deployment {
     service: Service,
-    /// Id of a listing that the deployment sells.
+    /// Id of a listing that the deployment sells; `None` if it sells nothing.
     listing: Option<String>,
     key: SigningKey,
 }
 
-/// Runs all probes on a deployment.
+/// Runs all probes on the deployment at `url`, and prints their results.
 ///
 /// # Errors
-/// The URL is invalid, there is no answer, or (exit code 1) a probe failed.
+/// Returns an error if the URL is invalid or the deployment does not answer, and one with exit code 1 if a probe
+/// failed.
 pub fn run(url: &str, tell: &Tell) -> Result<(), Failure> {
     let service = Service::at(url)?;
     let listings: Vec<api_types::Listing> = service.get("/listings?limit=1")?;
@@ -78,7 +78,7 @@ fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
-/// Returns the string at a JSON pointer, or an empty one.
+/// Returns the string at a JSON pointer (RFC 6901), or an empty string if there is none.
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     at(value, pointer).as_str().unwrap_or_default()
 }
@@ -87,20 +87,20 @@ fn ensure(holds: bool, otherwise: &str) -> Finding {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-/// Prefixes an error with what was sent.
+/// Prefixes an error with the part of the request that it is about.
 fn about<T>(what: &str, found: Result<T, String>) -> Result<T, String> {
     found.map_err(|reason| format!("{what}: {reason}"))
 }
 
 impl Deployment {
-    /// Sends a request and checks the status of the answer.
+    /// Sends a request, and returns the response if it has the expected `status`.
     fn ask(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Answer, String> {
         let answer = self.service.ask(method, path, ask).map_err(|error| error.to_string())?;
         let otherwise = || format!("{} instead of {status}: {}", answer.status, answer.words());
         if answer.status == status { Ok(answer) } else { Err(otherwise()) }
     }
 
-    /// Sends a request, checks its status, and parses the answer as JSON.
+    /// Sends a request, and returns the response's JSON if it has the expected `status`.
     fn json(&self, method: &str, path: &str, ask: Ask<'_>, status: u16) -> Result<Value, String> {
         serde_json::from_slice(&self.ask(method, path, ask, status)?.body).map_err(|_| "no JSON".to_owned())
     }
@@ -109,12 +109,12 @@ impl Deployment {
         self.json("GET", path, Ask::default(), 200)
     }
 
-    /// Returns a listing that is for sale.
+    /// Returns the id of a listing that is for sale, or an error if the deployment sells nothing.
     fn on_sale(&self) -> Result<&str, String> {
         self.listing.as_deref().ok_or_else(|| "nothing is for sale here: list something first".to_owned())
     }
 
-    /// Returns the path of its paywall.
+    /// Returns the path of the paid resource of a listing that is for sale.
     fn paywall(&self) -> Result<String, String> {
         Ok(format!("/listings/{}/unlock", self.on_sale()?))
     }

@@ -58,14 +58,15 @@ pub struct EvidenceArguments {
 pub struct VerifyArguments {
     /// The evidence file.
     file: PathBuf,
-    /// A Blockfrost API of the chain, with `/api/v0`: blocks must have each transaction, and none may be missing. The
-    /// service at --api is asked for its key, too.
+    /// A Blockfrost API of the chain, with `/api/v0`. With it, the chain is asked whether it has every transaction of
+    /// the file and no further one, and the service at --api is asked for its key.
     #[arg(long, value_name = "URL")]
     ledger: Option<String>,
-    /// The service's public key, known from elsewhere: the `x` in its /.well-known/did.json. No other key counts.
+    /// The service's public key, known from elsewhere: the `x` in its /.well-known/did.json. No other key is trusted
+    /// then.
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     service_key: Option<String>,
-    /// The delivered content, to be compared with the listing and with the result that the seller posted.
+    /// The delivered content, to be compared with the listing and with the hash that the seller posted on the chain.
     #[arg(long, value_name = "FILE")]
     content: Option<PathBuf>,
     /// The blueprint (CIP-57) of the purchase's contract, if it is not this repository's.
@@ -79,10 +80,10 @@ impl From<Flaw> for Failure {
     }
 }
 
-/// Collects and checks the evidence of a purchase, and writes it.
+/// Collects the evidence of a purchase, checks it, and prints it or writes it to a file.
 ///
 /// # Errors
-/// A part cannot be read, or is inconsistent.
+/// Returns an error if a part cannot be read, or if two parts contradict each other.
 pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure> {
     let blueprint = blueprint(arguments.contract.as_ref())?;
     let id = arguments.purchase.id(shop)?;
@@ -131,7 +132,8 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
     shop.tell.result(&file, &format!("{file:#}"))
 }
 
-/// Reads the service's statement, whose signature is checked with the whole file.
+/// Parses the service's statement about a purchase. Returns the JWS and its payload. The signature is not checked here,
+/// but together with the whole file.
 fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
     let unreadable = || Failure::Refused("the service's statement is not as documented".into());
     let jws = String::from_utf8(body).map_err(|_| unreadable())?;
@@ -140,12 +142,13 @@ fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
     Ok((jws, said))
 }
 
-/// Returns the keys that the service at --api publishes.
+/// Returns the public keys that the service at --api publishes in its DID document.
 fn published(shop: &Shop) -> Result<Vec<ServiceKey>, Failure> {
     Ok(ServiceKey::published(&shop.service.get("/.well-known/did.json")?))
 }
 
-/// Collects a purchase's facts from the service and the chain. The steps' statuses and datums are still empty.
+/// Collects the facts of a purchase from the service's statement and the chain. The status and datum of each step are
+/// left empty; the caller derives them from the transactions.
 fn evidence(shop: &Shop, jws: String, said: &PurchaseStatement) -> Result<Evidence, Failure> {
     let PurchaseStatement { service, listing, purchase, .. } = said;
     let step = |(tx_hash, at): (TxHash, Millis)| {
@@ -177,7 +180,7 @@ fn refused(why: String) -> Failure {
     Failure::Refused(format!("the quote cannot be collected: {why}"))
 }
 
-/// Returns the protected offer of a listing that is for sale.
+/// Requests a listing that is for sale, and returns its offer of a protected purchase.
 fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     let answer = shop.service.ask("GET", &unlock(listing), Ask::default())?;
     if answer.status == 404 {
@@ -189,7 +192,8 @@ fn offered(shop: &Shop, listing: &str) -> Result<PaymentRequirements, Failure> {
     offered.ok_or_else(|| refused("no protected sale of it is offered now".into()))
 }
 
-/// Returns the lock's quote: any offer of the listing, with the terms and the signature from the lock's datum.
+/// Rebuilds the quote under which an escrow was locked: takes any current offer of the listing, and replaces its terms
+/// and signature with those in the datum of the lock.
 fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentRequirements, Failure> {
     let extra = offered.extra.escrow().ok_or_else(|| refused("it has no escrow".into()))?;
     // The first transaction's escrow with this seller's terms.
@@ -224,19 +228,21 @@ fn quote(offered: PaymentRequirements, evidence: &Evidence) -> Result<PaymentReq
     Ok(PaymentRequirements { extra: Extra::Escrow(Box::new(extra)), ..offered })
 }
 
-/// The arbiter's checks of a content. `None` without a content, or where nobody proves the hash to compare it with.
+/// Results of the checks that the arbiter makes of the content. `None` if no content was given, or if nobody proves the
+/// hash to compare it with.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContentChecks {
     output_matches_listing: Option<bool>,
-    /// `None` for an instant purchase, and before the seller posted a result.
+    /// `true` if the content is the one whose hash the seller posted on the chain. `None` for an instant purchase, and
+    /// before the seller has posted a result.
     output_is_what_seller_posted: Option<bool>,
 }
 
-/// Checks evidence, and prints who proves each part.
+/// Checks an evidence file, and prints for each part who proves it.
 ///
 /// # Errors
-/// The first part that is inconsistent, or else the parts that nobody proves.
+/// Returns an error that names the first part that contradicts another, or else one that lists the parts without proof.
 pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     // Large enough for twenty transactions of the maximum size in hexadecimal.
     let file = read_file(&arguments.file)?;
@@ -278,7 +284,8 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     Err(Failure::Unproven(format!("nobody proves {}{ways}", claims.join(", "))))
 }
 
-/// The keys of the service that the file names: pinned, or published at its address. Otherwise the reason why none is known.
+/// Returns the trusted public keys of the service that the file names: the key given on the command line, or those that
+/// the service publishes. The inner error says why no key can be trusted.
 fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Result<Vec<ServiceKey>, String>, Failure> {
     if let Some(key) = &arguments.service_key {
         let key = ServiceKey::pinned(key).map_err(|why| Failure::Usage(format!("--service-key: {why}")))?;
@@ -298,7 +305,8 @@ fn keys(shop: &Shop, arguments: &VerifyArguments, service: &str) -> Result<Resul
     }
 }
 
-/// Compares a content with the listing and with the result that the seller posted.
+/// Compares the delivered content with the listing and with the result that the seller posted on the chain. `content`
+/// is `None` if the user gave none.
 fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: Option<&[u8]>) -> ContentChecks {
     let listed = content.map(|content| ContentHash::of(content) == evidence.listing.content_hash);
     // A hash that is only claimed shows nothing where it is equal.
@@ -310,7 +318,8 @@ fn content_checks(evidence: &Evidence, shown: &Shown, proofs: &Proofs, content: 
     ContentChecks { output_matches_listing: listed, output_is_what_seller_posted: posted }
 }
 
-/// Checks that blocks have each transaction, byte for byte and at the times in the file, and that no step is missing.
+/// Checks that the chain includes each transaction of the file with the same bytes and at the same time, and that the
+/// file leaves out no transaction of the escrow.
 fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Result<(), Failure> {
     chain.must_be_preprod()?;
     for (index, step) in evidence.steps.iter().enumerate() {
@@ -327,7 +336,8 @@ fn is_on_chain(evidence: &Evidence, shown: &Shown, chain: &ChainClient) -> Resul
     }
 }
 
-/// Lists each field under its first prover, and unproven claims last.
+/// Formats the result of the verification for people: the fields grouped by their strongest proof, those without proof
+/// last.
 fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<Millis>) -> String {
     let signed = as_of.map(|at| format!(", as of {}", time_of(at))).unwrap_or_default();
     let groups = [

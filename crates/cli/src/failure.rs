@@ -7,19 +7,19 @@ use crate::{keys::NotOwner, verify::NotAsAsked};
 /// Reason why a command failed, with advice.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The service, the ledger or this machine rejected it.
+    /// The service, the ledger or this machine rejected the command.
     #[error("{0}")]
     Refused(String),
-    /// Invalid arguments, or a missing wallet.
+    /// The arguments are invalid, or the wallet does not exist.
     #[error("{0}")]
     Usage(String),
-    /// No answer, or a temporary failure.
+    /// The service or the provider did not answer, or failed temporarily.
     #[error("{0}")]
     Unreachable(String),
-    /// The outcome is not known yet.
+    /// The outcome of a payment is not known yet.
     #[error("{0}")]
     Pending(String),
-    /// Parts of the evidence do not contradict each other, and nobody proves some of them.
+    /// The evidence is consistent, but nobody proves some of its parts.
     #[error("not proven: {0}")]
     Unproven(String),
     /// The draft does not match the command.

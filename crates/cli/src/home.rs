@@ -1,4 +1,4 @@
-//! A wallet's folder with its key, its session and its payments, readable by its owner only.
+//! A wallet's folder with its key, its session and its payments, readable only by its owner.
 //!
 //! ```text
 //! ~/.surety/NAME/key                   the recovery phrase
@@ -36,10 +36,10 @@ pub struct Home {
 }
 
 impl Home {
-    /// Returns the folder of a wallet, which need not exist.
+    /// Returns the folder of the wallet `name`, which need not exist yet. `root` replaces `~/.surety`.
     ///
     /// # Errors
-    /// The name is not valid for a folder.
+    /// Returns an error if the name is not valid for a folder.
     pub fn new(root: Option<&Path>, name: &str) -> Result<Self, Failure> {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
@@ -56,10 +56,10 @@ impl Home {
         Ok(Self { name: name.to_owned(), folder: root.join(name) })
     }
 
-    /// Stores a phrase. An existing one is never overwritten.
+    /// Stores the wallet's recovery phrase. An existing phrase is never overwritten.
     ///
     /// # Errors
-    /// There is a phrase already, or the file cannot be written.
+    /// Returns an error if there is a phrase already, or if the file cannot be written.
     pub fn keep(&self, phrase: &Phrase) -> Result<(), Failure> {
         private_folder(&self.folder)?;
         let path = self.folder.join(KEY);
@@ -76,10 +76,10 @@ impl Home {
         })
     }
 
-    /// The wallet's keys.
+    /// Returns the wallet's keys, derived from its recovery phrase.
     ///
     /// # Errors
-    /// As [`Home::phrase`].
+    /// See [`Home::phrase`].
     pub fn keys(&self) -> Result<Keys, Failure> {
         let account = self.phrase()?.account();
         let others: Vec<Position> = self.read(ADDRESSES)?.unwrap_or_default();
@@ -87,19 +87,19 @@ impl Home {
         Ok(Keys::new(account.key(Position::FIRST)?, others))
     }
 
-    /// Keeps the positions of the used addresses beyond the first.
+    /// Stores the positions of the wallet's used addresses, except the first, which every wallet has.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep_addresses(&self, used: &[Position]) -> Result<(), Failure> {
         let others: Vec<&Position> = used.iter().filter(|position| **position != Position::FIRST).collect();
         self.write(ADDRESSES, &others)
     }
 
-    /// Reads the recovery phrase.
+    /// Reads the wallet's recovery phrase.
     ///
     /// # Errors
-    /// There is none, other users can read it, or it is invalid.
+    /// Returns an error if there is no phrase, if other users can read the file, or if the phrase is invalid.
     pub fn phrase(&self) -> Result<Phrase, Failure> {
         let path = self.folder.join(KEY);
         let metadata = fs::metadata(&path).map_err(|error| match error.kind() {
@@ -120,17 +120,17 @@ impl Home {
     /// Locks the wallet until the returned file is dropped, so that two commands do not pay at the same time.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the lock file cannot be written.
     pub fn lock(&self) -> Result<File, Failure> {
         let path = self.folder.join("lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         file.and_then(|file| file.lock().map(|()| file)).map_err(|error| cannot("write", &path, &error))
     }
 
-    /// Reads a stored value.
+    /// Reads a value from the file `name` in the wallet's folder. Returns `None` if there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Failure> {
         let path = self.folder.join(name);
         let text = match fs::read_to_string(&path) {
@@ -141,10 +141,10 @@ impl Home {
         kept.map(Some).map_err(|error| Failure::Refused(format!("{} is damaged: {error}", path.display())))
     }
 
-    /// Stores a value atomically.
+    /// Stores a value atomically in the file `name` in the wallet's folder.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write<T: Serialize>(&self, name: &str, kept: &T) -> Result<(), Failure> {
         let path = self.folder.join(name);
         let text = serde_json::to_vec_pretty(kept).map_err(|error| Failure::Refused(error.to_string()))?;
@@ -157,10 +157,10 @@ impl Home {
         written.and_then(|()| fs::rename(&fresh, &path)).map_err(|error| cannot("write", &path, &error))
     }
 
-    /// Deletes a stored value.
+    /// Deletes the file `name` in the wallet's folder.
     ///
     /// # Errors
-    /// The file cannot be deleted.
+    /// Returns an error if the file cannot be deleted.
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let path = self.folder.join(name);
         match fs::remove_file(&path) {
@@ -175,7 +175,7 @@ fn private_folder(folder: &Path) -> Result<(), Failure> {
     made.map_err(|error| cannot("write", folder, &error))
 }
 
-/// Error about a file. `do_what` is "read" or "write".
+/// Creates the error for a file operation that failed. `do_what` is "read" or "write".
 fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Refused(format!("cannot {do_what} {}: {error}", path.display()))
 }
@@ -184,7 +184,7 @@ fn cannot(do_what: &str, path: &Path, error: &std::io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    /// A folder for wallets that is removed when dropped.
+    /// A temporary folder for wallets, deleted when dropped.
     struct Root(PathBuf);
 
     impl Root {

@@ -1,4 +1,4 @@
-//! The keys of a wallet: of its first address, and of the other used addresses of its account.
+//! The keys of a wallet: one for its first address, and one for each other used address of its account.
 
 use cardano::{Address, KeyHash, keys::SigningKey};
 
@@ -18,32 +18,32 @@ impl Keys {
         Self { first, others }
     }
 
-    /// The key that the wallet signs in, sells and is paid with.
+    /// Returns the key of the first address, with which the wallet signs in and sells, and at which it is paid.
     pub const fn first(&self) -> &SigningKey {
         &self.first
     }
 
-    /// The first key's address, to which change goes.
+    /// Returns the first address, to which change goes.
     pub fn address(&self) -> Address {
         self.first.address()
     }
 
-    /// All keys, the first one first.
+    /// Returns all keys of the wallet, beginning with the first address's.
     pub fn all(&self) -> impl Iterator<Item = &SigningKey> {
         [&self.first].into_iter().chain(&self.others)
     }
 
-    /// The addresses of all keys.
+    /// Returns the addresses of all keys, beginning with the first address.
     pub fn addresses(&self) -> Vec<Address> {
         self.all().map(SigningKey::address).collect()
     }
 
-    /// The key of this hash; `None` if it is not the wallet's.
+    /// Returns the wallet's key with this hash, or `None` if the wallet has no such key.
     pub fn of(&self, hash: &KeyHash) -> Option<&SigningKey> {
         self.all().find(|key| key.key_hash() == *hash)
     }
 
-    /// The key of an address of the wallet.
+    /// Returns the key of one of the wallet's addresses.
     ///
     /// # Errors
     /// [`NotOwner`] if the address belongs to another wallet.

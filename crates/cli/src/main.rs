@@ -100,7 +100,7 @@ enum Command {
     Wallet(wallet::WalletCommand),
     /// Get test ADA from a local ledger.
     Fund {
-        /// In ADA: at least 1, because the ledger makes no output of less.
+        /// Amount in ADA: at least 1, because the ledger makes no smaller output.
         #[arg(default_value = "50", value_parser = wallet::at_least_one_ada)]
         ada: Lovelace,
     },
@@ -132,9 +132,9 @@ enum Command {
     Release(acting::PurchaseArgument),
     /// Report whether the delivered content is the listed one.
     Verdict(acting::VerdictArguments),
-    /// Collect what anyone can check of a purchase into one file; the content is not in it.
+    /// Collect everything that anyone can check of a purchase in one file, without the content.
     Evidence(evidence::EvidenceArguments),
-    /// Check such a file, and say who proves each part: the chain, the service's key, or nobody.
+    /// Check an evidence file, and say who proves each part: the chain, the service's key, or nobody.
     Verify(evidence::VerifyArguments),
     /// Sign in with the wallet.
     SignIn,
@@ -142,7 +142,7 @@ enum Command {
     SignOut,
     /// Show the account: Surety balance, limits, listings.
     Account,
-    /// List purchases by the wallet and from its Surety balance.
+    /// List the account's purchases: those that its wallet paid for, and those from its Surety balance.
     Purchases,
     /// Show the limits for purchases from the Surety balance, or set them.
     Limits(account::LimitsArguments),
@@ -163,7 +163,7 @@ enum Command {
         /// The request's id.
         id: String,
     },
-    /// Send the Surety balance to the wallet that signed in; about 2 ADA stay for fees.
+    /// Send the Surety balance to the wallet that signed in. About 2 ADA stay for fees.
     Withdraw,
     /// Check which clients and wallets a deployment serves; exit code 1 if some are not served.
     Doctor {
@@ -172,7 +172,7 @@ enum Command {
     },
 }
 
-/// Context of all commands.
+/// Context that every command gets: the service, the chain, the wallet's folder and the output.
 struct Shop {
     service: Service,
     chain: ChainClient,
@@ -221,26 +221,26 @@ impl Shop {
     }
 }
 
-/// Returns the wall clock, POSIX ms.
+/// Returns the time of the wall clock, in POSIX ms.
 fn now_ms() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
-/// Returns random bytes from the system.
+/// Returns 32 random bytes from the operating system.
 ///
 /// # Errors
-/// The system has no randomness.
+/// Returns an error if the operating system provides no randomness.
 fn random() -> Result<[u8; 32], Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Refused(format!("no randomness: {error}")))?;
     Ok(bytes)
 }
 
-/// Reads a user's file, up to the maximum size of a content.
+/// Reads a file that the user named, up to the maximum size of a listing's content.
 ///
 /// # Errors
-/// The file cannot be read, or is larger.
+/// Returns an error if the file cannot be read or exceeds the maximum size.
 fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| Failure::Usage(format!("cannot read {}: {error}", path.display()));
     let mut bytes = vec![];
@@ -252,7 +252,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Prints help, or the error in the arguments, as JSON if requested.
+/// Prints the help, or the error in the arguments. The error is printed as JSON if the arguments ask for JSON.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
         return Tell { json: true }.failure(&Failure::Usage(error.to_string().trim_end().to_owned()));

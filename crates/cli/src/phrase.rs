@@ -1,5 +1,5 @@
-//! A wallet as people keep it: a recovery phrase (BIP-39), and the keys of its first account (CIP-1852, CIP-11), as
-//! Cardano's wallets derive them (CIP-3, Icarus; BIP32-Ed25519).
+//! A wallet as people store it: a recovery phrase (BIP-39), from which the keys of its first account are derived as
+//! Cardano wallets do (CIP-1852, CIP-11; CIP-3, Icarus; BIP32-Ed25519).
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// Rounds of PBKDF2 (CIP-3, Icarus).
+/// Number of rounds of PBKDF2 (CIP-3, Icarus).
 const ROUNDS: u32 = 4096;
-/// Flag of hardened indexes, whose public keys cannot be derived from the parent's.
+/// Flag in the index of a hardened key, whose public key cannot be derived from the parent's public key.
 const HARDENED: u32 = 1 << 31;
-/// `m / 1852' / 1815' / 0'`: purpose, ADA, the first account.
+/// Path of the first account, `m / 1852' / 1815' / 0'`: purpose, ADA, account.
 const ACCOUNT: [u32; 3] = [1852 | HARDENED, 1815 | HARDENED, HARDENED];
-/// The key for staking, below an account.
+/// Position of the staking key below an account.
 const STAKE: Position = Position { role: 2, index: 0 };
 
 /// The position of a key below its account (CIP-1852).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// 0: addresses for others to pay to. 1: for change.
+    /// Role of the key's address: 0 to receive payments, 1 to receive change.
     pub role: u32,
     pub index: u32,
 }
 
 impl Position {
-    /// The first address of an account.
+    /// Position of the first address of an account.
     pub const FIRST: Self = Self { role: 0, index: 0 };
 }
 
@@ -40,12 +40,13 @@ impl fmt::Display for Position {
     }
 }
 
-/// The reason why words are no recovery phrase. It names no word: a wrong one may be a slip of a right one.
+/// Reason why a text is not a recovery phrase. The message quotes no word, because a misspelt word of a real phrase
+/// would reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPhrase {
     #[error("a recovery phrase has 12, 15, 18, 21 or 24 words, and these are {0}")]
     Count(usize),
-    /// The number of the first such word, from 1.
+    /// A word is not in BIP-39's list; with its position, counted from 1.
     #[error("word {0} is none of the English words of recovery phrases (BIP-39): look for a slip")]
     Unknown(usize),
     #[error(
@@ -54,29 +55,29 @@ pub enum NoPhrase {
     Checksum,
 }
 
-/// A recovery phrase. It is zeroized when dropped, and never printed.
+/// A recovery phrase (BIP-39). Its memory is zeroized on drop, and it is printed only on request.
 pub struct Phrase(Mnemonic);
 
-/// The first account of a phrase.
+/// Account number 0 of a recovery phrase (CIP-1852), the only one that this program uses.
 pub struct Account {
     key: XPrv,
     stake: KeyHash,
 }
 
 impl Phrase {
-    /// Generates 24 words.
+    /// Generates a recovery phrase of 24 words.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// Returns an error if the operating system provides no randomness.
     pub fn random() -> Result<Self, Failure> {
         let entropy = Zeroizing::new(crate::random()?);
         Mnemonic::from_entropy(entropy.as_ref()).map(Self).map_err(|error| Failure::Refused(error.to_string()))
     }
 
-    /// Reads a phrase as people write it, in capitals or not, whatever space is between the words.
+    /// Parses a recovery phrase as people write it, ignoring case and the kind of white space between the words.
     ///
     /// # Errors
-    /// The words are no recovery phrase.
+    /// Returns [`NoPhrase`] if the text is not a recovery phrase.
     pub fn read(text: &str) -> Result<Self, NoPhrase> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let plain = Zeroizing::new(words.join(" ").to_lowercase());
@@ -87,13 +88,13 @@ impl Phrase {
         })
     }
 
-    /// Returns the words.
+    /// Returns the words, separated by spaces.
     #[must_use]
     pub fn words(&self) -> Zeroizing<String> {
         Zeroizing::new(self.0.to_string())
     }
 
-    /// Derives the first account.
+    /// Derives the keys of account number 0.
     #[must_use]
     pub fn account(&self) -> Account {
         let entropy = Zeroizing::new(self.0.to_entropy());
@@ -106,10 +107,10 @@ impl Phrase {
 }
 
 impl Account {
-    /// Derives the key at a position, with the account's stake credential in its address.
+    /// Derives the key at a position. The address of the key includes the account's stake credential.
     ///
     /// # Errors
-    /// None is known for a valid phrase.
+    /// Never returns an error in practice for a valid phrase.
     pub fn key(&self, Position { role, index }: Position) -> Result<SigningKey, Failure> {
         let key = derive(self.key.clone(), &[role, index]);
         let key = SigningKey::from_extended(key.extended_secret_key_bytes(), self.stake);
@@ -125,7 +126,8 @@ fn derive(key: XPrv, path: &[u32]) -> XPrv {
 mod tests {
     use super::*;
 
-    /// A public phrase, and its address on preprod according to lucid-evolution 0.4.34 and Mesh 1.9.1.
+    /// A publicly known phrase. Its first address on preprod is the one that lucid-evolution 0.4.34 and Mesh 1.9.1
+    /// derive.
     const WORDS: &str = "test test test test test test test test test test test test test test test test test test test test test test test sauce";
     const ADDRESS: &str =
         "addr_test1qryvgass5dsrf2kxl3vgfz76uhp83kv5lagzcp29tcana68ca5aqa6swlq6llfamln09tal7n5kvt4275ckwedpt4v7q48uhex";

@@ -1,4 +1,4 @@
-//! Signatures for requests without a session: offers, and proofs of a purchase (`X-Service-Proof`).
+//! Signatures that authorize requests without a session: offers, and proofs of a purchase (`X-Service-Proof`).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use cardano::{Address, ContentHash, cip8, keys::SigningKey, slots::Millis};
@@ -7,30 +7,30 @@ use serde_json::json;
 
 use crate::{failure::Failure, now_ms};
 
-/// Name of the header.
+/// Name of the header that carries a proof of a purchase.
 pub const HEADER: &str = "x-service-proof";
 
-/// Signs a proof that the wallet bought a listing.
+/// Signs a proof that the wallet bought a listing. Returns the header's value.
 ///
 /// # Errors
-/// None is known for a wallet's key.
+/// Never returns an error in practice for a wallet's key.
 pub fn of_purchase(key: &SigningKey, listing: &str) -> Result<String, Failure> {
     signed(key, |address, timestamp| digest(&["service:unlock:v1", listing, address, timestamp]))
 }
 
-/// Signs an offer of this content at this price.
+/// Signs an offer to sell this content at this price. Returns the header's value.
 ///
 /// # Errors
-/// None is known for a wallet's key.
+/// Never returns an error in practice for a wallet's key.
 pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<String, Failure> {
     let content = content.to_string();
     signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
 }
 
-/// Signs a digest by CIP-8. Returns key and signature in hexadecimal, like CIP-30's `signData`.
+/// Signs a digest by CIP-8. Returns the COSE_Key and the COSE_Sign1 in hexadecimal, like CIP-30's `signData`.
 ///
 /// # Errors
-/// None is known for a wallet's key.
+/// Never returns an error in practice for a wallet's key.
 pub fn sign(key: &SigningKey, address: &Address, digest: &ContentHash) -> Result<(String, String), Failure> {
     let made = cip8::sign(key, address, digest.as_bytes()).map_err(|error| Failure::Refused(error.to_string()))?;
     Ok((hex::encode(made.key), hex::encode(made.signature)))
@@ -43,7 +43,8 @@ fn signed(key: &SigningKey, digest: impl FnOnce(&str, &str) -> ContentHash) -> R
     Ok(header(&address, timestamp, &key, &signature))
 }
 
-/// Encodes the header: an address, the time (POSIX ms), and key and signature in hexadecimal.
+/// Encodes the value of the `X-Service-Proof` header: an address, the time (POSIX ms), and a COSE_Key and COSE_Sign1 in
+/// hexadecimal.
 pub fn header(address: &Address, timestamp: Millis, key: &str, signature: &str) -> String {
     let proof = json!({ "address": address, "timestamp": timestamp, "key": key, "signature": signature });
     STANDARD.encode(proof.to_string())

@@ -1,4 +1,4 @@
-//! `surety prove` and `surety read`: print purchased content again, for a signature or in a session.
+//! `surety prove` and `surety read`: print purchased content again, authorized by a signature or by a session.
 
 use std::{fs, path::PathBuf};
 
@@ -18,7 +18,7 @@ use crate::{
     service::{Answer, Ask, no_listing},
 };
 
-/// Buyers that one question about purchases may name.
+/// Maximum number of buyer addresses in one request for purchases.
 const MAX_BUYERS: usize = 100;
 
 /// Arguments of `prove`.
@@ -32,13 +32,13 @@ pub struct ProveArguments {
     out: Option<PathBuf>,
 }
 
-/// A purchase of a listing by this wallet.
+/// Content of a listing that this wallet bought earlier, with the id of the purchase.
 pub struct Owned {
     pub purchase: TxHash,
     pub content: Vec<u8>,
 }
 
-/// Proves a purchase and prints its content.
+/// Proves that the wallet bought a listing, and prints the content.
 pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Result<(), Failure> {
     let keys = shop.home.keys()?;
     let address = keys.address();
@@ -49,10 +49,11 @@ pub fn run(shop: &Shop, ProveArguments { listing, out }: &ProveArguments) -> Res
     hand_over(shop, json!({ "listing": listing, "purchase": purchase }), &content, out.as_ref())
 }
 
-/// Asks for the content that the wallet bought, with the key of the address that bought it.
+/// Requests the content of a listing again, with a signature by the key of the address that bought it. Returns `None`
+/// if the wallet does not own the listing.
 ///
 /// # Errors
-/// There is no answer, or no such listing.
+/// Returns an error if the service does not answer, or if the listing does not exist.
 pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned>, Failure> {
     // A single key needs no search.
     let owner = if keys.all().count() > 1 { buyer(shop, keys, listing)? } else { None };
@@ -72,7 +73,8 @@ pub fn redeliver(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Owned
     }
 }
 
-/// Returns the address of the wallet that owns a listing; `None` if none does.
+/// Returns the wallet's address that bought a listing, or `None` if none of its addresses did or the listing is off
+/// sale.
 fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Failure> {
     let answer = shop.service.ask("GET", &format!("/listings/{listing}"), Ask::default())?;
     // Taken off sale: its seller is not public, and the first address is asked.
@@ -85,10 +87,10 @@ fn buyer(shop: &Shop, keys: &Keys, listing: &str) -> Result<Option<Address>, Fai
     Ok(owned.map(|one| one.buyer_address))
 }
 
-/// Returns the purchases that the wallet made of a seller.
+/// Returns the wallet's purchases from one seller.
 ///
 /// # Errors
-/// No answer.
+/// Returns an error if the service does not answer.
 pub fn purchases_of(shop: &Shop, keys: &Keys, seller: &Address) -> Result<Vec<Purchase>, Failure> {
     let mut bought = vec![];
     for some in keys.addresses().chunks(MAX_BUYERS) {
@@ -99,20 +101,21 @@ pub fn purchases_of(shop: &Shop, keys: &Keys, seller: &Address) -> Result<Vec<Pu
     Ok(bought)
 }
 
-/// Path of a listing's paywall.
+/// Returns the path of a listing's paid content.
 pub fn unlock(listing: &str) -> String {
     format!("/listings/{listing}/unlock")
 }
 
-/// Returns the code in a 402's header.
+/// Returns the error code in the `PAYMENT-REQUIRED` header of a response, or `None` if it has no such header or no
+/// code.
 pub fn refusal(answer: &Answer) -> Option<String> {
     decode_header::<PaymentRequired>(answer.header("payment-required")?).ok()?.error
 }
 
-/// Prints a content, or writes it to a file.
+/// Prints delivered content, or writes it to the file `out`. `told` are the other fields of the JSON output.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&PathBuf>) -> Result<(), Failure> {
     if let Some(path) = out {
         let written = fs::write(path, content);
@@ -128,10 +131,10 @@ pub fn hand_over(shop: &Shop, mut told: Value, content: &[u8], out: Option<&Path
     if out.is_none() { shop.tell.content(content) } else { Ok(()) }
 }
 
-/// Prints a content if it is the listed one.
+/// Prints delivered content like [`hand_over`], and then compares its hash with the listed one.
 ///
 /// # Errors
-/// The content differs, with advice for the buyer, or the file cannot be written.
+/// Returns an error with `advice` for the buyer if the hash differs, and an error if the file cannot be written.
 pub fn hand_over_as_listed(
     shop: &Shop,
     mut told: Value,
@@ -153,7 +156,7 @@ pub fn hand_over_as_listed(
 /// Prints the content of an earlier purchase.
 ///
 /// # Errors
-/// As [`hand_over_as_listed`].
+/// See [`hand_over_as_listed`].
 pub fn hand_over_again(
     shop: &Shop,
     (listing, listed): (&str, &ContentHash),

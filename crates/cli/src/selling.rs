@@ -54,13 +54,14 @@ pub fn mode(text: &str) -> Result<DeliveryMode, &'static str> {
     text.parse().map_err(|()| "instant or protected")
 }
 
-/// Percentage of the content that a description may show that nobody wrote as one.
+/// Maximum share of the content, in percent, that a description may reveal if it was taken from the content's first
+/// paragraph rather than written as a description.
 const MOST_DERIVED: usize = 25;
 
-/// Returns the title and the description of an offer: those that were given, else those that its text has.
+/// Returns the title and the description of an offer: those given as arguments, or else those found in the text.
 ///
 /// # Errors
-/// Neither was given, and the text has none, or none that may be public.
+/// Returns an error that names the missing argument if the text has no title or description that may be public.
 fn described(arguments: &SellArguments, content: &str) -> Result<(String, String), Failure> {
     let SellArguments { file, title, description, .. } = arguments;
     let ask = |option, why: &str| Failure::Usage(format!("{} {why}: {option}", file.display()));
@@ -87,7 +88,7 @@ fn described(arguments: &SellArguments, content: &str) -> Result<(String, String
     Ok((title, description))
 }
 
-/// Reads the text of a file.
+/// Reads the text of a file that is to be sold.
 fn read_text(shop: &Shop, file: &Path) -> Result<String, Failure> {
     let decoded = text::decode(read_file(file)?);
     let Decoded { text, exact } = decoded.map_err(|error| Failure::Usage(format!("{} {error}", file.display())))?;
@@ -98,7 +99,7 @@ fn read_text(shop: &Shop, file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Lists a file, signed by the wallet, which is paid.
+/// Lists the text of a file for sale. The wallet signs the offer and is paid for it.
 pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     fits(arguments.price, &arguments.modes)?;
     let SellArguments { file, price, category, modes, preview, .. } = arguments;

@@ -1,4 +1,4 @@
-//! The service's HTTP API.
+//! A client of the service's HTTP API.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use url::{Host, Url};
 
 use crate::{failure::Failure, tell::plain};
 
-/// Maximum duration of a request; the service waits for blocks.
+/// Timeout of one request. It is long, because the service may wait for a block before it answers.
 const CALL_TIME: Duration = Duration::from_secs(120);
-/// Maximum size of an answer in bytes: a content of 1 MiB as JSON, or a page of the catalogue.
+/// Maximum size of a response in bytes: enough for content of 1 MiB as JSON, or for a page of the catalogue.
 const MAX_ANSWER: u64 = 8 << 20;
 
-/// A service.
+/// A client of one service.
 pub struct Service {
     base: String,
-    /// Whether it runs on this machine.
+    /// Whether the service runs on this machine.
     pub local: bool,
     agent: ureq::Agent,
 }
 
-/// An answer of the service.
+/// A response of the service.
 pub struct Answer {
     pub status: u16,
     headers: HeaderMap,
@@ -35,7 +35,7 @@ pub struct Answer {
 #[derive(Default)]
 pub struct Ask<'a> {
     pub headers: Vec<(&'static str, &'a str)>,
-    /// Media type and text.
+    /// Media type and text of the body; `None` for a request without a body.
     pub body: Option<(&'static str, String)>,
 }
 
@@ -47,10 +47,10 @@ impl Ask<'_> {
 }
 
 impl Service {
-    /// Connects to a service.
+    /// Creates a client of the service at the URL `base`.
     ///
     /// # Errors
-    /// The address is not a URL, or not https to another machine.
+    /// Returns an error if `base` is not a URL, or is the address of another machine without https.
     pub fn at(base: &str) -> Result<Self, Failure> {
         let url = secure("--api", base)?;
         let base = url.as_str().trim_end_matches('/').to_owned();
@@ -65,10 +65,10 @@ impl Service {
         &self.base
     }
 
-    /// Sends a request. Returns the answer with any status.
+    /// Sends a request. Returns the response whatever its status.
     ///
     /// # Errors
-    /// There is no answer.
+    /// Returns an error if the service does not answer.
     pub fn ask(&self, method: &str, path: &str, ask: Ask<'_>) -> Result<Answer, Failure> {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base()));
         for (name, value) in ask.headers {
@@ -90,18 +90,18 @@ impl Service {
         Failure::Unreachable(format!("{} does not answer ({error}): {advice}", self.base()))
     }
 
-    /// Requests a JSON value.
+    /// Sends a GET request and parses the JSON response.
     ///
     /// # Errors
-    /// There is no answer, an error, or another type.
+    /// Returns an error if the service does not answer, answers with an error, or answers with JSON of another type.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.ask("GET", path, Ask::default())?.json()
     }
 
-    /// Sends a request with a body. Returns the JSON value of the answer.
+    /// Sends a POST request and parses the JSON response.
     ///
     /// # Errors
-    /// As [`Service::get`].
+    /// See [`Service::get`].
     pub fn post<T: DeserializeOwned>(&self, path: &str, ask: Ask<'_>) -> Result<T, Failure> {
         self.ask("POST", path, ask)?.json()
     }
@@ -109,7 +109,7 @@ impl Service {
     /// Requests a listing.
     ///
     /// # Errors
-    /// There is no such listing, or no answer.
+    /// Returns an error if the listing does not exist or the service does not answer.
     pub fn listing(&self, id: &ListingId) -> Result<Listing, Failure> {
         let answer = self.ask("GET", &format!("/listings/{id}"), Ask::default())?;
         if answer.status == 404 {
@@ -123,16 +123,16 @@ impl Service {
     }
 }
 
-/// Error for a listing that does not exist.
+/// Creates the error for a listing that does not exist.
 pub fn no_listing(id: &str) -> Failure {
     Failure::Refused(format!("no listing {id} here: `surety browse` shows what is for sale"))
 }
 
 impl Answer {
-    /// Parses the JSON of a successful answer.
+    /// Parses the JSON of a successful response.
     ///
     /// # Errors
-    /// See [`Answer::failure`], or another type.
+    /// Returns [`Answer::failure`] if the response is an error, and an error if its JSON has another type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         if !(200..300).contains(&self.status) {
             return Err(self.failure());
@@ -141,17 +141,18 @@ impl Answer {
             .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
     }
 
-    /// Returns a header's value.
+    /// Returns the value of a header, or `None` if the response does not have it.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns the service's error, unless the answer is none of the documented ones.
+    /// Parses the service's error. Returns `None` if the body is not a documented error, as when a proxy answered.
     pub fn error(&self) -> Option<api_types::Error> {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// Returns what the service says in words. Something between it and this client may answer without a code.
+    /// Returns the error message of the response, or a substitute if the body is not a documented error, as when a
+    /// proxy answered.
     pub fn words(&self) -> String {
         #[derive(Deserialize)]
         struct Words {
@@ -161,7 +162,7 @@ impl Answer {
         words.map_or_else(|_| format!("status {}", self.status), |words| plain(&words.error))
     }
 
-    /// Converts an unsuccessful answer to an error.
+    /// Converts an unsuccessful response to an error.
     pub fn failure(&self) -> Failure {
         let words = self.words();
         match self.status {
@@ -175,10 +176,10 @@ impl Answer {
     }
 }
 
-/// Parses a URL in an argument, which must be https or on this machine.
+/// Parses a URL that the user gave as `argument`. Requires https unless the URL is on this machine.
 ///
 /// # Errors
-/// The address is neither.
+/// Returns an error if `text` is not a URL, or is the address of another machine without https.
 pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
     let refused = |why: String| Failure::Usage(format!("{argument} {text}: {why}"));
     let url = Url::parse(text).map_err(|error| refused(format!("not a URL: {error}")))?;
@@ -189,7 +190,7 @@ pub fn secure(argument: &str, text: &str) -> Result<Url, Failure> {
     }
 }
 
-/// Whether a URL is on this machine.
+/// Returns whether a URL is on this machine.
 pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

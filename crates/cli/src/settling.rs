@@ -1,4 +1,4 @@
-//! Signed payments with an unknown outcome: stored, sent, and deleted when the outcome is known.
+//! Settles signed payments: each is stored before it is sent, sent until its outcome is known, and then deleted.
 
 use std::{
     path::PathBuf,
@@ -26,88 +26,88 @@ use crate::{
     tell,
 };
 
-/// Maximum time to wait for a payment's outcome: two blocks of preprod and a rollback.
+/// Maximum time to wait for a payment's outcome: as long as two blocks of preprod and a rollback take.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Pause between repeated requests.
+/// Pause before a request is repeated.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Time in ms after its validity interval for which a payment may still be included, because a fork can begin some
-/// blocks back.
+/// Time in ms for which a payment may still be included after its validity interval has ended. A fork that began before
+/// the end may win and include the payment.
 const AFTER_THE_END_MS: Millis = 2 * 60 * 1_000;
 
-/// A stored payment. It records its service, because a proof is sent to no other one, and the listing, because a
-/// listing that is off sale is no longer public.
+/// A signed payment, stored in the wallet's folder. It records the service, because the proof of a purchase is sent to
+/// no other service, and the whole listing, because the service no longer shows a listing that is off sale.
 #[derive(Deserialize, Serialize)]
 pub struct Payment {
-    /// The service that is paid.
+    /// Address of the service that sells the listing.
     pub api: String,
-    /// The listing when it was bought.
+    /// The listing as it was when the wallet bought it.
     pub listing: Listing,
     pub mode: DeliveryMode,
-    /// The accepted entry of `accepts`.
+    /// The entry of `accepts` in the 402 that the payment fulfils.
     pub accepted: PaymentRequirements,
-    /// The address of the wallet that paid: the buyer's.
+    /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
     pub fee: Lovelace,
     pub tx: TxHash,
     pub inputs: Vec<TxRef>,
-    /// End of the validity interval, POSIX ms.
+    /// End of the transaction's validity interval, in POSIX ms.
     pub valid_until: Millis,
-    /// The `PAYMENT-SIGNATURE` header.
+    /// Value of the `PAYMENT-SIGNATURE` header.
     pub header: String,
-    /// The receipt that the service signed on delivery, a compact JWS.
+    /// The receipt (a compact JWS) that the service signed on delivery; `None` before.
     pub receipt: Option<String>,
 }
 
-/// State of a payment on the chain.
+/// State of a payment according to the chain.
 #[derive(PartialEq)]
 enum Fate {
     /// Included in a block.
     InBlock,
-    /// Can no longer be included.
+    /// Can no longer be included, because it has expired or another transaction has spent its inputs.
     Dead,
     /// May still be included.
     Open,
 }
 
-/// File of a listing's pending payment.
+/// Returns the name of the file that stores the pending payment for a listing.
 fn pending(listing: &str) -> String {
     format!("pending/{listing}.json")
 }
 
-/// File of a purchase.
+/// Returns the name of the file that stores the payment of a purchase.
 fn bought(purchase: &TxHash) -> String {
     format!("bought/{purchase}.json")
 }
 
 impl Payment {
-    /// Reads the pending payment for a listing.
+    /// Reads the pending payment for a listing, or `None` if there is none.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn pending(shop: &Shop, listing: &str) -> Result<Option<Self>, Failure> {
         shop.home.read(&pending(listing))
     }
 
-    /// Reads the payment that made a purchase at this service.
+    /// Reads the payment of a purchase, or `None` if this wallet stored none for this service.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn of_purchase(shop: &Shop, purchase: &TxHash) -> Result<Option<Self>, Failure> {
         let kept: Option<Self> = shop.home.read(&bought(purchase))?;
         Ok(kept.filter(|kept| kept.api == shop.service.base()))
     }
 
-    /// The salt under which the payment commits to its request, if it does.
+    /// Returns the salt with which the payment commits to its HTTP request, or `None` if it makes no such commitment.
     pub fn salt(&self) -> Option<Salt> {
         let payment: Value = decode_header(&self.header).ok()?;
         let salt = payment.get("extensions")?.get(request_commitment::NAME)?.pointer("/info/salt")?.as_str()?;
         Some(Salt::new(hex::decode(salt).ok()?.try_into().ok()?))
     }
 
-    /// Keeps the payment until its end is known: before anyone else has it.
+    /// Stores the payment until its outcome is known. Must be called before the payment is sent to anyone.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep(&self, shop: &Shop) -> Result<(), Failure> {
         shop.home.write(&pending(&self.listing.id), self)
     }
@@ -116,10 +116,11 @@ impl Payment {
         shop.home.remove(&pending(&self.listing.id))
     }
 
-    /// Sends the payment until its outcome is known, and prints the content.
+    /// Sends the payment repeatedly until its outcome is known, and then prints the content. `out` is a file for the
+    /// content.
     ///
     /// # Errors
-    /// The outcome is not known, or nothing was bought.
+    /// Returns an error if the outcome is still unknown when the time is up, or if nothing was bought.
     pub fn settle(mut self, shop: &Shop, keys: &Keys, out: Option<&PathBuf>) -> Result<(), Failure> {
         if self.api != shop.service.base() {
             return Err(Failure::Usage(format!(
@@ -165,7 +166,8 @@ impl Payment {
         )))
     }
 
-    /// Handles a payment that the service rejects. Only the chain tells whether it was included.
+    /// Handles a payment that the service rejects for the reason `why`. Asks the chain whether it was included
+    /// nevertheless.
     fn refused(&self, shop: &Shop, keys: &Keys, why: &str, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, tx, .. } = self;
         match self.fate(shop)? {
@@ -191,7 +193,7 @@ impl Payment {
         }
     }
 
-    /// Time after which it can no longer be included, POSIX ms.
+    /// Returns the time after which the payment can no longer be included, in POSIX ms.
     const fn end(&self) -> Millis {
         self.valid_until.saturating_add(AFTER_THE_END_MS)
     }
@@ -211,7 +213,8 @@ impl Payment {
         Ok(Fate::Open)
     }
 
-    /// Handles a delivery.
+    /// Handles the response that delivers the content: prints it, stores the settled payment with its receipt, and
+    /// deletes the pending one.
     fn deliver(&mut self, shop: &Shop, answer: &Answer, out: Option<&PathBuf>) -> Result<(), Failure> {
         let Self { listing, mode, fee, .. } = &*self;
         let settled: Option<SettlementResponse> =

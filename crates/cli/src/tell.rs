@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Returns how the user calls this program. Cargo sets a variable for programs that it runs.
+/// Returns the command with which the user called this program: `cargo surety` or `surety`. Detected by a variable that
+/// Cargo sets.
 pub fn program() -> &'static str {
     if std::env::var_os("CARGO_MANIFEST_DIR").is_some() { "cargo surety" } else { "surety" }
 }
@@ -24,22 +25,24 @@ pub fn time_of(ms: u64) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Replaces the commands in backticks with the way the user calls them.
+/// Replaces `surety` in the commands of a message by the command with which the user called the program.
 fn as_called<'a>(words: &'a str, program: &str) -> Cow<'a, str> {
     if program == "surety" { words.into() } else { words.replace("`surety ", &format!("`{program} ")).into() }
 }
 
-/// The words for a command that is interrupted while a signed transaction may still be made.
+/// Message to print if the user interrupts the program (Ctrl-C) while a signed transaction may still be included. Empty
+/// if there is no such transaction.
 static UNDER_WAY: Mutex<String> = Mutex::new(String::new());
 
-/// Sets the words for an interruption (Ctrl-C) from now on.
+/// Sets the message to print if the user interrupts the program (Ctrl-C) from now on.
 pub fn under_way(words: String) {
     if let Ok(mut told) = UNDER_WAY.lock() {
         *told = words;
     }
 }
 
-/// Says at an interruption (Ctrl-C) what happens with a transaction that is under way, and ends with the shell's code for it.
+/// Installs the handler for interruptions (Ctrl-C), which prints the message set by [`under_way`] and exits with code
+/// 130.
 pub fn on_interruption(tell: Tell) {
     // Without a handler the program ends without these words, as others do.
     let _ = ctrlc::set_handler(move || {
@@ -51,10 +54,10 @@ pub fn on_interruption(tell: Tell) {
     });
 }
 
-/// Who is told.
+/// The output of a command, as text or JSON.
 #[derive(Clone, Copy)]
 pub struct Tell {
-    /// Whether results are JSON.
+    /// Whether results and errors are printed as JSON.
     pub json: bool,
 }
 
@@ -64,19 +67,19 @@ impl Tell {
         eprintln!("{}", as_called(words, program()));
     }
 
-    /// Prints a result, as JSON or as text.
+    /// Prints a result: `json` if JSON was requested, otherwise the text `words`.
     ///
     /// # Errors
-    /// Standard output is closed.
+    /// Returns an error if standard output is closed.
     pub fn result(&self, json: &Value, words: &str) -> Result<(), Failure> {
         let text = if self.json { format!("{json:#}") } else { as_called(words, program()).into_owned() };
         write(format!("{text}\n").as_bytes())
     }
 
-    /// Prints purchased bytes unchanged; for a terminal, without control characters.
+    /// Prints purchased content byte for byte, or without control characters if standard output is a terminal.
     ///
     /// # Errors
-    /// Standard output is closed.
+    /// Returns an error if standard output is closed.
     pub fn content(&self, content: &[u8]) -> Result<(), Failure> {
         if !std::io::stdout().is_terminal() {
             return write(content);
@@ -105,12 +108,12 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|error| Failure::Refused(format!("cannot write the result: {error}")))
 }
 
-/// Replaces control characters, so that foreign text cannot control a terminal.
+/// Replaces control characters in text from others, which could otherwise control the terminal.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Lines, each as [`plain`] has it.
+/// Replaces control characters in each line like [`plain`], and joins the lines.
 pub fn plain_lines(lines: &[String]) -> String {
     lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,7 @@
-//! Checks before anything is signed.
+//! Checks transactions before the wallet signs them.
 //!
-//! The service drafts each transaction, and may lie. A draft is compared with the command and with the wallet's outputs
-//! on the chain; its description is ignored.
+//! The service drafts each transaction, and may lie. A draft is compared with the user's command and with the wallet's
+//! outputs as the chain shows them. The service's description of the draft is ignored.
 //!
 //! ```text
 //! draft ──> every transaction: network, fields, signers, inputs, fee, validity, balance       (here)
@@ -34,12 +34,13 @@ use x402_cardano::{
 
 use crate::keys::Keys;
 
-/// `is_valid` in CBOR where the scripts fail.
+/// CBOR value of the flag `is_valid` in a transaction whose scripts fail.
 const FAILED: u8 = 0xf4;
-/// Maximum validity of a transaction in ms, because it can be submitted until its end.
+/// Maximum remaining validity of a transaction in ms. It is limited because others can submit the transaction until the
+/// end of its validity.
 const MAX_VALIDITY_MS: Millis = 10 * 60 * 1_000;
 
-/// Difference between a draft and the command.
+/// Difference between a draft and the user's command.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAsAsked {
     #[error("the draft is not a transaction ({0})")]
@@ -50,12 +51,12 @@ pub enum NotAsAsked {
     Collateral(#[from] TransactionUtxosError),
     #[error("the draft is for another network than preprod")]
     Network,
-    /// A field, signatures, a mark as failing, or metadata that are not needed.
+    /// The draft has a part that it does not need: a field, signatures, metadata, or the mark of a failing script.
     #[error("the draft has {0}, which it does not need")]
     Extra(String),
     #[error("the draft's metadata are not the commitment that this program asked for")]
     Commitment,
-    /// The terms are for another request than this program makes.
+    /// The 402's terms are for another HTTP request than the one that this program makes.
     #[error("{0}: name the service's own address with --api")]
     OtherRequest(#[from] OtherRequest),
     #[error("the draft needs the signature of another key")]
@@ -66,32 +67,32 @@ pub enum NotAsAsked {
     NotSpent(TxRef),
     #[error("the draft sends {} to {address}, which you did not ask for", lovelace.display_tada())]
     Output { address: String, lovelace: Lovelace },
-    /// The payee gets no output, or several.
+    /// The number of outputs to the payee (the second value) is not one.
     #[error("the draft has {0} outputs to {1}, and must have one")]
     Payee(usize, String),
     #[error("the draft pays {}, and {} was asked for", paid.display_tada(), asked.display_tada())]
     Amount { paid: Lovelace, asked: Lovelace },
-    /// A datum, a script or tokens in an output that should not have them.
+    /// An output carries a datum, a script or tokens although it must not.
     #[error("an output of the draft carries {0}, which it should not")]
     NotPlain(&'static str),
-    /// The fee, and the maximum of such a transaction.
+    /// The fee is too high; with the maximum fee of such a transaction.
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
     #[error("what the draft spends is not what it pays")]
     NotConserved,
-    /// Valid for too long, or without an end.
+    /// The transaction is valid for too long, or without an end.
     #[error("the draft could be sent for longer than ten minutes")]
     Validity,
     #[error("the terms: {0}")]
     Terms(String),
     #[error("the deadlines are not those of terms made now: the money could be held for longer than it takes")]
     Deadlines,
-    /// The seller's signed terms.
+    /// The seller's signed terms are invalid.
     #[error("the terms: {0}")]
     Authorization(#[from] AuthorizationError),
     #[error("the contract: {0}")]
     Blueprint(#[from] BlueprintError),
-    /// The terms' address is not that of the known contract.
+    /// The terms name another address than that of the contract that this program knows.
     #[error(
         "the money would be locked at {declared}, and the contract that this program knows is at {known}; for another \
          contract name its blueprint with --contract"
@@ -99,56 +100,56 @@ pub enum NotAsAsked {
     Contract { declared: String, known: String },
     #[error("the terms promise something else than the listing does")]
     OtherContent,
-    /// A rule for locks.
+    /// The lock breaks a rule of the scheme.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
-    /// Additional amount in the lock, and the maximum that can be needed.
+    /// The transaction locks or pledges more lovelace than necessary; with the amount and its maximum.
     #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
-    /// An action other than the requested one.
+    /// The draft does not perform the requested action, which is named here.
     #[error("the draft does something else with the escrow than {0}")]
     OtherAction(&'static str),
 }
 
-/// A draft from the service. Its other fields are ignored.
+/// A transaction drafted by the service. Further fields of the response are ignored.
 #[derive(Deserialize)]
 pub struct Draft {
-    /// The unsigned transaction, hexadecimal CBOR.
+    /// The unsigned transaction, as hexadecimal CBOR.
     pub transaction: String,
-    /// For payments, the x402 payload without the transaction.
+    /// The x402 payload without its transaction, if the draft is a payment.
     #[serde(default)]
     pub payment: Json,
 }
 
-/// The signing wallet, as read from the chain.
+/// The keys of the signing wallet, with its outputs as read from the chain.
 #[derive(Clone, Copy)]
 pub struct Own<'a> {
     pub keys: &'a Keys,
     pub utxos: &'a [Utxo],
-    /// The time for validity intervals, POSIX ms.
+    /// The time by which validity intervals are computed, in POSIX ms.
     pub now: Millis,
 }
 
-/// Limits of a kind of transaction.
+/// Limits that a draft must keep, depending on the kind of transaction.
 pub(crate) struct Bounds<'a> {
-    /// Allowed fields beyond inputs, outputs, fee and validity.
+    /// Transaction parts that are allowed in addition to those of a plain payment.
     pub parts: &'a [TxPart],
-    /// An input that it must spend although the wallet does not own it.
+    /// The escrow output that the transaction must spend although the wallet does not own it; `None` for a payment.
     pub escrow: Option<&'a Utxo>,
     pub most_fee: Lovelace,
-    /// The metadata that it must have; no other is allowed.
+    /// The request commitment that must be the only metadata; `None` if the transaction must have no metadata.
     pub commitment: Option<Commitment>,
 }
 
 impl Draft {
-    /// Decodes the transaction.
+    /// Decodes the drafted transaction.
     ///
     /// # Errors
-    /// The bytes are malformed.
+    /// Returns an error if the bytes are malformed.
     pub(crate) fn read(&self) -> Result<SignedTx, NotAsAsked> {
         let cbor = hex::decode(&self.transaction).map_err(|error| NotAsAsked::Unreadable(error.to_string()))?;
         Ok(SignedTx::parse(&cbor)?)
@@ -159,10 +160,10 @@ fn ensure(holds: bool, otherwise: NotAsAsked) -> Result<(), NotAsAsked> {
     if holds { Ok(()) } else { Err(otherwise) }
 }
 
-/// Checks what holds for every transaction. Returns the outputs that are not the wallet's.
+/// Checks the rules for every kind of transaction. Returns the outputs to addresses that are not the wallet's.
 ///
 /// # Errors
-/// The first difference.
+/// Returns the first difference between the draft and the command.
 pub(crate) fn common<'t>(tx: &'t SignedTx, own: &Own<'_>, bounds: &Bounds<'_>) -> Result<Vec<&'t Output>, NotAsAsked> {
     ensure(tx.network_id.is_none_or(|id| id == 0), NotAsAsked::Network)?;
     if let Some(part) = tx.parts.keys().find(|part| !bounds.parts.contains(part)) {
@@ -196,7 +197,7 @@ fn must_be_plain(output: &Output) -> Result<(), NotAsAsked> {
     ensure(is_plain, NotAsAsked::NotPlain("a datum or a script"))
 }
 
-/// Checks that outputs and fee equal the inputs in every asset. Lovelace has the empty name.
+/// Checks that the inputs equal outputs and fee in every asset. Lovelace is counted as an asset with an empty name.
 fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> Result<(), NotAsAsked> {
     let known = own.utxos.iter().chain(bounds.escrow);
     let known: BTreeMap<TxRef, &Value> = known.map(|utxo| (utxo.reference, &utxo.value)).collect();
@@ -220,7 +221,8 @@ fn conserved<'a>(tx: &'a SignedTx, own: &'a Own<'_>, bounds: &'a Bounds<'_>) -> 
     ensure(left.values().all(|sum| *sum == 0), NotAsAsked::NotConserved)
 }
 
-/// Returns the only output that is not the wallet's, which must be at this address.
+/// Returns the only output in `theirs` (those to other addresses than the wallet's), which must be at `address`. `text`
+/// is the same address for messages.
 pub(crate) fn only_to<'t>(theirs: &[&'t Output], address: &[u8], text: &str) -> Result<&'t Output, NotAsAsked> {
     if let Some(output) = theirs.iter().find(|output| output.address != address) {
         return Err(elsewhere(output));
@@ -235,10 +237,11 @@ pub(crate) fn elsewhere(output: &Output) -> NotAsAsked {
     NotAsAsked::Output { address: cardano::address::text_of(&output.address), lovelace: output.value.lovelace }
 }
 
-/// Signs a draft with the keys of what it spends, and with those that it requires. Its body stays byte for byte.
+/// Signs a draft with the keys of the wallet's outputs that it spends, and with the further keys that it requires. The
+/// body stays the same, byte for byte.
 ///
 /// # Errors
-/// The draft has no place for signatures, or needs one that the wallet cannot give.
+/// Returns an error if the draft has no place for signatures, or requires a key that the wallet does not have.
 pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     let unreadable = || NotAsAsked::Unreadable("no place for the signature".into());
     let pledges = draft.parts.contains_key(&TxPart::CollateralInputs);
@@ -264,7 +267,8 @@ pub fn sign(draft: &SignedTx, own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     Ok(signed)
 }
 
-/// Returns a transaction's bytes as if its scripts failed: then the ledger spends the collateral.
+/// Returns a transaction's bytes with the flag for failing scripts. The effects that are then read from them are those
+/// of the collateral.
 pub(crate) fn failed(tx: &SignedTx) -> Vec<u8> {
     let mut cbor = tx.cbor().to_vec();
     // `is_valid`, in front of the auxiliary data.

@@ -15,15 +15,15 @@ use crate::{
     service::{Ask, Service},
 };
 
-/// Maximum bytes of a phrase: 24 words of up to 8 letters.
+/// Maximum size of a recovery phrase in bytes: enough for 24 words of up to 8 letters.
 const MAX_PHRASE: u64 = 1024;
-/// Unused addresses in a row after which wallets look no further (BIP-44).
+/// Number of consecutive unused addresses after which wallets stop looking for used ones (BIP-44).
 const GAP: u32 = 20;
-/// Addresses of one chain that are looked at: more than wallets make.
+/// Maximum number of addresses that are examined for each role (receiving, change): more than any wallet makes.
 const MAX_INDEX: u32 = 10_000;
-/// Least price of an instant sale: less makes no output.
+/// Minimum price of an instant sale, because the ledger makes no smaller output.
 const MIN_INSTANT: Lovelace = Lovelace::from_ada(1);
-/// Least price of a protected sale: less does not pay for the escrow's transactions.
+/// Minimum price of a protected sale, because a lower one does not cover the fees of the escrow's transactions.
 const MIN_PROTECTED: Lovelace = Lovelace::from_ada(5);
 
 /// Subcommands of `wallet`.
@@ -50,7 +50,7 @@ pub fn ada(text: &str) -> Result<Lovelace, &'static str> {
     format!("{whole}{parts:0<6}").parse().map_err(|_| WHY)
 }
 
-/// An amount that the ledger takes as an output of its own.
+/// Parses an amount of at least 1 ADA, the smallest that the ledger makes an output of.
 pub fn at_least_one_ada(text: &str) -> Result<Lovelace, &'static str> {
     let lovelace = ada(text)?;
     if lovelace < Lovelace::from_ada(1) {
@@ -60,10 +60,10 @@ pub fn at_least_one_ada(text: &str) -> Result<Lovelace, &'static str> {
     }
 }
 
-/// Checks that a price is high enough for the modes in which it is to be paid.
+/// Checks that a price is high enough for the modes in which buyers may pay it.
 ///
 /// # Errors
-/// It is not: what the least is.
+/// Returns an error that names the minimum price.
 pub fn fits(price: Lovelace, modes: &[DeliveryMode]) -> Result<(), Failure> {
     if price < MIN_INSTANT {
         return Err(Failure::Usage(format!("--price: at least {}", MIN_INSTANT.display_tada())));
@@ -77,7 +77,7 @@ pub fn fits(price: Lovelace, modes: &[DeliveryMode]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs a subcommand.
+/// Runs a subcommand of `wallet`.
 pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::New => {
@@ -114,7 +114,7 @@ pub fn run(shop: &Shop, command: &WalletCommand) -> Result<(), Failure> {
     }
 }
 
-/// Looks for the used addresses of the account, keeps them, and prints what is at each.
+/// Looks for used addresses of the account, stores their positions, and prints the balance of each.
 fn show(shop: &Shop, phrase: &Phrase) -> Result<(), Failure> {
     let account = phrase.account();
     let used = discover(shop, &account)?;
@@ -142,8 +142,8 @@ fn show(shop: &Shop, phrase: &Phrase) -> Result<(), Failure> {
     shop.tell.result(&told, &words)
 }
 
-/// Finds the used addresses of an account as wallets do: for each of the two chains until twenty in a row are unused
-/// (CIP-1852, BIP-44). The first address is always one of them.
+/// Finds the used addresses of an account as wallets do: for each role (receiving, change), examines addresses until
+/// twenty in a row are unused (CIP-1852, BIP-44). The first address is always included.
 fn discover(shop: &Shop, account: &Account) -> Result<Vec<Position>, Failure> {
     shop.tell.progress("looking for used addresses of the account");
     let mut used = vec![Position::FIRST];

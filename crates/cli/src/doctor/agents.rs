@@ -1,13 +1,13 @@
-//! Probes of MCP, at the address without sign-in.
+//! Probes that imitate MCP clients, sent to the MCP address that needs no sign-in.
 
 use serde_json::{Value, json};
 
 use super::{Deployment, Probe, at, ensure, text};
 use crate::service::Ask;
 
-/// Maximum characters of a result that clients keep, at three characters per token.
+/// Maximum number of characters of a tool result that clients keep: 25,000 tokens of three characters.
 const MAX_RESULT: usize = 75_000;
-/// The stateless protocol revision.
+/// The MCP protocol revision without a handshake.
 const STATELESS: &str = "2026-07-28";
 
 impl Deployment {
@@ -17,7 +17,7 @@ impl Deployment {
         self.json("POST", "/mcp/open", Ask { headers, ..Ask::json(&message) }, 200)
     }
 
-    /// Sends a request of the latest revision with a handshake.
+    /// Sends a request of the newest MCP protocol revision that begins with a handshake.
     fn rpc(&self, method: &str, params: &Value) -> Result<Value, String> {
         let headers = vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
         self.mcp(headers, method, params)

@@ -9,7 +9,7 @@ use market::proof::digest;
 
 use crate::{now_ms, proof::header};
 
-/// A wallet's way to encode a signature.
+/// Variations in the encoding of a CIP-8 signature, each used by some wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Encodes the signature with COSE_Sign1's tag, 18.
@@ -26,10 +26,10 @@ impl Layout {
     pub(super) const ALL: [Self; 4] = [Self::Tagged, Self::PublicKeyId, Self::AddressId, Self::Hashed];
 }
 
-/// Builds an `X-Service-Proof` for a purchase of this listing.
+/// Builds an `X-Service-Proof` header for a purchase of this listing, with the signature in this layout.
 ///
 /// # Errors
-/// None is known: each part can be encoded.
+/// Never returns an error in practice, because each part can be encoded.
 pub(super) fn proof(key: &SigningKey, listing: &str, layout: Layout) -> coset::Result<String> {
     let (address, timestamp) = (key.address(), now_ms());
     let digest = digest(&["service:unlock:v1", listing, &address.to_string(), &timestamp.to_string()]);

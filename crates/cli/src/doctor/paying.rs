@@ -1,4 +1,4 @@
-//! Probes of the paywall by x402 clients and directories.
+//! Probes that imitate x402 clients that pay, and directories that list paid resources.
 
 use base64::{
     Engine,

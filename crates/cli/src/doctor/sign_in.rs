@@ -1,4 +1,4 @@
-//! Probes of OAuth: discovery, registration, consent, tokens.
+//! Probes that imitate OAuth clients: discovery, registration, consent, tokens.
 
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
@@ -6,11 +6,11 @@ use url::form_urlencoded::Serializer;
 use super::{Deployment, ORIGIN, Probe, about, at, ensure, text};
 use crate::service::Ask;
 
-/// From RFC 7636, appendix B.
+/// A PKCE code challenge: the example of RFC 7636, appendix B.
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-/// A redirect URI that every client may register.
+/// A redirect URI on loopback, which every client may register.
 const LOOPBACK: &str = "http://127.0.0.1:33418/callback";
-/// A redirect URI that an editor registers.
+/// A redirect URI with a private scheme, as an editor registers it.
 const EDITOR: &str = "cursor://anysphere.cursor-mcp/oauth/callback";
 
 fn encoded(fields: &[(&str, &str)]) -> String {

@@ -1,4 +1,4 @@
-//! Probes by wallets: signature layouts, many outputs, outputs of another network, and uploads of sellers.
+//! Probes that imitate wallets: signature layouts, many outputs, outputs of another network, and a seller's uploads.
 
 use api_types::ErrorCode;
 use serde_json::{Value, json};
@@ -10,21 +10,21 @@ use super::{
 };
 use crate::{proof, service::Ask};
 
-/// A Byron address on a test network.
+/// A Byron address on a test network, in hexadecimal.
 const BYRON: &str = "82d818582183581cbabababababababababababababababababababababababababababaa1024105001a00000000";
 
-/// Lovelace in the wallet's largest output.
+/// Lovelace in the largest output of the imitated wallet.
 const MOST: u64 = 5_000_000_000_000;
-/// The repeated byte of each policy id.
+/// Hexadecimal byte that is repeated to form each policy id.
 const POLICIES: [&str; 2] = ["11", "22"];
 
-/// Encodes an output as hexadecimal CBOR.
+/// Encodes an unspent output as hexadecimal CBOR in CIP-30's form.
 fn output(index: u16, address: &str, lovelace: u64) -> String {
     let length = address.len() / 2;
     format!("82825820{}19{index:04x}8258{length:02x}{address}1b{lovelace:016x}", "ab".repeat(32))
 }
 
-/// Adds three tokens to an output, not in the order of CIP-21.
+/// Adds three tokens to an encoded output, in another order than CIP-21's.
 fn with_tokens(output: &str) -> String {
     let [first, second] = POLICIES.map(|policy| policy.repeat(28));
     let (address, lovelace) = output.split_at(output.len().saturating_sub(18));
@@ -32,12 +32,13 @@ fn with_tokens(output: &str) -> String {
 }
 
 impl Deployment {
-    /// Returns the key's address as wallets encode it.
+    /// Returns the key's address in hexadecimal, as wallets encode it.
     fn own(&self) -> String {
         hex::encode(self.key.enterprise_address().to_bytes())
     }
 
-    /// Returns the outputs of a wallet with one large, 600 small, and one unspendable output.
+    /// Returns the outputs of a wallet with 600 small outputs, one at a script's address, one at a Byron address, and a
+    /// large one at the end.
     fn many_outputs(&self) -> Vec<String> {
         let own = self.own();
         let small = (1..=600).map(|index| output(index, &own, 1_000_000));
@@ -51,7 +52,7 @@ impl Deployment {
         self.json("POST", &path, Ask::json(&body), 200)
     }
 
-    /// Returns the path and the body of that request.
+    /// Returns the path and the body of a request for a payment draft for a wallet with these outputs.
     fn order(&self, utxos: &[String]) -> Result<(String, Value), String> {
         let path = format!("/listings/{}", self.on_sale()?);
         let mode = at(&self.get(&path)?, "/modes/0").clone();

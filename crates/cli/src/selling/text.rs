@@ -1,11 +1,11 @@
-//! Reads a text file that is to be sold, and its title and description where they can be derived from it.
+//! Decodes a text file that is to be sold, and derives a title and a description from it where possible.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use saphyr::{LoadableYamlNode, Yaml};
 
 const BOM: char = '\u{feff}';
 
-/// Why a file cannot be sold.
+/// Reason why a file cannot be sold as text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotText {
     #[error("is not text: byte {0} is not UTF-8; save it as UTF-8 and list it again")]
@@ -16,15 +16,16 @@ pub enum NotText {
     Nul,
 }
 
-/// A file's text.
+/// The decoded text of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Decoded {
     pub text: String,
-    /// Whether the text's bytes are the file's, so that both have the same hash. UTF-16 is sold as UTF-8.
+    /// Whether the text has the same bytes, and therefore the same hash, as the file. `false` for UTF-16, which is sold
+    /// as UTF-8.
     pub exact: bool,
 }
 
-/// Decodes UTF-8, byte for byte, and UTF-16 that begins with a byte order mark, without that mark.
+/// Decodes UTF-8 unchanged, or UTF-16 that begins with a byte order mark. That mark is not part of the text.
 pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
     let order: Option<fn([u8; 2]) -> u16> = match bytes.as_slice() {
         [0xff, 0xfe, ..] => Some(u16::from_le_bytes),
@@ -46,19 +47,19 @@ pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
     if decoded.text.contains('\0') { Err(NotText::Nul) } else { Ok(decoded) }
 }
 
-/// How a text introduces itself.
+/// Title and descriptions that a Markdown text contains; `None` for each that it lacks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Introduction {
-    /// The title in the front matter, or the first heading of the first level.
+    /// Title in the front matter, or else the first heading of level 1.
     pub title: Option<String>,
-    /// The description in the front matter.
+    /// Description in the front matter.
     pub description: Option<String>,
-    /// The first paragraph.
+    /// First paragraph of the text.
     pub paragraph: Option<String>,
 }
 
 impl Introduction {
-    /// Reads Markdown.
+    /// Finds title and descriptions in a Markdown text.
     pub fn of(text: &str) -> Self {
         enum Block {
             FrontMatter,
@@ -107,13 +108,13 @@ impl Introduction {
     }
 }
 
-/// Returns a text without line breaks, or `None` if it has no words.
+/// Replaces line breaks by spaces. Returns `None` if the text has no words.
 fn in_one_line(text: &str) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Returns title and description of YAML front matter. YAML that cannot be read has none.
+/// Returns the title and the description in YAML front matter, each `None` if it is absent or the YAML is invalid.
 fn front_matter(yaml: &str) -> (Option<String>, Option<String>) {
     let documents = Yaml::load_from_str(yaml).unwrap_or_default();
     let text = |key| documents.first()?.as_mapping_get(key)?.as_str();

@@ -1,4 +1,4 @@
-//! Checks an action's draft: the escrow after it, and its collateral.
+//! Checks the draft of an action on an escrow: how the escrow continues or ends, and the collateral.
 
 use cardano::{
     Lovelace, TxRef,
@@ -13,11 +13,12 @@ use escrow::{
 
 use super::{Bounds, Draft, NotAsAsked, Own, common, elsewhere, ensure, failed, only_to, sign};
 
-/// Maximum fee; an action costs about 0.5 tADA including the script.
+/// Maximum fee of an action. An action costs about 0.5 tADA including the script.
 const MAX_FEE: Lovelace = Lovelace::from_ada(3);
-/// Maximum collateral, which is lost only if the script fails; the ledger demands one and a half times the fee.
+/// Maximum collateral of an action, which is lost only if the script fails. The ledger demands one and a half times the
+/// fee.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
-/// Fields of a transaction with a script beyond a payment's.
+/// Transaction parts that an action needs to run the script, in addition to those of a payment.
 const PARTS: &[TxPart] = &[
     TxPart::ScriptDataHash,
     TxPart::CollateralInputs,
@@ -27,10 +28,10 @@ const PARTS: &[TxPart] = &[
     TxPart::Redeemers,
 ];
 
-/// Checks a draft of `POST /purchases/{id}/action-draft`, and signs it.
+/// Checks a draft returned by `POST /purchases/{id}/action-draft`, and signs it.
 ///
 /// # Errors
-/// It is not.
+/// Returns the first difference between the draft and the action.
 pub fn action(draft: &Draft, (action, escrow): (Action, &Escrow), own: &Own<'_>) -> Result<SignedTx, NotAsAsked> {
     let tx = draft.read()?;
     let theirs =
@@ -59,7 +60,8 @@ pub fn action(draft: &Draft, (action, escrow): (Action, &Escrow), own: &Own<'_>)
     sign(&tx, own)
 }
 
-/// Checks the collateral: only this wallet's outputs, a small amount, and the rest is returned.
+/// Checks the collateral: it comes only from this wallet, is small, and the rest of its inputs is returned to the
+/// wallet.
 fn collateral(tx: &SignedTx, own: &Own<'_>) -> Result<(), NotAsAsked> {
     let TransactionUtxos { spent, made, .. } = TransactionUtxos::read(&failed(tx))?;
     let lovelace_of = |input: &TxRef| {

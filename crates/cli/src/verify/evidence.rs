@@ -1,16 +1,16 @@
-//! Evidence of a purchase: one file of public facts, and who proves each of them.
+//! Evidence of a purchase: one file of public facts, each proven by one of several parties or by nobody.
 //!
 //! ```text
 //! the chain         the transactions, their times, that none is missing; who paid how much to whom
 //!                   the service and the listing, where the payment commits to its request (saltDigest)
 //! the service       the listing with its content hash, price and seller; the newest step as of a time (statement)
-//! the seller        of a protected purchase: the listing, content hash and price in the terms that were locked under (quote)
+//! the seller        of a protected purchase: the listing, content hash and price in the terms of the lock (quote)
 //! nobody            what is left: a claim
 //! ```
 //!
-//! [`check`] reads the file alone: parts that contradict each other are a [`Flaw`]. Only the chain can say that it has the
-//! transactions, and that none is missing ([`crate::evidence`]). Only keys that the verifier knows from elsewhere prove
-//! anything about the service: a file cannot vouch for its own key.
+//! [`check`] compares the parts of the file with each other; a contradiction is a [`Flaw`]. Whether the chain includes
+//! the transactions, and no further one, only the chain can say ([`crate::evidence`]). Facts about the service are
+//! proven only by keys that the verifier knows from elsewhere, because a file cannot vouch for its own key.
 
 mod proofs;
 mod signed;
@@ -49,41 +49,42 @@ pub use signed::ServiceKey;
 use super::{NotAsAsked, payment::authorized};
 use crate::{redelivery::unlock, tell::time_of};
 
-/// The version of the file.
+/// Version of the file format.
 pub const VERSION: u8 = 2;
-/// The service's name for a payout to the creator, which is no step of the escrow.
+/// Name under which the service lists a payout to a creator. Such a payout is not a step of the escrow.
 const CREATOR_PAID: &str = "creator_paid";
 
-/// The file.
+/// Contents of an evidence file.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Evidence {
     pub version: u8,
-    /// The origin of the service that sold.
+    /// Origin of the service that made the sale.
     pub service: String,
     pub listing: ListingFacts,
     pub purchase: PurchaseFacts,
-    /// The terms that the seller of a protected purchase signed, as the 402 offered them.
+    /// The terms that the seller of a protected purchase signed, as an entry of a 402's `accepts`; `None` for an
+    /// instant purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<PaymentRequirements>,
-    /// Digest of the salt by which the payment commits to its request: the salt itself would let a reader of the file
-    /// claim the purchase.
+    /// Digest of the salt with which the payment commits to its HTTP request; `None` without a commitment. The salt
+    /// itself is left out, because it would let a reader of the file claim the purchase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt_digest: Option<ContentHash>,
-    /// The payment, or the lock and each transaction of its escrow, in the chain's order.
+    /// The transactions of the purchase in chain order: the payment alone, or the lock and everything that followed it.
     pub steps: Vec<Step>,
-    /// The award of the arbiters, where they settled a dispute.
+    /// The award of the arbiters; `None` if they did not settle a dispute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// The service's signed statement about the purchase: a compact JWS of a [`PurchaseStatement`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
-    /// The receipt that the service signed when it delivered, where the buyer kept it: a compact JWS.
+    /// The receipt that the service signed on delivery (a compact JWS); `None` if the buyer did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
 }
 
-/// The purchase, and its status after the last step.
+/// Facts about the purchase, including its status after the last step.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PurchaseFacts {
@@ -94,20 +95,20 @@ pub struct PurchaseFacts {
     pub status: String,
 }
 
-/// A transaction, and the status that it left the purchase in.
+/// A transaction of the purchase, with the status of the purchase after it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     pub tx_hash: TxHash,
     pub status: String,
-    /// The block's time, POSIX ms.
+    /// Time of the block that includes the transaction, in POSIX ms.
     pub at: Millis,
-    /// Datum of the escrow that it created, if any, hexadecimal.
+    /// Datum of the escrow output that the transaction creates, in hexadecimal; `None` if it creates none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datum: Option<String>,
     /// SHA-256 of the bytes of `cbor`.
     pub sha256: ContentHash,
-    /// The transaction, hexadecimal.
+    /// The transaction's bytes, in hexadecimal.
     pub cbor: String,
 }
 
@@ -119,11 +120,11 @@ pub struct Decision {
     pub winner: Option<Winner>,
     pub buyer_lovelace: Lovelace,
     pub seller_lovelace: Lovelace,
-    /// Keys that signed.
+    /// Hashes of the arbiters' keys that signed the award.
     pub arbiters: Vec<KeyHash>,
 }
 
-/// The part of the file that is wrong, and why.
+/// A part of the file that is wrong, and the reason.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{part}: {why}")]
 pub struct Flaw {
@@ -131,28 +132,29 @@ pub struct Flaw {
     pub why: String,
 }
 
-/// The steps of a file, as its transactions show them.
+/// The facts that the transactions of a file show by themselves.
 pub struct Shown {
-    /// The status after each step, with the datum of the escrow that it made.
+    /// For each step, the status of the purchase after it, and the datum of the escrow output that it creates, if any.
     pub steps: Vec<(String, Option<Vec<u8>>)>,
     pub decision: Option<Decision>,
-    /// The output that is the escrow now; `None` once it has ended.
+    /// Reference of the current escrow output; `None` once the escrow has ended, and for an instant purchase.
     pub open: Option<TxRef>,
-    /// SHA-256 that the seller posted of the lock and the content; empty without a result.
+    /// The result hash that the seller posted on the chain; empty if the seller posted none.
     pub result: Vec<u8>,
-    /// The payment, in words.
+    /// Description of the payment for people.
     payment: String,
-    /// Whether a transaction has the buyer's whole address, beside a signature of its payment key.
+    /// Whether a transaction contains the buyer's complete address. The buyer's signature alone shows only the payment
+    /// key, not the stake part of the address.
     names_buyer: bool,
-    /// The seller that signed the terms.
+    /// Address of the seller that signed the terms; `None` for an instant purchase.
     seller: Option<String>,
 }
 
-/// A file whose parts do not contradict each other.
+/// A file without contradictions, with the proofs of its fields.
 pub struct Checked {
     pub shown: Shown,
     pub proofs: Proofs,
-    /// Time of the service's statement, POSIX ms; `None` if none is proven.
+    /// Time of the service's statement, in POSIX ms; `None` without a statement whose signature was verified.
     pub as_of: Option<Millis>,
 }
 
@@ -164,13 +166,13 @@ pub fn ensure(holds: bool, part: impl Into<String>, why: &str) -> Result<(), Fla
     if holds { Ok(()) } else { Err(flaw(part, why)) }
 }
 
-/// A decoded step.
+/// A decoded step of the purchase.
 struct ReadStep {
     tx: SignedTx,
     utxos: TransactionUtxos,
 }
 
-/// The transactions of a purchase with the times of their blocks, as the service lists them.
+/// Returns the transactions of a purchase with the times of their blocks, according to the service.
 pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
     let steps = purchase.events.iter().filter(|event| event.status != CREATOR_PAID);
     let mut steps: Vec<_> = steps.map(|event| (event.tx_hash, event.at)).collect();
@@ -178,10 +180,11 @@ pub fn follows(purchase: &Purchase) -> Vec<(TxHash, Millis)> {
     steps
 }
 
-/// Checks that the parts of a file do not contradict each other, and says who proves each; the service by these keys alone.
+/// Checks that the parts of a file do not contradict each other, and determines who proves each field. `keys` are the
+/// trusted keys of the service; without any, the service proves nothing.
 ///
 /// # Errors
-/// The first part that does not hold.
+/// Returns the first part that contradicts another.
 pub fn check(evidence: &Evidence, blueprint: &Blueprint, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
     let Evidence { version, purchase, steps, .. } = evidence;
     ensure(*version == VERSION, "version", "this program reads version 2")?;
@@ -197,7 +200,7 @@ pub fn check(evidence: &Evidence, blueprint: &Blueprint, keys: &[ServiceKey]) ->
     proofs(evidence, shown, keys)
 }
 
-/// The table of who proves what.
+/// Builds the table of the file's fields with the parties that prove each of them.
 fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked, Flaw> {
     use Prover::{Seller, Service, Signatures};
     let Evidence { listing, purchase, steps, decision, .. } = file;
@@ -243,10 +246,11 @@ fn proofs(file: &Evidence, shown: Shown, keys: &[ServiceKey]) -> Result<Checked,
     Ok(Checked { shown, proofs, as_of })
 }
 
-/// Reads the steps of a file from its transactions, whatever it says beside them of statuses, datums and decision.
+/// Derives the facts of a purchase from the transactions of a file. The statuses, datums and decision that the file
+/// states are ignored.
 ///
 /// # Errors
-/// The first part that does not hold.
+/// Returns the first part that contradicts another.
 pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> {
     let Evidence { service, listing, purchase, quote, salt_digest, steps, .. } = evidence;
     let read = steps.iter().enumerate().map(|(index, step)| read(index, step)).collect::<Result<Vec<_>, _>>()?;
@@ -286,7 +290,7 @@ pub fn shown(evidence: &Evidence, blueprint: &Blueprint) -> Result<Shown, Flaw> 
     }
 }
 
-/// Decodes a step and verifies its signatures.
+/// Decodes the step at `index` and verifies its signatures.
 fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
     let part = format!("steps[{index}].cbor");
     let bytes = hex::decode(&step.cbor).map_err(|error| flaw(&part, error.to_string()))?;
@@ -305,7 +309,8 @@ fn read(index: usize, step: &Step) -> Result<ReadStep, Flaw> {
     Ok(ReadStep { tx, utxos })
 }
 
-/// Checks that the payment has the output that pays. The buyer's own change is none.
+/// Checks that an instant payment has an output to the seller with the price. Buyer and seller must differ, so that the
+/// buyer's change cannot count as the payment.
 fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &TransactionUtxos) -> Result<(), Flaw> {
     let own = listing.seller_address.payment_key() == purchase.buyer_address.payment_key();
     ensure(!own, "listing.sellerAddress", "it is the buyer's own")?;
@@ -316,7 +321,7 @@ fn pays_seller(Evidence { listing, purchase, .. }: &Evidence, utxos: &Transactio
     ensure(paid.contains(&listing.price_lovelace), "listing.priceLovelace", "not paid")
 }
 
-/// Returns the escrow that the first transaction locked under the quote.
+/// Returns the escrow that the first transaction locked under the quote, with the deployment of its contract.
 fn lock(
     evidence: &Evidence,
     quote: &PaymentRequirements,
@@ -351,7 +356,7 @@ fn lock(
     Ok((escrow, deployment))
 }
 
-/// Follows an escrow through the steps.
+/// Follows an escrow from its lock through the remaining steps, and checks that the contract permits each.
 fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Shown, Flaw> {
     let payment = format!("{} locked in {}", lock.utxo.value.lovelace.display_tada(), lock.utxo.address);
     let seller = Some(lock.datum.seller.to_string());
@@ -391,7 +396,7 @@ fn follow(lock: Escrow, deployment: &Deployment, rest: &[ReadStep]) -> Result<Sh
     Ok(Shown { steps, decision, open, result, payment, names_buyer: true, seller })
 }
 
-/// Returns the award for this output, if enough arbiters signed it.
+/// Returns the arbiters' decision for the escrow output `own_ref`, or `None` if too few arbiters signed it.
 fn decided(
     own_ref: TxRef,
     (buyer_value, seller_value): (AssetValue, AssetValue),
@@ -416,7 +421,7 @@ fn decided(
     })
 }
 
-/// Returns the redeemer of an input.
+/// Returns the redeemer with which a transaction spends an input, or `None` if it has none that can be decoded.
 fn redeemer(tx: &SignedTx, input: &TxRef) -> Option<Redeemer> {
     let mut inputs = tx.inputs.clone();
     inputs.sort_unstable();

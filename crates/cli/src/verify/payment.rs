@@ -25,11 +25,11 @@ use x402_cardano::{
 
 use super::{Bounds, Draft, NotAsAsked, Own, common, ensure, must_be_plain, only_to, sign};
 
-/// Maximum fee; with 32 inputs it is about 0.3 tADA, and for the largest transaction below 1.
+/// Maximum fee of a payment. A payment with 32 inputs costs about 0.3 tADA, and the largest possible one less than 1.
 const MAX_FEE: Lovelace = Lovelace::from_ada(1);
-/// Maximum amount in a lock beyond the price, which is returned.
+/// Maximum collateral of the buyer in a lock: lovelace beyond the price, which is returned in the end.
 const MAX_COLLATERAL: Lovelace = Lovelace::from_ada(5);
-/// Maximum difference in ms between the terms' time and now.
+/// Maximum difference in ms between the time at which the terms were issued and now.
 const MAX_AGE_MS: Millis = 10 * 60_000;
 
 /// The x402 payload of a draft, without the transaction.
@@ -43,42 +43,42 @@ struct Unpaid {
 
 #[derive(Deserialize)]
 struct Payload {
-    /// An output that the payment spends.
+    /// Reference of an output that the payment spends, by which the payer is identified.
     nonce: TxRef,
 }
 
-/// A verified and signed draft that has not been sent.
+/// A payment whose draft was verified and signed, but not sent.
 pub struct SignedDraft {
     pub tx: SignedTx,
-    /// The address of the wallet that pays, and will own the purchase.
+    /// The wallet's address that pays and becomes the buyer.
     pub payer: Address,
-    /// The accepted entry of `accepts`.
+    /// The entry of `accepts` in the 402 that the payment fulfils.
     pub accepted: PaymentRequirements,
-    /// Address of the payee or contract.
+    /// Address of the seller, or of the contract for a protected purchase.
     pub pay_to: String,
-    /// Amount paid there.
+    /// Lovelace paid to `pay_to`.
     pub paid: Lovelace,
-    /// The terms of a lock.
+    /// The seller's signed terms of a protected purchase; `None` for an instant one.
     pub terms: Option<AuthorizedTerms>,
-    /// Whether it commits to its request.
+    /// Whether the transaction commits to the HTTP request that it pays for.
     pub is_committed: bool,
 }
 
-/// Parameters of the command.
+/// The user's command, with which a draft is compared.
 pub struct Asked<'a> {
     pub listing: &'a Listing,
     pub mode: DeliveryMode,
-    /// The contract that money may be locked in.
+    /// Blueprint of the escrow contract, the only contract that may receive money.
     pub blueprint: &'a Blueprint,
     pub parameters: &'a ProtocolParameters,
-    /// The request that will carry the payment, and the salt of the commitment to it.
+    /// Digest of the HTTP request that will carry the payment, and the salt for the commitment to it.
     pub request: (RequestDigest, Salt),
 }
 
-/// Checks a draft of `POST /listings/{id}/payment-draft`, and signs it.
+/// Checks a draft returned by `POST /listings/{id}/payment-draft`, and signs it.
 ///
 /// # Errors
-/// It is not.
+/// Returns the first difference between the draft and the command.
 pub fn payment(draft: &Draft, asked: &Asked<'_>, own: &Own<'_>) -> Result<SignedDraft, NotAsAsked> {
     let tx = draft.read()?;
     let unpaid = Unpaid::deserialize(&draft.payment).map_err(|error| NotAsAsked::Terms(error.to_string()))?;
@@ -130,7 +130,8 @@ fn instant(theirs: &[&Output], asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked
     Ok(paid)
 }
 
-/// Checks the output to the contract. Its datum is checked once the transaction is signed.
+/// Checks the output to the contract and returns the locked lovelace. The datum is checked once the transaction is
+/// signed.
 fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'_>) -> Result<Lovelace, NotAsAsked> {
     let known: PlutusAddress = accepted.pay_to.parse().map_err(|error| NotAsAsked::Terms(format!("payTo: {error}")))?;
     let output = only_to(theirs, &known.to_bytes(), &accepted.pay_to)?;
@@ -141,11 +142,13 @@ fn protected(theirs: &[&Output], accepted: &PaymentRequirements, asked: &Asked<'
     Ok(paid)
 }
 
-/// Returns the seller's signed terms for this listing, and the contract that the blueprint and the declared arbiters
-/// yield. The contract's address is derived rather than trusted.
+/// Verifies an entry of `accepts` for a protected purchase. Returns the seller's signed terms for this listing, and the
+/// deployment of the contract. The contract's address is computed from the blueprint and the declared arbiters rather
+/// than trusted.
 ///
 /// # Errors
-/// The entry declares no contract, pays to another address, is for other content, or differs from the signed terms.
+/// Returns an error if the entry declares no contract, pays to another address, is for other content, or differs from
+/// the signed terms.
 pub fn authorized(
     entry: &PaymentRequirements,
     (id, content_hash): (&str, &ContentHash),

@@ -1,42 +1,43 @@
-//! The table of a file's fields: the value of each, and who proves it.
+//! The table of an evidence file's fields: the value of each, and the parties that prove it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-/// The party that proves a field. If there are several, the first one is shown.
+/// A party that proves a field. The order is that of strength: of several, the first is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Prover {
-    /// Blocks of the chain have the transactions.
+    /// The chain includes the transactions.
     Chain,
-    /// The service signed it, with a key that it publishes or that the verifier pinned.
+    /// The service signed the field, with a key that it publishes or that the verifier gave.
     Service,
-    /// The seller that the escrow names signed the terms.
+    /// The seller that the escrow names signed the terms that contain the field.
     Seller,
-    /// The transactions are signed, whether a block has them or not.
+    /// The parties signed the transactions, but the chain was not asked whether it includes them.
     Signatures,
 }
 
-/// A field with its value, as people read it.
+/// A field with its value as text, and the parties that prove it.
 pub struct Row {
     pub field: &'static str,
     pub value: String,
     pub by: BTreeSet<Prover>,
 }
 
-/// Every field of a file. One without a prover is a claim.
+/// Every field of an evidence file. A field that nobody proves is called a claim.
 #[derive(Default)]
 pub struct Proofs(Vec<Row>);
 
 impl Proofs {
-    /// Adds a field, with those of the provers that do prove it.
+    /// Adds a field. Each entry of `by` is a party, and whether it proves the field.
     pub fn add(&mut self, field: &'static str, value: impl ToString, by: &[(Prover, bool)]) {
         let by = by.iter().filter(|(_, proves)| *proves).map(|(prover, _)| *prover).collect();
         self.0.push(Row { field, value: value.to_string(), by });
     }
 
-    /// Records that blocks have all transactions, where the file says, and that none is missing.
+    /// Records that the chain includes exactly the file's transactions, so that it proves the fields that depend on
+    /// them.
     pub fn are_on_chain(&mut self) {
         for row in &mut self.0 {
             let follows = matches!(row.field, "steps" | "purchase.status");
@@ -46,22 +47,22 @@ impl Proofs {
         }
     }
 
-    /// Whether anyone proves the field.
+    /// Returns whether any party proves the field.
     pub fn has(&self, field: &str) -> bool {
         self.0.iter().any(|row| row.field == field && !row.by.is_empty())
     }
 
-    /// The fields that nobody proves.
+    /// Returns the names of the fields that nobody proves.
     pub fn claims(&self) -> Vec<&'static str> {
         self.by(None).map(|row| row.field).collect()
     }
 
-    /// The rows whose first prover is this one; the claims for `None`.
+    /// Returns the rows whose strongest proof is by this party, or with `None` the rows without proof.
     pub fn by(&self, prover: Option<Prover>) -> impl Iterator<Item = &Row> {
         self.0.iter().filter(move |row| row.by.first().copied() == prover)
     }
 
-    /// The fields with their provers.
+    /// Returns each field's name with the parties that prove it.
     pub fn table(&self) -> BTreeMap<&'static str, &BTreeSet<Prover>> {
         self.0.iter().map(|row| (row.field, &row.by)).collect()
     }

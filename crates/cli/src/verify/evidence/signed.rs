@@ -1,5 +1,5 @@
-//! Checks what a service signs about a purchase: its statement (`GET /purchases/{id}/statement`) and the receipt of a
-//! delivery (x402's extension `offer-receipt`, section 5). Both are compact JWS with EdDSA.
+//! Checks the documents that a service signs about a purchase: its statement (`GET /purchases/{id}/statement`), and the
+//! receipt of a delivery (x402's extension `offer-receipt`, section 5). Both are compact JWS with EdDSA.
 
 use api_types::PurchaseStatement;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
@@ -11,22 +11,22 @@ use x402_cardano::wire::offer_receipt::DidWeb;
 use super::{Evidence, Flaw, ensure, flaw, follows};
 use crate::redelivery::unlock;
 
-/// A public key (Ed25519) that the verifier takes for the service's.
+/// A public key (Ed25519) that the verifier trusts to be the service's.
 pub struct ServiceKey {
-    /// Its id in the service's DID document. `None` for a pinned key, which may have any.
+    /// Id of the key in the service's DID document; `None` for a key given on the command line, which may have any id.
     pub id: Option<String>,
     pub key: [u8; 32],
 }
 
 impl ServiceKey {
-    /// Reads a pinned key as the DID document spells it (`publicKeyJwk.x`, base64url).
+    /// Parses a key given on the command line, in the form that the DID document uses (`publicKeyJwk.x`, base64url).
     pub fn pinned(text: &str) -> Result<Self, &'static str> {
         let key = BASE64.decode(text).ok().and_then(|key| key.try_into().ok());
         let key = key.ok_or("a key is the `x` of /.well-known/did.json: 43 characters of base64url")?;
         Ok(Self { id: None, key })
     }
 
-    /// Reads the keys of a DID document.
+    /// Returns the keys in a DID document.
     pub fn published(did: &Value) -> Vec<Self> {
         let methods = did.get("verificationMethod").and_then(Value::as_array).into_iter().flatten();
         let read = |method: &Value| {
@@ -51,10 +51,11 @@ struct ReceiptPayload {
     transaction: String,
 }
 
-/// Holds the file against the service's statement. Returns the statement, and whether one of the keys signed it.
+/// Compares the file with the service's statement. Returns the statement, and whether its signature was verified, which
+/// is not the case if `keys` is empty.
 ///
 /// # Errors
-/// The part of the file that the statement contradicts, or a statement that none of the keys signed.
+/// Returns the part that differs, or an error if none of the keys signed the statement.
 pub fn statement(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<(PurchaseStatement, bool), Flaw> {
     let part = "statement";
     let (said, proven): (PurchaseStatement, bool) = open(&file.service, jws, keys, part)?;
@@ -79,10 +80,11 @@ pub fn statement(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<(Pur
     Ok((said, proven))
 }
 
-/// Holds the file against the receipt. Returns whether one of the keys signed it.
+/// Compares the file with the receipt. Returns whether its signature was verified, which is not the case if `keys` is
+/// empty.
 ///
 /// # Errors
-/// The statement is for another purchase, or none of the keys signed it.
+/// Returns an error if the receipt is for another purchase, or if none of the keys signed it.
 pub fn receipt(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<bool, Flaw> {
     let part = "receipt";
     let (said, proven): (ReceiptPayload, bool) = open(&file.service, jws, keys, part)?;
@@ -93,7 +95,8 @@ pub fn receipt(file: &Evidence, jws: &str, keys: &[ServiceKey]) -> Result<bool, 
     Ok(proven)
 }
 
-/// Reads a JWS of the service. Without keys its signature is not checked, and it proves nothing.
+/// Decodes a JWS of the service. Returns the payload, and whether the signature was verified, which is not the case if
+/// `keys` is empty. `part` is its name in messages.
 fn open<T: DeserializeOwned>(service: &str, jws: &str, keys: &[ServiceKey], part: &str) -> Result<(T, bool), Flaw> {
     let malformed = || flaw(part, "it is no compact JWS");
     let (message, signature) = jws.rsplit_once('.').ok_or_else(malformed)?;

@@ -1,4 +1,4 @@
-//! The client signs only terms that this service would offer now.
+//! Tests that the client signs only terms that an honest service would offer now.
 
 #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -33,7 +33,7 @@ const MINUTE: Millis = 60_000;
 
 const SALT: Salt = Salt::new([5; 32]);
 
-/// The request that will carry the payment to a service with this origin.
+/// Returns the digest of the request that will carry the payment to a service with this origin.
 fn request(origin: &str) -> RequestDigest {
     let url = format!("{origin}/listings/lst_01ARZ3NDEKTSV4RRFFQ69G5FAV/unlock");
     RequestDigest::of(&HttpRequest { method: "GET", url: &url, body: b"", headers: &[] }).unwrap()
@@ -50,12 +50,13 @@ fn coin(address: &Address) -> Utxo {
     }
 }
 
-/// Minutes until a refund is possible under terms of this time, if they are signed.
+/// Verifies and signs a lock under terms issued at `at`. Returns the number of minutes from issue to the first possible
+/// refund.
 fn signed_under_terms_of(at: Millis) -> Result<Millis, NotAsAsked> {
     signed(at, false)
 }
 
-/// Minutes until a refund of a signed lock, whose datum may name a refund address.
+/// Verifies and signs a lock like [`signed_under_terms_of`]. If `returns` is set, its datum names a refund address.
 fn signed(at: Millis, returns: bool) -> Result<Millis, NotAsAsked> {
     let key = |seed: u8| SigningKey::from_seed(&[seed; 32]).unwrap();
     let blueprint = Blueprint::parse(BLUEPRINT).unwrap();
@@ -140,7 +141,8 @@ fn a_lock_with_a_datum_on_its_refund_output_is_not_signed() {
     assert!(matches!(signed(NOW, true), Err(NotAsAsked::RefundElsewhere(_))));
 }
 
-/// Whether an instant payment is signed with a commitment, given the declared extension and the draft's metadata.
+/// Verifies and signs an instant payment. Returns whether the payment commits to its request, given the extensions that
+/// the 402 declares and the commitment that the draft carries.
 fn committed(declared: Map<String, Json>, carried: Option<Commitment>) -> Result<bool, NotAsAsked> {
     let buyer = SigningKey::from_seed(&[2; 32]).unwrap();
     let (address, seller) = (buyer.enterprise_address(), SigningKey::from_seed(&[4; 32]).unwrap().enterprise_address());
