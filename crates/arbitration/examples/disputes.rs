@@ -33,9 +33,9 @@ use serde_json::json;
 use x402_cardano::escrow::listing_input_hash;
 use xtask::secret;
 
-/// Number of slots until the lock expires.
+/// Number of slots between now and the end of the lock's validity interval.
 const PATIENCE: u64 = 600;
-/// Timeout for the inclusion of a transaction, in seconds.
+/// Maximum time to wait for a transaction's inclusion, in seconds.
 const WAIT: u64 = 60;
 
 #[derive(Parser)]
@@ -55,7 +55,7 @@ struct DisputeScenario {
     price: Lovelace,
     collateral: Lovelace,
     until: State,
-    /// `true` to lock the escrow in this state at once, without any step (a forgery).
+    /// `true` to create the escrow output directly in the state `until`, without the steps that lead to it: a forgery.
     #[serde(default)]
     forged: bool,
 }
@@ -150,7 +150,8 @@ impl Stage {
         self.first_output(&tx)
     }
 
-    /// Takes one step. It declares a transaction's maximum execution units, which only raises the fee.
+    /// Performs one step on an escrow. The transaction declares the maximum execution units instead of evaluated ones,
+    /// which only raises its fee.
     fn step(&self, escrow: &Escrow, step: &Step) -> Failable<Escrow> {
         let slots = SlotConfig::PREPROD;
         let planner = Planner { deployment: &self.deployment, parameters: &self.parameters, slots: &slots };

@@ -1,5 +1,5 @@
-//! Divides a disputed escrow between the parties, to the last lovelace and token, so that nothing is left for the
-//! sender of the transaction.
+//! Divides a disputed escrow between buyer and seller completely, to the last lovelace and token, because whatever is
+//! left would go to whoever submits the transaction.
 
 use escrow::{
     AssetValue,
@@ -8,11 +8,12 @@ use escrow::{
     plan::Escrow,
 };
 
-/// Number of hex digits of a policy id.
+/// Number of hexadecimal digits of a policy id.
 const POLICY_HEX: usize = 56;
 
-/// Returns the award for a winner and the amounts in lovelace. Tokens in the escrow, which anyone could have put there,
-/// go to the winner. Returns `None` if less is locked than the buyer's collateral.
+/// Returns the award for a dispute that `winner` wins, and each party's amount in lovelace. Native tokens in the escrow
+/// go to the winner; anyone could have put them there. Returns `None` if the escrow holds less lovelace than the
+/// buyer's collateral.
 #[must_use]
 pub fn divide(escrow: &Escrow, winner: Winner) -> Option<(DisputeWithdrawal, Split)> {
     let split = Split::of(winner, &escrow.datum, escrow.utxo.value.lovelace)?;

@@ -11,34 +11,35 @@ use sql::DatabaseError;
 /// Reason why a dispute was not resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// The chain has no such output, at least in the provider's view.
+    /// The provider knows no output with the disputed escrow's reference.
     #[error("ref: names no output that is on the chain")]
     Unknown,
-    /// The output is not an escrow of this arbiter's contract.
+    /// The output with this reference is not an escrow of the arbiter's contract.
     #[error("ref: names no escrow of this arbiter: {0}")]
     NotAnEscrow(#[from] InvalidDatum),
-    /// The escrow does not descend from a lock that a purchase could have made: it was forged to look like a dispute.
+    /// No purchase can have created the escrow, which was forged to look like a dispute.
     #[error("ref: names an escrow that no purchase locked")]
     NeverLocked,
     /// The escrow does not hold enough to pay the award.
     #[error("the escrow holds less than the buyer's collateral: it cannot be divided")]
     Unpayable,
-    /// The path back to the lock is long. The next request continues where this one stopped.
+    /// Tracing the escrow back to its lock takes more calls than one request may make. The next request continues from
+    /// there.
     #[error("still tracing the escrow back to its lock: ask again")]
     StillTracing,
-    /// The provider does not know a transaction that it referred to itself.
+    /// The provider does not know a transaction that it named itself, so its data is incomplete at the moment.
     #[error("the chain provider lags: ask again")]
     Lagging,
-    /// Another award is spending the same wallet outputs.
+    /// The payout of another award is spending the same outputs of the arbiter's wallet.
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
-    /// The award was recorded, but it is unknown whether a node accepted it.
+    /// The payout's transaction was recorded and sent, but it is unknown whether a node accepted it.
     #[error("no node has answered for the award yet: ask again")]
     Unanswered,
-    /// A node or the ledger rejected the award's transaction.
+    /// A node or the ledger rejected the payout's transaction, with the node's reason.
     #[error("the award was refused: {0}")]
     Refused(String),
-    /// The wallet cannot pay the fee.
+    /// The arbiter's wallet cannot pay the fee.
     #[error("the arbiter's wallet cannot pay the fee: {0}")]
     Wallet(BuildError),
     /// The arbiter's key cannot sign.
@@ -53,7 +54,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Returns `true` if the request is at fault, so that a retry cannot succeed.
+    /// Returns `true` if the request itself is wrong, so that repeating it cannot succeed.
     #[must_use]
     pub const fn is_requests_fault(&self) -> bool {
         matches!(self, Self::Unknown | Self::NotAnEscrow(_) | Self::NeverLocked | Self::Unpayable)

@@ -42,13 +42,13 @@ use resolution::Award;
 use statements::AwardRow;
 pub use statements::SCHEMA;
 
-/// The arbiter, for one request.
+/// The arbiter: everything that it needs to handle one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Arbiter<'a, D, C, Z> {
     /// The arbiter's own database.
     pub database: &'a D,
     pub chain: &'a C,
-    /// Waits between polls. Workers sleep; tests advance a clock.
+    /// Implementation of the waits between polls: workers sleep, tests advance a clock.
     pub sleep: &'a Z,
     /// Deployed contract.
     pub deployment: &'a Deployment,
@@ -60,7 +60,7 @@ pub struct Arbiter<'a, D, C, Z> {
     pub now: Millis,
 }
 
-/// The disputed output with the time on the chain.
+/// The disputed escrow with the state of the chain around it.
 struct DisputedEscrow {
     escrow: Escrow,
     spent_by: Option<TxHash>,
@@ -69,16 +69,16 @@ struct DisputedEscrow {
     now: Millis,
 }
 
-/// Returns the purpose of an award's outbox entry.
+/// Returns the value of the column `purpose` in the outbox entry that pays the award of this escrow.
 fn purpose(escrow: &TxRef) -> String {
     format!("award:{escrow}")
 }
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides a dispute, and pays it once the arbiters' window is open.
+    /// Decides a dispute, and pays the award once arbiters may settle it (from `external_dispute_unlock` on).
     ///
     /// # Errors
-    /// See [`ResolveError`]. The same request may be sent again after any of them.
+    /// See [`ResolveError`]. After any error, the same request may be sent again.
     pub async fn resolve(&self, request: &ResolveRequest) -> Result<ResolveResult, ResolveError> {
         let own = request.escrow;
         let outputs = self.chain.outputs_of(&own.tx).await?.ok_or(ResolveError::Unknown)?;
@@ -107,7 +107,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         self.carry_out(&disputed, award, None).await
     }
 
-    /// Stores an award permanently. If another request stored one first, returns that award.
+    /// Stores `award` permanently, unless an award is stored already, and returns the stored one.
     async fn persist_award_once(&self, own: &TxRef, award: &Award) -> Result<Award, ResolveError> {
         let batch = (statements::fix_award(own, award, self.now)?, statements::award(own));
         let ((), fixed) = self.database.batch(batch).await?;
@@ -115,7 +115,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// Returns why there is nothing to decide about an escrow, or `None`.
+/// Returns the reason why there is nothing to decide about an escrow, or `None` if it is an open dispute.
 fn nothing_to_decide(disputed: &DisputedEscrow) -> Option<String> {
     if let Some(by) = disputed.spent_by {
         return Some(format!("the escrow was spent by {by}: ask about what it is now, if it goes on"));

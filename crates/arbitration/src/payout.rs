@@ -1,4 +1,4 @@
-//! Pays an award, with one transaction at a time, recorded in the outbox.
+//! Pays an award: records the transaction in the outbox before it is submitted, and never has two at the same time.
 
 use std::collections::BTreeSet;
 
@@ -23,10 +23,10 @@ use sql::{Database, exactly};
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Waits for another request that is submitting the same award, in milliseconds: in total as long as a submission may
-/// take.
+/// Waits in milliseconds for another request that is submitting the same award. Their sum is the time that a submission
+/// may take.
 const OTHER_REQUEST_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Waits before an award is built again, in milliseconds, because another one reserved or spent its inputs.
+/// Waits in milliseconds before a payout is built again because another transaction has reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -34,7 +34,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Outbox { database: self.database, chain: self.chain, hook: &|_, _| Ok(vec![]) }
     }
 
-    /// Pays the award, or returns the time from which that is possible.
+    /// Pays the award, or returns the time from which arbiters may settle the dispute.
     pub(crate) async fn carry_out(
         &self,
         disputed: &DisputedEscrow,
@@ -56,8 +56,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Ok(award.paid(self.pay(disputed, &award).await?))
     }
 
-    /// Returns the outcome of an escrow that is already spent. In the arbiters' window a dispute can only end as
-    /// signed; before it, the parties may have moved the escrow on.
+    /// Returns the outcome of a disputed escrow that the transaction `by` has spent. If the escrow ended, the award was
+    /// paid, because a dispute can end in no other way. If it continues, the parties acted before the arbiters could.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
         if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
             if entry.state != EntryState::Included {
@@ -72,8 +72,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         })
     }
 
-    /// Drives an existing payout: waits for a request that may be submitting it, then polls the chain. Returns `None`
-    /// if the payout was given up.
+    /// Follows a payout that is recorded already: waits for the request that may be submitting it, and then polls the
+    /// chain. Returns `None` if the payout was rejected or has expired.
     async fn drive(
         &self,
         disputed: &DisputedEscrow,
@@ -94,7 +94,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         taken(&entry)
     }
 
-    /// Sends a payout, or drives the one that another request has recorded.
+    /// Pays an award and returns the transaction. If another request has recorded a payout, follows that one instead.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         // Outputs reserved by earlier awards are released only here.
         let earlier = Entry::all(&self.database.run(open(&self.key.enterprise_address(), Kind::Award)).await?)?;
@@ -149,7 +149,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
     }
 
-    /// Builds the transaction, which is signed for exactly this output and this split.
+    /// Builds and signs the transaction that pays the award. It is valid only for this escrow output and these amounts.
     async fn build(
         &self,
         disputed: &DisputedEscrow,
@@ -170,7 +170,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     }
 }
 
-/// Returns the transaction if a node accepted it, or `None` if it was given up.
+/// Returns the transaction id of a payout that a node has accepted, or `None` if the payout was rejected or has
+/// expired.
 fn taken(entry: &Entry) -> Result<Option<TxHash>, ResolveError> {
     match entry.state {
         EntryState::Submitted | EntryState::Included => Ok(Some(entry.tx)),

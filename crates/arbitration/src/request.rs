@@ -1,4 +1,4 @@
-//! Parses requests strictly. Errors name the first wrong field.
+//! Parses the body of a request strictly. An error names the first wrong field.
 
 use api_types::{
     Error, ErrorCode,
@@ -8,12 +8,12 @@ use cardano::{ContentHash, TxRef};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Maximum size of an output, in bytes: that of a listing's content.
+/// Maximum size in bytes of the delivered text (`output`), equal to that of a listing's content.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// Maximum number of characters of a listing id, several times as many as any has.
+/// Maximum number of characters of a listing id: several times the length of a real one.
 const MAX_LISTING_ID: usize = 128;
 
-/// A member of a JSON object.
+/// A parsed member of a JSON object.
 #[derive(Default)]
 enum Member<T> {
     #[default]
@@ -59,10 +59,10 @@ struct ListingNamed {
     content_hash: Member<ContentHash>,
 }
 
-/// Parses a request's body.
+/// Parses the body of a request to resolve a dispute.
 ///
 /// # Errors
-/// Names the field.
+/// Returns an error that names the first wrong field.
 pub fn parse(body: &[u8]) -> Result<ResolveRequest, Error> {
     const REFERENCE: &str = "must be a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index";
     let no_object = |_| Error::of_field(ErrorCode::MalformedBody, "body", "must be a JSON object");

@@ -1,4 +1,4 @@
-//! Awards, and the answers to requests.
+//! The stored form of awards, and the responses to requests.
 
 use api_types::arbiter::{Finding, ResolveResult};
 use cardano::{TxHash, slots::Millis};
@@ -13,7 +13,7 @@ use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Award {
-    /// Winning party.
+    /// Party that wins the dispute.
     pub(crate) winner: Winner,
     reason: Reason,
     evidence_deadline: Millis,
@@ -45,14 +45,16 @@ impl Award {
         ResolveResult::Signed { verdict: finding(self.verdict()), payout: self.payout, opens_at: date_time(opens) }
     }
 
-    /// The answer if the parties moved the escrow on before the award could be paid.
+    /// Returns the response for an award that can no longer be paid, because the parties continued the escrow in the
+    /// transaction `by`.
     pub(crate) fn superseded(&self, by: TxHash) -> ResolveResult {
         let why = format!("the parties took the escrow further in {by}: ask about what it is now");
         undecided(self.verdict(), Some(why))
     }
 }
 
-/// The answer without a decision: with the findings, and the reason if there is nothing to decide.
+/// Returns the response for a request that leads to no decision: the findings so far, and the reason `why` there is
+/// nothing to decide, if there is one.
 pub(crate) fn undecided(verdict: Verdict, why: Option<String>) -> ResolveResult {
     let found = finding(Verdict { winner: None, ..verdict });
     ResolveResult::NoVerdict { verdict: Finding { reason: why.unwrap_or(found.reason), ..found } }

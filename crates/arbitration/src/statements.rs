@@ -1,4 +1,4 @@
-//! SQL statements for the arbiter's own tables: walks back to locks, evidence and awards.
+//! SQL statements for the arbiter's own tables: progress of walks to locks, evidence, and awards.
 
 use cardano::{ContentHash, TxHash, TxRef, slots::Millis};
 use serde::Deserialize;
@@ -6,26 +6,27 @@ use sql::{DatabaseError, Read, Write};
 
 use crate::Award;
 
-/// Migrations of the arbiter's database, in order.
+/// Migrations of the arbiter's database, in the order in which they are applied.
 pub const SCHEMA: &[&str] = &[outbox::SCHEMA, include_str!("../../../arbiter/d1-migrations/0002_disputes.sql")];
 
-/// Progress of a walk back to a lock.
+/// Progress of a walk from an escrow back to the transaction that locked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Walk {
-    /// Earliest output reached so far.
+    /// Earliest output of the escrow that the walk has reached.
     pub(crate) reached: TxRef,
-    /// Number of its transaction's sources, sorted by id, that were found not to be the escrow's predecessor.
+    /// Number of transactions that were already found not to have created the predecessor of `reached`. They are tried
+    /// in the order of their ids.
     pub(crate) tried: u32,
-    /// Id of the lock; `None` until it is found.
+    /// Id of the transaction that locked the escrow; `None` until it is found.
     pub(crate) lock: Option<TxHash>,
 }
 
-/// Reads the progress of the walk from an escrow.
+/// Builds the query for the progress of the walk that starts at this escrow.
 pub(crate) fn walk(escrow: &TxRef) -> Read<Option<Walk>> {
     sql::read!("SELECT reached, tried, lock_tx AS lock FROM walks WHERE escrow = ?1", escrow)
 }
 
-/// Stores the progress of the walk from an escrow.
+/// Builds the statement that stores the progress of the walk that starts at this escrow.
 pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
     sql::write!(
         "INSERT INTO walks (escrow, reached, tried, lock_tx) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (escrow) DO UPDATE SET \
@@ -37,7 +38,8 @@ pub(crate) fn note_walk(escrow: &TxRef, walk: &Walk) -> Write {
     )
 }
 
-/// Stores the hash of an output that matches this lock's result, unless one is stored.
+/// Builds the statement that stores the hash of a text that matches the result posted for this lock. An existing hash
+/// stays.
 pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, now: Millis) -> Write {
     sql::write!(
         "INSERT INTO evidence (lock_tx, result_hash, output_hash, received_at_ms) VALUES (?1, ?2, ?3, ?4) \
@@ -49,26 +51,26 @@ pub(crate) fn keep_evidence(lock: &TxHash, result: &[u8], output: &ContentHash, 
     )
 }
 
-/// Reads the hash of the output stored for this result of this lock.
+/// Builds the query for the stored hash of the text that matches the result posted for this lock.
 pub(crate) fn kept_evidence(lock: &TxHash, result: &[u8]) -> Read<Option<ContentHash>> {
     sql::read!("SELECT output_hash FROM evidence WHERE lock_tx = ?1 AND result_hash = ?2", lock, hex::encode(result))
 }
 
-/// Stores an award permanently, unless one is stored.
+/// Builds the statement that stores an award. An existing award stays.
 pub(crate) fn fix_award(escrow: &TxRef, award: &Award, now: Millis) -> Result<Write, DatabaseError> {
     let json = serde_json::to_string(award).map_err(|error| DatabaseError(format!("an award: {error}")))?;
     let sql = "INSERT INTO awards (escrow, award, decided_at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
     Ok(sql::write!(sql, escrow, json, now))
 }
 
-/// An award as it is stored.
+/// A row of the table `awards`.
 #[derive(Deserialize)]
 pub(crate) struct AwardRow {
     #[serde(deserialize_with = "sql::json")]
     pub(crate) award: Award,
 }
 
-/// Reads the award for an escrow.
+/// Builds the query for the award of an escrow.
 pub(crate) fn award(escrow: &TxRef) -> Read<Option<AwardRow>> {
     sql::read!("SELECT award FROM awards WHERE escrow = ?1", escrow)
 }

@@ -29,12 +29,13 @@ use crate::{
     statements::{Walk, note_walk},
 };
 
-/// Maximum number of predecessor transactions that one request reads. Each is a call to the provider, and the payout
-/// needs calls too. The next request continues where this one stopped.
+/// Maximum number of earlier transactions that one request reads. Each takes a call to the provider, and calls must
+/// remain for the payout. The next request continues where this one stopped.
 const MAX_READS: u32 = 16;
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Returns the id of an escrow's lock.
+    /// Walks from a disputed escrow back to its lock, and returns the id of the lock's transaction. `noted` is the
+    /// stored progress of an earlier request.
     pub(crate) async fn lock_of(&self, own: &TxRef, noted: Option<Walk>) -> Result<TxHash, ResolveError> {
         if let Some(lock) = noted.and_then(|walk| walk.lock) {
             return Ok(lock);
@@ -78,23 +79,23 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         Err(ResolveError::StillTracing)
     }
 
-    /// Reads the effects of an included transaction.
+    /// Returns the outputs that an included transaction spent and created.
     pub(crate) async fn utxos_of(&self, tx: &TxHash) -> Result<TransactionUtxos, ResolveError> {
         let cbor = self.chain.transaction(tx).await?.ok_or(ResolveError::Lagging)?;
         TransactionUtxos::read(&cbor).map_err(|error| ChainError::Malformed(error.to_string()).into())
     }
 }
 
-/// Returns the transaction if its escrow looks like a new lock.
+/// Returns the id of the transaction that created this escrow, if the escrow is as a purchase locks it.
 fn lock_in(first: &Escrow) -> Result<TxHash, ResolveError> {
     let datum = &first.datum;
     let fresh = !datum.has_result() && datum.seller_cooldown == 0 && datum.buyer_cooldown == 0;
     if fresh { Ok(first.utxo.reference.tx) } else { Err(ResolveError::NeverLocked) }
 }
 
-/// Finds the predecessor of `current`: an escrow created by `earlier` and spent with a script by `later`. There is at
-/// most one, because the contract rejects two inputs at its address with the same reference signature
-/// (`inputs_are_distinct`).
+/// Finds the predecessor of the escrow `current`: an escrow that the transaction `earlier` created and `later` spent
+/// with a script. There is at most one, because the contract rejects two inputs at its address with the same reference
+/// signature (`inputs_are_distinct`).
 fn before(
     current: &Escrow,
     later: &TransactionUtxos,
@@ -106,7 +107,8 @@ fn before(
     escrows.find(|escrow| may_become(&escrow.datum, &current.datum))
 }
 
-/// Returns `true` if some action turns `old` into `new`. The contract has checked the length of the new cooldown.
+/// Returns `true` if some action of the contract turns the datum `old` into `new`. The length of the new cooldown is
+/// not compared, because the contract has enforced it.
 fn may_become(old: &Datum, new: &Datum) -> bool {
     let mut rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, old));
     rules.any(|rule| rule.continues(old, new, 0, 0))

@@ -1,4 +1,4 @@
-//! Decides on the evidence in a request, or on better evidence that was stored before.
+//! Decides a dispute on the evidence in a request, or on conclusive evidence that an earlier request brought.
 
 use cardano::{ContentHash, TxHash, chain::Chain, evaluation::Evaluate};
 use escrow::evidence::{Checks, Evidence, Verdict, decide};
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
-    /// Decides on the request's output. The hash of an output that matches the seller's result is stored permanently.
-    /// If a later request sends another output, the stored one counts.
+    /// Decides on the delivered text in the request. If it matches the result that the seller posted, its hash is
+    /// stored permanently. If a later request sends another text, the stored hash is used instead.
     pub(crate) async fn weigh(
         &self,
         disputed: &DisputedEscrow,

@@ -1,4 +1,4 @@
-//! An award is paid exactly once, whatever fails on the way.
+//! Tests that an award is paid exactly once, whichever call fails.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 

@@ -1,6 +1,7 @@
-//! Applies parameters to a Plutus program in its binary form, "flat" (Plutus Core specification, appendix C). Each
-//! parameter is an application around the program, with four bits in front of it. The program must then be copied term
-//! by term at a new bit offset, because byte strings in it are aligned to whole bytes.
+//! Applies parameters to a Plutus program in its binary form, "flat" (Plutus Core specification, appendix C).
+//!
+//! Applying a parameter puts four bits in front of the program. Everything after them moves to a new bit offset and
+//! must be copied term by term, because byte strings are aligned to whole bytes.
 
 /// The bits are not a valid program.
 #[derive(Debug, PartialEq, Eq)]
@@ -8,10 +9,10 @@ pub struct Malformed;
 
 type Result<T> = core::result::Result<T, Malformed>;
 
-/// Four-bit tags of terms: application and constant.
+/// Four-bit tags of two kinds of terms: the application of a function, and a constant.
 const APPLY: u8 = 3;
 const CONSTANT: u8 = 4;
-/// The type list of a constant of type "data": one more (1), its tag, no more (0).
+/// Encoded type of a constant of type "data": a one bit, the type's tag, and a zero bit that ends the list.
 const DATA: u8 = 0b11_0000;
 /// Maximum number of tags in a constant's type. A list of pairs of integers has six.
 const MAX_TYPE: usize = 64;
@@ -45,10 +46,10 @@ pub fn apply(program: &[u8], arguments: &[Vec<u8>]) -> Result<Vec<u8>> {
     Ok(output.bytes)
 }
 
-/// Bits to read, most significant first.
+/// A cursor over bits, most significant first.
 struct Input<'a> {
     bytes: &'a [u8],
-    /// Number of bits already read from the first byte, below eight.
+    /// Number of bits of the current byte that have been read, below eight.
     bit: u8,
 }
 
@@ -64,18 +65,18 @@ impl Input<'_> {
         Ok(bit)
     }
 
-    /// Skips the filler before a byte boundary: zeros and a one.
+    /// Skips the filler that aligns a byte string: zeros and a final one, up to a byte boundary.
     fn skip_filler(&mut self) -> Result<()> {
         while !self.bit()? {}
         if self.bit == 0 { Ok(()) } else { Err(Malformed) }
     }
 }
 
-/// Written bits, most significant first.
+/// Bits that have been written, most significant first.
 #[derive(Default)]
 struct Output {
     bytes: Vec<u8>,
-    /// Number of free bits in the last byte, below eight.
+    /// Number of bits of the last byte that are still free, below eight.
     free: u8,
 }
 
@@ -90,7 +91,7 @@ impl Output {
         }
     }
 
-    /// Writes the lowest `count` bits.
+    /// Writes the lowest `count` bits of the byte `bits`.
     fn bits(&mut self, count: u8, bits: u8) {
         for place in (0..count).rev() {
             self.bit(bits.wrapping_shr(place.into()) & 1 != 0);
@@ -105,16 +106,16 @@ impl Output {
     }
 }
 
-/// Copies a program to another bit offset.
+/// The state of copying a program to another bit offset.
 struct Copy<'a> {
     input: Input<'a>,
     output: Output,
 }
 
-/// The parts of a term that remain to be copied.
+/// A part of a term that remains to be copied.
 enum Left {
     Term,
-    /// A list of terms: a one before each, a zero at the end.
+    /// A list of terms: a one bit before each term, and a zero bit at the end.
     Terms,
 }
 
@@ -189,7 +190,8 @@ impl Copy<'_> {
         if self.value(&tags)?.is_empty() { Ok(()) } else { Err(Malformed) }
     }
 
-    /// Copies a constant. `tags` starts with the encoding of its type; returns the tags after that.
+    /// Copies the value of a constant. `tags` begins with the encoding of the value's type; returns the tags that
+    /// follow that encoding.
     fn value<'t>(&mut self, tags: &'t [u8]) -> Result<&'t [u8]> {
         match tags {
             [0, rest @ ..] => self.number().map(|()| rest),
@@ -214,7 +216,8 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies a byte string: aligned chunks, each preceded by its length; the last chunk is empty.
+    /// Copies a byte string: chunks aligned to whole bytes, each preceded by its length. An empty chunk ends the
+    /// string.
     fn byte_string(&mut self) -> Result<()> {
         self.input.skip_filler()?;
         self.output.filler();
@@ -231,7 +234,7 @@ impl Copy<'_> {
     }
 }
 
-/// Returns the tags after the type at the beginning.
+/// Returns the tags that follow the first type in `tags`.
 fn after(tags: &[u8]) -> Result<&[u8]> {
     match tags {
         [0..=4 | 8, rest @ ..] => Ok(rest),
@@ -252,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    /// Terms of every kind, with constants of every type at every bit offset.
+    /// Textual Plutus terms of every kind, with constants of every type at every bit offset.
     const TERMS: [&str; 12] = [
         "(lam a (delay (force a)))",
         "(error)",
@@ -273,7 +276,7 @@ mod tests {
         Program::<DeBruijn>::try_from(program).unwrap().to_flat().unwrap()
     }
 
-    /// Applies the arguments with the Plutus evaluator's own crate.
+    /// Applies the arguments with the crate that the Plutus evaluator uses, for comparison.
     fn applied_there(program: &[u8], arguments: &[Vec<u8>]) -> Vec<u8> {
         let code = minicbor::to_vec(ByteVec::from(program.to_vec())).unwrap();
         let mut list = vec![0x80 | u8::try_from(arguments.len()).unwrap()];

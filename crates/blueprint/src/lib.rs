@@ -11,13 +11,13 @@ use serde::Deserialize;
 
 mod flat;
 
-/// Title of the escrow validator.
+/// Title of the escrow validator in the blueprint.
 const VALIDATOR: &str = "vested_pay.vested_pay.spend";
 /// Parameter types of [`VALIDATOR`], in order, as CIP-57 data types.
 const PARAMETER_TYPES: [&str; 3] = ["integer", "list", "integer"];
-/// Number of fields of the datum's only constructor.
+/// Number of fields of the only constructor of the validator's datum.
 const DATUM_FIELDS: usize = 19;
-/// Number of constructors of the redeemer.
+/// Number of constructors of the validator's redeemer.
 const ACTIONS: usize = 7;
 /// Byte that precedes a Plutus V3 script when the ledger hashes it (CIP-35 of the ledger specification).
 const PLUTUS_V3: u8 = 3;
@@ -42,12 +42,12 @@ pub struct Script {
 /// Reason why a file is not a blueprint of the escrow.
 #[derive(Debug, thiserror::Error)]
 pub enum BlueprintError {
-    /// The file cannot be read.
+    /// The blueprint file cannot be read.
     #[error("cannot read the blueprint {path}")]
     Unreadable {
         /// Path of the file.
         path: String,
-        /// Reason.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// The file is not a CIP-57 document.
@@ -56,7 +56,7 @@ pub enum BlueprintError {
     /// The scripts are for another version of Plutus.
     #[error("the blueprint is for Plutus {0}, the escrow needs v3")]
     WrongPlutusVersion(String),
-    /// The validator is missing.
+    /// The blueprint does not contain the escrow validator.
     #[error("the blueprint has no validator titled {VALIDATOR}")]
     NoValidator,
     /// The validator's parameters have other types.
@@ -68,12 +68,12 @@ pub enum BlueprintError {
     /// `compiledCode` is not hex.
     #[error("the validator's compiledCode is not hexadecimal")]
     CodeNotHex,
-    /// The code does not match the hash, so one of them was edited.
+    /// The compiled code does not have the stated hash, so one of the two was edited.
     #[error("the validator's hash is {stated} in the blueprint, but its code hashes to {actual}")]
     HashMismatch {
-        /// Hash in the blueprint.
+        /// Hash stated in the blueprint.
         stated: String,
-        /// Hash of the code.
+        /// Actual hash of the compiled code.
         actual: ScriptHash,
     },
     /// The code is not a Plutus program.
@@ -157,7 +157,8 @@ impl Blueprint {
         Ok(Self { code, sha256 })
     }
 
-    /// Applies parameters to the script. They are not checked here: see [`Parameters::check`].
+    /// Applies the deployment's parameters to the script. The parameters are not checked here: see
+    /// [`Parameters::check`].
     ///
     /// # Errors
     /// [`BlueprintError::NotAProgram`] if the blueprint's code is not a Plutus program.
@@ -179,8 +180,8 @@ impl Blueprint {
 }
 
 impl Script {
-    /// Returns the address of the script's escrows, without a stake credential. Its text is the preprod address in
-    /// bech32.
+    /// Returns the address of the script's escrows, which has no stake credential. `Display` formats it as a preprod
+    /// address in bech32.
     #[must_use]
     pub const fn address(&self) -> PlutusAddress {
         PlutusAddress::script(self.hash)
@@ -189,7 +190,7 @@ impl Script {
 
 type Definitions = serde_json::Map<String, serde_json::Value>;
 
-/// Follows a schema's `$ref` to its definition.
+/// Returns the definition that a schema's `$ref` names, or the schema itself if it has no `$ref`.
 fn resolve<'a>(schema: &'a serde_json::Value, definitions: &'a Definitions) -> &'a serde_json::Value {
     schema
         .get("$ref")
@@ -203,7 +204,7 @@ fn data_type(schema: &serde_json::Value, definitions: &Definitions) -> String {
     resolve(schema, definitions).get("dataType").and_then(|name| name.as_str()).unwrap_or("unknown").to_owned()
 }
 
-/// Returns the number of fields of each constructor.
+/// Returns the number of fields of each constructor that a schema describes.
 fn constructors(schema: &serde_json::Value, definitions: &Definitions) -> Vec<usize> {
     let alternatives = resolve(schema, definitions).get("anyOf").and_then(|any| any.as_array());
     let fields =

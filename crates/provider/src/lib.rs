@@ -13,13 +13,13 @@ use cardano::{
 };
 use clap::Args;
 
-/// Timeout of one call.
+/// Timeout of one call to the provider.
 const CALL_TIME: Duration = Duration::from_secs(30);
-/// Maximum size of an answer, in bytes.
+/// Maximum size of the provider's response, in bytes.
 const MAX_ANSWER: u64 = 8 << 20;
-/// Number of outputs on a page, the provider's maximum.
+/// Number of outputs on one page of a response: the provider's maximum.
 const PAGE: usize = 100;
-/// Maximum number of pages read from each end of the list of outputs.
+/// Maximum number of pages to read from each end of an address's list of unspent outputs.
 const MAX_PAGES_AT_AN_END: usize = 10;
 const SUBMIT: &str = "/tx/submit";
 
@@ -37,35 +37,36 @@ pub struct Provider {
 /// Reason why the chain could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
-    /// No answer, or one that says to retry later.
+    /// The provider did not answer, or asked to retry later.
     #[error("{path}: {why}")]
     Unreachable {
         /// Path of the request.
         path: String,
-        /// The provider's answer, or the reason why there is none.
+        /// The provider's error message, or the reason why there is no response.
         why: String,
     },
-    /// The ledger rejects a transaction, with the node's reason.
+    /// A node or the ledger rejected a submitted transaction, with the node's reason.
     #[error("the ledger refuses the transaction: {0}")]
     Refused(String),
-    /// The provider answered with an error.
+    /// The provider answered with an error status.
     #[error("{path}: {why}")]
     Call {
         /// Path of the request.
         path: String,
-        /// The provider's answer, or the reason why there is none.
+        /// Status and error message of the response.
         why: String,
     },
-    /// The answer does not have the documented shape.
+    /// The response does not have the documented shape.
     #[error(transparent)]
     Answer(#[from] ChainError),
-    /// The transaction was not included in time.
+    /// No block included the transaction within this number of seconds.
     #[error("transaction {0} is not in a block after {1} s; ask again later")]
     NotIncluded(TxHash, u64),
 }
 
 impl Provider {
-    /// Creates a client for the provider at this base URL (including `/api/v0`).
+    /// Creates a client for the provider at this base URL (including `/api/v0`). `project_id` is empty for a provider
+    /// that needs none.
     #[must_use]
     pub const fn new(blockfrost: String, project_id: String) -> Self {
         Self { blockfrost, project_id }
@@ -108,7 +109,7 @@ impl Provider {
         self.call(path, None)?.ok_or_else(missing)
     }
 
-    /// Returns the network magic; 1 for preprod.
+    /// Returns the magic number of the provider's network, which is 1 for preprod.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -116,7 +117,7 @@ impl Provider {
         Ok(blockfrost::network_magic(&self.known("/genesis")?)?)
     }
 
-    /// Returns the newest block.
+    /// Returns the newest block of the chain.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -124,7 +125,7 @@ impl Provider {
         Ok(blockfrost::tip(&self.known("/blocks/latest")?)?)
     }
 
-    /// Returns the current protocol parameters.
+    /// Returns the protocol parameters of the current epoch.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -132,8 +133,8 @@ impl Provider {
         Ok(blockfrost::protocol_parameters(&self.known("/epochs/latest/parameters")?)?)
     }
 
-    /// Returns the unspent outputs at an address, up to a limit. Among outputs with many tokens, those with the most
-    /// lovelace per token are kept.
+    /// Returns the unspent outputs at an address (bech32), up to a limit. If the outputs hold too many native tokens,
+    /// those with the least lovelace per token are left out.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -149,7 +150,7 @@ impl Provider {
         Ok(holdings.into_utxos())
     }
 
-    /// Returns whether a block ever had an output at this address.
+    /// Returns whether the chain has ever included an output at this address.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -175,7 +176,7 @@ impl Provider {
         Ok(body.map(|body| blockfrost::transaction(&body, tx)).transpose()?)
     }
 
-    /// Returns the block that includes a transaction, or `None`.
+    /// Returns the block that includes a transaction, or `None` if no block does.
     ///
     /// # Errors
     /// See [`ProviderError`].
@@ -192,10 +193,10 @@ impl Provider {
         self.call(SUBMIT, Some(cbor)).map(|_| ())
     }
 
-    /// Waits until a block includes a transaction.
+    /// Polls the provider until a block includes a transaction, for at most this number of seconds.
     ///
     /// # Errors
-    /// See [`ProviderError`].
+    /// Returns [`ProviderError::NotIncluded`] when the time is up; see [`ProviderError`] for the others.
     pub fn wait_for(&self, tx: &TxHash, seconds: u64) -> Result<Inclusion, ProviderError> {
         const PAUSE: Duration = Duration::from_millis(500);
         for _ in 0..seconds.saturating_mul(2) {
@@ -208,7 +209,7 @@ impl Provider {
     }
 }
 
-/// Formats a status and the provider's message.
+/// Formats an error response as text: its status and its body.
 fn said(status: u16, body: &[u8]) -> String {
     format!("status {status}: {}", String::from_utf8_lossy(body))
 }

@@ -1,4 +1,4 @@
-//! A ledger in memory: blocks of transactions, each decoded from its bytes, and a mempool.
+//! A ledger in memory: a mempool, and blocks of transactions that are decoded from their bytes.
 
 use std::{
     cell::{Cell, RefCell},
@@ -19,10 +19,10 @@ use outbox::Sleep;
 
 use super::{LITTLE, NOON, coin};
 
-/// Behaviour of the provider on a submission.
+/// Behaviour of the provider when a transaction is submitted.
 #[derive(Clone, Copy, Debug)]
 pub enum Submit {
-    /// Reports a rejection, but forwards the transaction.
+    /// Reports a rejection, but forwards the transaction to the mempool.
     RefuseAfterPassingOn,
     /// Accepts the transaction and forgets it.
     Forget,
@@ -45,11 +45,12 @@ pub struct Ledger {
     mempool: RefCell<Vec<Handed>>,
     passed_ms: Cell<Millis>,
     height: Cell<u64>,
-    /// Behaviour on the next submissions. Later ones are handled as the ledger does.
+    /// Behaviour for the next submissions, in order. Submissions after the last entry are accepted or rejected by the
+    /// ledger's rules.
     pub plan: RefCell<VecDeque<Submit>>,
-    /// All submissions, byte for byte.
+    /// Bytes of every submitted transaction.
     pub submitted: RefCell<Vec<Vec<u8>>>,
-    /// Amount that the provider falsely reports for each output.
+    /// Lovelace that the provider falsely reports for every output; `None` if it reports the true amounts.
     pub told: Cell<Option<Lovelace>>,
     /// Number of calls to the provider.
     pub calls: Cell<u32>,
@@ -64,7 +65,7 @@ impl Ledger {
         SlotConfig::PREPROD.slot_at(self.now()).unwrap()
     }
 
-    /// Advances the clock and makes a block.
+    /// Advances the clock by `ms` milliseconds and makes a block.
     pub fn advance(&self, ms: Millis) {
         self.passed_ms.set(self.passed_ms.get() + ms);
         self.mine();
@@ -110,7 +111,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Makes a block of the mempool's transactions.
+    /// Makes a block that includes the transactions of the mempool.
     pub fn mine(&self) {
         let height = self.height.get() + 1;
         self.height.set(height);
@@ -120,19 +121,19 @@ impl Ledger {
         self.blocks.borrow_mut().extend(taken);
     }
 
-    /// Rolls back the newest transaction, which no node keeps.
+    /// Rolls back the newest transaction. It does not return to the mempool.
     pub fn lose_newest(&self) {
         self.blocks.borrow_mut().pop().unwrap();
     }
 
-    /// Lets other requests run during a call.
+    /// Counts a call to the provider, and yields once so that other requests can run during it.
     async fn asked<T>(&self, answer: impl FnOnce() -> T) -> Result<T, ChainError> {
         self.calls.set(self.calls.get() + 1);
         yield_now().await;
         Ok(answer())
     }
 
-    /// Returns the included transactions that spent an output.
+    /// Returns the ids of the included transactions that spend this output.
     pub fn spenders(&self, spent: &TxRef) -> Vec<TxHash> {
         let blocks = self.blocks.borrow();
         blocks.iter().filter(|(_, tx)| tx.utxos.spent.contains(spent)).map(|(_, tx)| tx.utxos.id).collect()

@@ -1,5 +1,5 @@
-//! A ledger in memory with real transactions, a provider that fails as real ones do, and disputes on it. Scripts are
-//! not run; the planner decides what may be done with an escrow.
+//! An in-memory ledger with real transactions, a provider that fails as real ones do, and disputes on that ledger.
+//! Scripts do not run; the planner decides which actions on an escrow are possible.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects, reason = "tests fail by panicking")]
 
@@ -46,7 +46,7 @@ pub struct World {
 }
 
 impl World {
-    /// Creates a world in which the arbiter's wallet has outputs of these amounts.
+    /// Creates a world in which the arbiter's wallet has one output for each of these amounts of lovelace.
     pub fn new(coins: &[u64]) -> Self {
         let [buyer, seller, arbiter] = [1, 2, 3].map(|seed| SigningKey::from_seed(&[seed; 32]).unwrap());
         let deployment = serde_json::json!({
@@ -63,12 +63,13 @@ impl World {
         Self { database, ledger, arbiter, deployment: serde_json::from_value(deployment).unwrap(), buyer, seller }
     }
 
-    /// Makes a sale that was delivered as promised but is disputed by the buyer, so that the seller wins.
+    /// Creates a dispute about content that was delivered as promised, so that the seller must win.
     pub fn dispute(&self, number: u8) -> ResolveRequest {
         self.dispute_with(number, 0)
     }
 
-    /// Makes a dispute whose transaction also spends this many outputs of other scripts, each from its own transaction.
+    /// Creates a dispute like [`Self::dispute`]. Its transaction also spends `others` outputs at other scripts, each
+    /// created by a transaction of its own.
     pub fn dispute_with(&self, number: u8, others: u16) -> ResolveRequest {
         let content_hash = ContentHash::of(CONTENT.as_bytes());
         let listing_id = format!("lst_{number}");
@@ -81,7 +82,7 @@ impl World {
         ResolveRequest { escrow: disputed.utxo.reference, listing, output: CONTENT.to_owned() }
     }
 
-    /// Lets the seller agree to a refund.
+    /// Lets the seller of this dispute agree to a refund.
     pub fn concede(&self, request: &ResolveRequest) {
         self.ledger.advance(10 * 60_000);
         let disputed = Escrow::read(self.ledger.output(request.escrow), &self.deployment).unwrap();
@@ -112,7 +113,7 @@ impl World {
         self.first_output(&lock)
     }
 
-    /// Creates an output at another script, in a transaction of its own.
+    /// Creates an output at another script's address, in a transaction of its own.
     fn elsewhere(&self, number: u16) -> ScriptInput {
         // CBOR of an integer, since any data will do.
         let datum = [vec![0x19], number.to_be_bytes().to_vec()].concat();
@@ -152,7 +153,7 @@ impl World {
         Escrow::read(self.ledger.output(TxRef { tx: *tx, index: 0 }), &self.deployment).unwrap()
     }
 
-    /// Advances the clock until disputes may be settled.
+    /// Advances the clock to the time from which arbiters may settle disputes.
     pub fn open_window(&self) {
         self.ledger.advance(50 * 60_000);
     }
@@ -170,7 +171,7 @@ impl World {
         arbiter.resolve(request).await
     }
 
-    /// Returns the award's transaction, which must be paid.
+    /// Returns the transaction that paid the award. Fails the test if it is not paid.
     pub fn paid(&self, request: &ResolveRequest) -> TxHash {
         award_in(block(self.resolve(request)))
     }
@@ -181,7 +182,7 @@ impl World {
     }
 }
 
-/// Returns the award's transaction from an answer that says it is paid.
+/// Returns the transaction that paid the award, from the response to a request. Fails the test if it is not paid.
 pub fn award_in(answer: Result<ResolveResult, ResolveError>) -> TxHash {
     match answer {
         Ok(ResolveResult::Paid { tx, .. }) => tx,
@@ -196,7 +197,7 @@ fn at_script(script: ScriptHash, lovelace: Lovelace, datum: Vec<u8>) -> NewOutpu
     NewOutput { to: PaymentAddress::script(script), value, inline_datum: Some(datum), script: None }
 }
 
-/// Creates an output that exists from the beginning.
+/// Creates an output that exists on the ledger from the beginning.
 pub fn coin(address: String, number: u16, lovelace: u64) -> Utxo {
     let tx = TxHash::new(*ContentHash::of(address.as_bytes()).as_bytes());
     Utxo {
@@ -209,5 +210,5 @@ pub fn coin(address: String, number: u16, lovelace: u64) -> Utxo {
     }
 }
 
-/// Start of the ledger, in POSIX milliseconds.
+/// Time at which the ledger starts, in POSIX milliseconds.
 pub const NOON: Millis = 1_785_758_400_000;
