@@ -11,10 +11,11 @@ use pallas_primitives::PlutusData;
 
 use crate::codec::{self, DataReader, InvalidDatum, bytes, constr};
 
-/// An address in a datum, without a network id.
+/// An address as a datum contains it: two credentials without a network id.
 pub type PlutusAddress = PaymentAddress;
 
-/// Conversion between Plutus V3's `Credential` and `Address` types and their Plutus data.
+/// Conversion of this crate's credentials and addresses from and to the Plutus data of Plutus V3's `Credential` and
+/// `Address`.
 pub(crate) trait AsData: Sized {
     fn to_data(self) -> PlutusData;
     fn read(reader: &mut DataReader<'_>, what: &'static str) -> Result<Self, InvalidDatum>;

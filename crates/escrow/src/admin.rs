@@ -1,4 +1,4 @@
-//! Arbiters' signatures on awards: signing them through CIP-8, and counting them as the contract does.
+//! Arbiters' signatures on awards: creates them through CIP-8, and decides like the contract whether they are enough.
 
 use cardano::{
     Address, KeyHash,
@@ -10,7 +10,7 @@ use pallas_codec::minicbor::Encoder;
 
 use crate::{deployment::Parameters, dispute::DisputeWithdrawal, redeemer::AdminSignature};
 
-/// Maximum length of the protected headers that the contract accepts, in bytes.
+/// Maximum size in bytes of the protected headers of an arbiter's signature that the contract accepts.
 pub const MAX_PROTECTED_HEADERS: usize = 256;
 /// Length of an Ed25519 signature, in bytes.
 const SIGNATURE_BYTES: usize = 64;
@@ -25,7 +25,7 @@ impl AdminSignature {
         Ok(Self::of_message(&SignedMessage::parse(&signed.key, &signed.signature)?))
     }
 
-    /// Extracts the parts that the contract checks from a wallet's `signData` answer.
+    /// Extracts from a wallet's `signData` answer the parts of the signature that the contract checks.
     #[must_use]
     pub fn of_message(message: &SignedMessage) -> Self {
         Self {
@@ -39,15 +39,15 @@ impl AdminSignature {
         KeyHash::new(blake2b(&self.verification_key))
     }
 
-    /// Returns `true` if the contract rejects every award that carries this signature: its headers are too long, or it
-    /// names an arbiter's key and is not 64 bytes long, which makes the script fail.
+    /// Returns `true` if the contract rejects every award that carries this signature: because its headers are too
+    /// long, or because its key is an arbiter's and the signature is not 64 bytes long, which makes the script fail.
     fn spoils(&self, parameters: &Parameters) -> bool {
         self.protected_headers.len() > MAX_PROTECTED_HEADERS
             || (self.signature.len() != SIGNATURE_BYTES && parameters.admin_vkeys.contains(&self.key_hash()))
     }
 
-    /// Returns `true` if the contract accepts this as a signature of the award: over the award's digest, or over the
-    /// BLAKE2b-224 hash of that digest, which is what hardware wallets sign.
+    /// Returns `true` if the contract accepts this signature for the award `intent`. It must cover the award's digest,
+    /// or the BLAKE2b-224 hash of that digest, which is what hardware wallets sign.
     pub async fn signs(&self, port: &impl VerifyEd25519, intent: &DisputeWithdrawal) -> bool {
         let (Ok(key), Ok(signature)) =
             (<[u8; 32]>::try_from(&*self.verification_key), <[u8; 64]>::try_from(&*self.signature))
@@ -65,9 +65,9 @@ impl AdminSignature {
     }
 }
 
-/// Returns `true` if the contract accepts these signatures as enough for the award.
+/// Returns `true` if the contract accepts these signatures as enough for the award `intent`.
 ///
-/// A key that occurs several times in `admin_vkeys` counts that many times. A signature given twice counts once.
+/// A key that occurs several times in `admin_vkeys` has that many votes. A signature that is given twice counts once.
 pub async fn suffice(
     port: &impl VerifyEd25519,
     parameters: &Parameters,

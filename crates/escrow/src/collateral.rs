@@ -1,14 +1,14 @@
-//! The buyer's collateral: lovelace locked beyond the price and returned to the buyer in the end (scheme document,
-//! "Collateral").
+//! The buyer's collateral: lovelace that is locked in addition to the price and returned to the buyer in the end
+//! (scheme document, "Collateral").
 //!
 //! An escrow's datum grows when a result and cooldowns are written into it, and the ledger demands more lovelace for a
-//! larger output. The collateral makes sure that enough is locked from the start.
+//! larger output. The collateral makes sure that enough lovelace is locked from the start.
 
 use cardano::{Lovelace, params::ProtocolParameters};
 
 use crate::datum::Datum;
 
-/// Minimum collateral, unless there is none (scheme document, "Lock invariants").
+/// Minimum of a collateral that is not zero (scheme document, "Lock invariants").
 pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
     Some(least) => least,
     None => Lovelace::ZERO,
@@ -16,14 +16,14 @@ pub const MIN_COLLATERAL: Lovelace = match Lovelace::new(1_435_230) {
 
 /// Length of a result hash, in bytes.
 const RESULT_BYTES: usize = 32;
-/// A time whose integer encoding is as wide as that of every real time.
+/// Placeholder for the times in a datum. Its integer encoding is as long as that of every real time.
 const SOME_TIME: u64 = u64::MAX >> 11;
-/// Maximum number of rounds until the collateral is stable: each raise can widen its own encoding in the datum, at most
-/// once per integer width.
+/// Maximum number of rounds until the computed collateral no longer changes. The collateral is itself part of the
+/// datum, so raising it can lengthen the datum, once for each width of an encoded integer.
 const ROUNDS: usize = 5;
 
-/// Returns the lovelace that the escrow's output needs once its datum holds a result and both cooldowns: the ledger's
-/// minimum for that output at a script address. `None` if the amount is out of range.
+/// Returns the lovelace that the ledger will demand of the escrow's output once its datum also holds a result and both
+/// cooldowns. `None` if the amount is out of range.
 #[must_use]
 pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let grown = Datum {
@@ -35,8 +35,8 @@ pub fn minimum_after_result(datum: &Datum, parameters: &ProtocolParameters) -> O
     parameters.min_utxo(output_bytes(grown.to_cbor().len()))
 }
 
-/// Returns the smallest collateral with which an escrow of this price can be carried to its end.
-/// `datum.collateral_return` is ignored. `None` if the amount is out of range.
+/// Returns the smallest collateral that makes sure that an escrow of this price always holds the lovelace that the
+/// ledger demands. `datum.collateral_return` is ignored. `None` if the amount is out of range.
 #[must_use]
 pub fn collateral_for(price: Lovelace, datum: &Datum, parameters: &ProtocolParameters) -> Option<Lovelace> {
     let mut datum = Datum { collateral_return: Lovelace::ZERO, ..datum.clone() };
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// Size of the output when an independent encoder writes it.
+    /// Returns the size of the escrow's output as an independent encoder writes it, in bytes.
     fn real_size(datum: &Datum, coin: u64) -> usize {
         let datum = datum.to_cbor();
         let mut out = minicbor::Encoder::new(Vec::new());

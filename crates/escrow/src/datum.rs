@@ -10,7 +10,8 @@ use crate::{
     deadlines::Deadlines,
 };
 
-/// Maximum time that is read, in POSIX milliseconds: the largest integer that JSON numbers and D1 represent exactly.
+/// Maximum time that is accepted in a datum, in POSIX milliseconds: the largest integer that JSON numbers and D1
+/// represent exactly.
 const MAX_TIME_MS: Millis = (1 << 53) - 1;
 
 /// Minimum length of a reference signature, in bytes. The contract uses it to tell several escrows in one transaction
@@ -35,7 +36,7 @@ pub enum State {
 }
 
 impl State {
-    /// All states, in the order of their constructors.
+    /// All states, in the order of the contract's constructors.
     pub const ALL: [Self; 6] = [
         Self::FundsLocked,
         Self::ResultSubmitted,
@@ -94,25 +95,25 @@ pub struct Datum {
     pub reference_key: Vec<u8>,
     /// COSE_Sign1 signature of the seller over the terms.
     pub reference_signature: Vec<u8>,
-    /// The quote's 32 random bytes.
+    /// The 32 random bytes that make the seller's quote unique.
     pub seller_nonce: Vec<u8>,
-    /// The buyer's 7 to 13 bytes; empty if there are none.
+    /// The buyer's nonce of 7 to 13 bytes; empty if there is none.
     pub buyer_nonce: Vec<u8>,
-    /// The seller's asset in the Masumi registry; empty if there is none.
+    /// The seller's asset in the Masumi registry: policy id and asset name; empty for an unregistered seller.
     pub agent_identifier: Vec<u8>,
     /// Part of the locked lovelace that always goes back to the buyer.
     pub collateral_return: Lovelace,
     /// Digest of the request commitment, which identifies the purchased listing.
     pub input_hash: Vec<u8>,
-    /// Hash of what was delivered; empty until the seller submits a result.
+    /// Hash with which the seller commits to the delivered text; empty until the seller submits a result.
     pub result_hash: Vec<u8>,
-    /// The four deadlines.
+    /// The four deadlines of the escrow.
     pub deadlines: Deadlines,
     /// Time before which the seller may not act again, in POSIX milliseconds.
     pub seller_cooldown: Millis,
     /// Time before which the buyer may not act again, in POSIX milliseconds.
     pub buyer_cooldown: Millis,
-    /// Current state.
+    /// Current state of the escrow.
     pub state: State,
 }
 
@@ -193,26 +194,28 @@ impl Datum {
         to_cbor(&self.to_data())
     }
 
-    /// Returns `true` if the seller has submitted a result.
+    /// Returns `true` if the datum contains a result hash.
     #[must_use]
     pub fn has_result(&self) -> bool {
         !self.result_hash.is_empty()
     }
 
-    /// Returns the address at which the buyer is paid: the return address if there is one, else the buyer's own.
+    /// Returns the address at which the buyer is paid: the buyer's return address if the datum names one, else the
+    /// buyer's own address.
     #[must_use]
     pub fn buyer_payout_address(&self) -> PlutusAddress {
         self.buyer_return_address.unwrap_or(self.buyer)
     }
 
-    /// Returns the address at which the seller is paid: the return address if there is one, else the seller's own.
+    /// Returns the address at which the seller is paid: the seller's return address if the datum names one, else the
+    /// seller's own address.
     #[must_use]
     pub fn seller_payout_address(&self) -> PlutusAddress {
         self.seller_return_address.unwrap_or(self.seller)
     }
 }
 
-/// A cursor over the datum's fields, which are read in order.
+/// A cursor over the fields of an encoded datum, which are read in order.
 struct DatumFields<'r, 'b> {
     reader: &'r mut DataReader<'b>,
     open: OpenItem,
@@ -239,8 +242,8 @@ impl<'b> DatumFields<'_, 'b> {
         self.reader()?.number(what, MAX_TIME_MS)
     }
 
-    /// Reads a cooldown. The contract lets a party set its own cooldown arbitrarily far ahead, so larger values than
-    /// `MAX_TIME_MS` are valid and mean "never".
+    /// Reads a party's cooldown, called `what` in errors. The contract lets a party set its own cooldown arbitrarily
+    /// far ahead, so a time beyond `MAX_TIME_MS` is valid; it means that the party will never act again.
     fn cooldown(&mut self, what: &'static str) -> Result<Millis, InvalidDatum> {
         self.reader()?.number_up_to(what, MAX_TIME_MS)
     }

@@ -21,13 +21,14 @@ pub const UNLOCK_TO_DISPUTE_MS: Millis = 15 * MINUTE_MS;
 /// Minimum time from the issue of a quote to `submit_result` (scheme document, "Lock invariants").
 pub const ISSUE_TO_SUBMIT_MS: Millis = 15 * MINUTE_MS;
 
-/// Time from the issue of a quote to each of its deadlines: the shortest that the API promises and the scheme allows.
+/// Time in milliseconds from the issue of a quote to `pay_by`: as short as the API promises and the scheme allows.
 ///
 /// `pay_by` is one minute below the `maxTimeoutSeconds` of 300, because clients reject terms whose `pay_by` is later
 /// than their own clock plus those seconds. With the full five minutes, a client whose clock is one second slow would
 /// reject every quote.
 const PAY_BY_MS: Millis = 4 * MINUTE_MS;
-/// Time from the issue of a quote to its deadline for the result; see [`Deadlines::issue`].
+/// Time in milliseconds from the issue of a quote to `submit_result`, the deadline for the result; see
+/// [`Deadlines::issue`].
 pub const SUBMIT_RESULT_MS: Millis = 16 * MINUTE_MS;
 const UNLOCK_MS: Millis = 31 * MINUTE_MS;
 const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
@@ -37,16 +38,17 @@ const EXTERNAL_DISPUTE_MS: Millis = 46 * MINUTE_MS;
 pub struct Deadlines {
     /// Time by which the lock must be included in a block.
     pub pay_by: Millis,
-    /// Time by which a first result must be submitted. Without one, the buyer may take a refund from then on.
+    /// Time by which the seller must submit the first result. If there is none, the buyer may take a refund from then
+    /// on.
     pub submit_result: Millis,
-    /// Time from which the seller may collect, unless the buyer requested a refund before.
+    /// Time from which the seller may collect the money, unless the buyer has requested a refund by then.
     pub unlock: Millis,
     /// Time from which arbiters may settle a dispute.
     pub external_dispute_unlock: Millis,
 }
 
 impl Deadlines {
-    /// Returns the deadlines of a quote issued at `now`, or `None` if a time overflows.
+    /// Returns the deadlines of a quote that is issued at `now` (POSIX milliseconds), or `None` if a time overflows.
     #[must_use]
     pub fn issue(now: Millis) -> Option<Self> {
         Some(Self {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PlutusAddress, codec};
 
-/// Maximum number of arbiter keys. Each costs the contract a signature check per vote.
+/// Maximum number of arbiters' keys. The contract verifies one signature per vote, and each costs execution units.
 pub const MAX_ADMINS: usize = 64;
 
 /// The contract's parameters, in the order in which they are applied.
@@ -19,20 +19,20 @@ pub struct Parameters {
     pub required_admins: u32,
     /// Hashes of the arbiters' keys. A key that is listed twice has two votes.
     pub admin_vkeys: Vec<KeyHash>,
-    /// Time for which a party must wait after its own action, in milliseconds.
+    /// Time in milliseconds for which a party must wait after its own action before it may act again.
     pub cooldown_period: Millis,
 }
 
-/// Reason why disputes could not be settled, or could be settled by anyone, under these parameters.
+/// Reason why the parameters are unusable: disputes could not be settled under them, or anyone could settle them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// There is no arbiter, or no signature is required.
+    /// There is no arbiter, or no arbiter's signature is required.
     #[error("a deployment needs at least one arbiter key and a threshold of at least 1")]
     Empty,
-    /// More signatures are required than there are keys.
+    /// More signatures are required than there are arbiters' keys.
     #[error("the threshold exceeds the number of arbiter keys: no dispute could ever be resolved")]
     Unreachable,
-    /// There are more keys than the contract can check.
+    /// There are more than [`MAX_ADMINS`] arbiters' keys.
     #[error("a deployment has at most 64 arbiter keys")]
     TooMany,
     /// The cooldown is at least as long as the smallest gap between deadlines.
@@ -41,7 +41,7 @@ pub enum ParameterError {
 }
 
 impl Parameters {
-    /// Checks that disputes can be settled under these parameters.
+    /// Checks that arbiters can settle disputes under these parameters, and nobody else.
     ///
     /// # Errors
     /// See [`ParameterError`].
@@ -69,7 +69,7 @@ impl Parameters {
         [codec::integer(self.required_admins.into()), codec::list(admins), codec::integer(self.cooldown_period)]
     }
 
-    /// Returns the number of votes of a key.
+    /// Returns how often a key is listed among the arbiters' keys, which is its number of votes.
     #[must_use]
     pub fn weight_of(&self, key: &KeyHash) -> usize {
         self.admin_vkeys.iter().filter(|admin| *admin == key).count()
@@ -84,7 +84,7 @@ pub struct Deployment {
     pub script_hash: ScriptHash,
     /// Parameters applied to the script.
     pub parameters: Parameters,
-    /// Unspent output that carries the script.
+    /// Reference of the unspent output that carries the script, for transactions to refer to.
     pub reference_script: TxRef,
     /// Size of the script in that output, in bytes. Each transaction that references it pays a fee per byte.
     pub reference_script_bytes: u32,

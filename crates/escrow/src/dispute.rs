@@ -1,5 +1,5 @@
-//! Awards: the statement that arbiters sign to settle a dispute. An award names the output that is spent and the amount
-//! that each party gets.
+//! Awards: the statements that arbiters sign to settle disputes. An award names the escrow output to be spent and the
+//! amount that each party gets.
 
 use cardano::{Lovelace, TxHash, TxRef, hash::blake2b};
 use pallas_primitives::PlutusData;
@@ -12,19 +12,19 @@ use crate::{
     redeemer::AssetValue,
 };
 
-/// An award: the minimum that each party gets of one output. Because the output's reference is part of it, a signature
-/// cannot settle any other escrow.
+/// An award: the minimum that each party gets of one escrow output. The reference of that output is part of what is
+/// signed, so a signature cannot settle any other escrow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DisputeWithdrawal {
-    /// Reference of the disputed output.
+    /// Reference of the disputed escrow's output.
     pub own_ref: TxRef,
-    /// The buyer's share.
+    /// Minimum that the buyer gets.
     pub buyer_value: AssetValue,
-    /// The seller's share.
+    /// Minimum that the seller gets.
     pub seller_value: AssetValue,
 }
 
-/// The amounts that both parties get, in lovelace.
+/// The amounts in lovelace into which a disputed escrow is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// Amount for the buyer.
@@ -36,8 +36,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// Computes the split for a winner. A winning buyer gets everything; a winning seller gets everything but the
-    /// buyer's collateral. Returns `None` if less than the collateral is locked.
+    /// Divides the locked lovelace of a dispute that `winner` wins. A winning buyer gets everything; a winning seller
+    /// gets everything but the buyer's collateral. Returns `None` if less than the collateral is locked.
     #[must_use]
     pub fn of(winner: Winner, datum: &Datum, locked: Lovelace) -> Option<Self> {
         match winner {
@@ -51,7 +51,7 @@ impl Split {
 }
 
 impl DisputeWithdrawal {
-    /// Creates the award of an output that holds nothing but lovelace.
+    /// Creates the award of an escrow output that holds no native tokens.
     #[must_use]
     pub fn new(own_ref: TxRef, split: Split) -> Self {
         Self {
@@ -75,17 +75,17 @@ impl DisputeWithdrawal {
     }
 }
 
-/// Encodes an output reference as Plutus V3 data. A payout carries it as its inline datum, to name the escrow that it
-/// is paid from.
+/// Encodes an output reference as Plutus V3 data. A payout carries such a reference as its inline datum, to name the
+/// escrow from which it is paid.
 #[must_use]
 pub fn output_reference(reference: &TxRef) -> PlutusData {
     constr(0, vec![bytes(reference.tx.as_bytes()), integer(reference.index.into())])
 }
 
-/// Reads an output reference from a payout's datum.
+/// Decodes the output reference in a payout's datum.
 ///
-/// Any encoding is accepted, because the contract compares data rather than bytes and the submitter of an award chooses
-/// the encoding.
+/// Any encoding is accepted, because the contract compares data rather than bytes, and the submitter of an award
+/// chooses the encoding.
 pub(crate) fn read_output_reference(cbor: &[u8]) -> Result<TxRef, InvalidDatum> {
     const TAG: &str = "output reference";
     let mut reader = DataReader::new(cbor)?;

@@ -1,7 +1,6 @@
 //! Decides a dispute: three checks of the delivered text against the escrow, and a deadline by which evidence must
 //! arrive.
 //!
-//!
 //! ```text
 //!   disputed ──────────── external dispute unlock ── 10 min ── evidence deadline
 //!      │ conclusive evidence: decided at once                        │
@@ -26,19 +25,19 @@ pub enum Winner {
     Seller,
 }
 
-/// Results of the arbiter's three checks.
+/// Results of the arbiter's three checks of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checks {
     /// `true` if the escrow's `input_hash` commits to this listing.
     pub escrow_is_for_listing: bool,
-    /// `true` if `result_hash` is the hash of the lock's id and this output.
+    /// `true` if the escrow's `result_hash` is the hash over the lock's transaction id and this text.
     pub output_is_what_seller_posted: bool,
-    /// `true` if the output's SHA-256 is the listing's content hash.
+    /// `true` if the SHA-256 of the delivered text is the listing's content hash.
     pub output_matches_listing: bool,
 }
 
-/// The facts on which a dispute is decided.
+/// The facts on which a dispute is decided, which may come from anyone.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// `input_hash` of the disputed escrow.
@@ -58,7 +57,7 @@ pub struct Evidence<'a> {
 /// Outcome of a dispute at one point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The winning party; `None` while evidence may still arrive.
+    /// The winning party; `None` as long as the dispute is undecided because evidence may still arrive.
     pub winner: Option<Winner>,
     /// Reason for the outcome.
     pub reason: Reason,
@@ -68,22 +67,22 @@ pub struct Verdict {
     pub checks: Checks,
 }
 
-/// Reason for a [`Verdict`].
+/// Reason for the outcome of a dispute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
     /// All three checks pass.
     Delivered,
-    /// The seller submitted this output for this listing, but it differs from the listing's content.
+    /// The seller committed to this text for this listing, but the text differs from the listing's content.
     WrongContent,
-    /// The evidence does not match this escrow's result, and better evidence may still arrive.
+    /// The text is not the one that the seller committed to, and other evidence may still arrive.
     Inconclusive,
-    /// No evidence for the seller arrived in time.
+    /// No evidence for the seller arrived before the deadline.
     NoEvidence,
 }
 
 impl Reason {
-    /// Returns the reason as text for people.
+    /// Returns an explanation of the reason for people.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -107,10 +106,11 @@ impl Checks {
         }
     }
 
-    /// Returns the outcome that these checks prove, or `None` if they prove nothing.
+    /// Returns the outcome that the checks prove on their own, or `None` if they prove nothing.
     ///
-    /// The seller wins only if all three checks pass. If the escrow and the output match but the content does not, the
-    /// buyer wins at once. Evidence about another listing or another output proves nothing.
+    /// The seller wins only if all three checks pass. If the escrow is for the listing and the text is what the seller
+    /// committed to, but it is not the listing's content, the buyer wins at once. Evidence about another listing or
+    /// another text proves nothing.
     const fn shown(self) -> Option<(Winner, Reason)> {
         match self {
             Self { escrow_is_for_listing: true, output_is_what_seller_posted: true, output_matches_listing } => {
@@ -125,7 +125,7 @@ impl Checks {
     }
 }
 
-/// Decides a dispute on the evidence available at `now`.
+/// Decides a dispute at the time `now` (POSIX milliseconds), given the results of the three checks.
 #[must_use]
 pub fn decide(checks: Checks, deadlines: &Deadlines, now: Millis) -> Verdict {
     let evidence_deadline = deadlines.external_dispute_unlock.saturating_add(EVIDENCE_GRACE_MS);
@@ -145,7 +145,7 @@ mod tests {
     const DISPUTE: Millis = 1_785_766_800_000;
     const DEADLINE: Millis = DISPUTE + 600_000;
 
-    /// A case: the results of the three checks, the time, and the expected outcome.
+    /// A test case: the results of the three checks, the time, and the expected winner and reason.
     type DisputeCase = ([bool; 3], Millis, Option<Winner>, Reason);
 
     #[rustfmt::skip]

@@ -2,7 +2,6 @@
 //! deadlines and payouts, transaction plans, and the decision of disputes.
 //!
 //! ```text
-//! ```text
 //!               SubmitResult                 unlock
 //!  FundsLocked ─────────────> ResultSubmitted ─────> Withdraw (seller)
 //!   │      │                      │

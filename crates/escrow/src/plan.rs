@@ -39,11 +39,11 @@ mod together;
 pub use draft::DraftError;
 pub use time::{ChainTime, LEAST_WINDOW_MS};
 
-/// Divisor of the margin added to evaluated execution units: one tenth. The evaluated draft has a slightly different
-/// fee than the final transaction, so the script may need slightly more.
+/// Divisor of the margin that is added to evaluated execution units: one tenth. The final transaction has a slightly
+/// different fee than the evaluated draft, so the script may need slightly more units.
 const MARGIN_DIVISOR: u64 = 10;
 
-/// An escrow on the chain.
+/// An escrow on the chain: an output with its decoded datum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escrow {
     /// Output that holds the escrow.
@@ -65,12 +65,12 @@ pub enum Step {
     AuthorizeRefund,
     /// The seller collects the money and pays creators in the same transaction.
     Withdraw {
-        /// Recipients and amounts, paid out of the collected money.
+        /// Recipients and amounts, paid out of the money that the seller collects.
         payouts: Vec<(Address, Lovelace)>,
     },
     /// The buyer takes the money back.
     WithdrawRefund,
-    /// Anyone settles the dispute as the arbiters signed.
+    /// Anyone pays out a dispute as the arbiters have signed.
     WithdrawDisputed {
         /// The signed award.
         intent: DisputeWithdrawal,
@@ -79,19 +79,19 @@ pub enum Step {
     },
 }
 
-/// Reason why no plan can be made.
+/// Reason why no transaction can be planned for an action.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// The contract would reject the transaction.
+    /// The contract would reject the action.
     #[error(transparent)]
     Refused(#[from] ContractRefusal),
     /// The action is not possible before this time (POSIX milliseconds), or before the first block after it.
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
-    /// The award that the arbiters signed names another output.
+    /// The award that the arbiters signed is for another output than the escrow's.
     #[error("the award is about another output")]
     OtherOutput,
-    /// The payouts exceed what the escrow holds.
+    /// The payouts exceed the amount that the seller collects.
     #[error("more is paid out than the escrow holds")]
     PayoutTooHigh,
     /// A payout address is invalid.
@@ -105,7 +105,7 @@ pub enum PlanError {
     OutOfRange,
 }
 
-/// Makes plans for the escrows of one deployment.
+/// Plans transactions for the escrows of one deployment.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner<'a> {
     /// Deployed contract.
@@ -169,8 +169,8 @@ impl Step {
 }
 
 impl Planner<'_> {
-    /// Plans a step at this time, with the maximum execution units of a transaction. Build and evaluate the plan, then
-    /// pass the result to [`Self::with_units`].
+    /// Plans the transaction for a step at the given time. The plan grants the script the maximum execution units;
+    /// build and evaluate it, and pass the result to [`Self::with_units`].
     ///
     /// # Errors
     /// [`PlanError::NotYet`] if the step becomes possible later; [`PlanError::Refused`] if the contract rejects it.
@@ -183,10 +183,12 @@ impl Planner<'_> {
         self.plan_within(escrow, step, validity)
     }
 
-    /// Plans a step with a given validity interval, without checking whether the contract permits it then.
+    /// Plans the transaction for a step with a given validity interval, without checking whether the contract permits
+    /// the step in that interval.
     ///
     /// # Errors
-    /// [`PlanError::Refused`] if no rule allows the step in the escrow's state; else if the outputs cannot be made.
+    /// [`PlanError::Refused`] if no rule allows the step in the escrow's state; other errors if an output cannot be
+    /// made.
     pub fn plan_within(&self, escrow: &Escrow, step: &Step, validity: Validity) -> Result<TxPlan, PlanError> {
         let rule = Rule::find(step.action(), &escrow.datum).ok_or(ContractRefusal::State)?;
         let outputs = match rule.effect {
@@ -211,8 +213,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Replaces the plan's execution units with evaluated ones plus a margin, up to a transaction's maximum. Escrows
-    /// missing from `evaluated` keep their units.
+    /// Replaces the execution units in a plan by those that an evaluation found, plus a margin, up to a transaction's
+    /// maximum. An escrow input that is missing in `evaluated` keeps its units.
     #[must_use]
     pub fn with_units(&self, mut plan: TxPlan, evaluated: &BTreeMap<TxRef, ExUnits>) -> TxPlan {
         let more = |units: u64| units.saturating_add(units.checked_div(MARGIN_DIVISOR).unwrap_or(0)).saturating_add(1);
@@ -226,14 +228,15 @@ impl Planner<'_> {
         plan
     }
 
-    /// Converts a validity interval from slots to the times that the contract sees.
+    /// Converts a validity interval in slots to the POSIX times that the contract sees.
     fn seen(&self, validity: Validity) -> Result<ValidityRange, PlanError> {
         let begins = |slot| self.slots.slot_begins_at(slot).ok_or(PlanError::OutOfRange);
         let from = validity.from.map(begins).transpose()?;
         Ok(ValidityRange { from, until: Some(begins(validity.until)?) })
     }
 
-    /// Builds the output in which the escrow continues, with all its value and more lovelace if the ledger requires it.
+    /// Builds the output in which the escrow continues. It holds everything that the escrow holds, and more lovelace if
+    /// the ledger requires it.
     fn continuation(
         &self,
         rule: &Rule,
@@ -291,8 +294,8 @@ impl Planner<'_> {
         Ok(outputs)
     }
 
-    /// Builds a payout that the contract counts for this escrow, because its inline datum is the escrow's output
-    /// reference. Returns `None` for an empty value.
+    /// Builds a payout tagged for this escrow: its inline datum is the escrow's output reference, so that the contract
+    /// counts it. Returns `None` if `value` is empty.
     fn tagged(&self, escrow: &Escrow, to: PlutusAddress, value: Value) -> Result<Option<NewOutput>, PlanError> {
         if value == Value::default() {
             return Ok(None);
@@ -301,7 +304,7 @@ impl Planner<'_> {
         self.at_least(NewOutput { to, value, inline_datum: Some(tag), script: None }).map(Some)
     }
 
-    /// Raises an output's lovelace to the ledger's minimum. The wallet that pays the fee also pays the difference.
+    /// Raises an output's lovelace to the ledger's minimum. The difference is paid by the wallet that pays the fee.
     fn at_least(&self, mut output: NewOutput) -> Result<NewOutput, PlanError> {
         let least = output.min_lovelace(self.parameters)?;
         output.value.lovelace = output.value.lovelace.max(least);
@@ -309,7 +312,7 @@ impl Planner<'_> {
     }
 }
 
-/// Converts a signed share to an output's value.
+/// Converts the share that an award grants to a party into the value of an output.
 fn value_of(signed: &AssetValue) -> Result<Value, PlanError> {
     let mut value = Value { lovelace: signed.lovelace_of(), ..Value::default() };
     for (policy, names) in signed.0.iter().filter(|(policy, _)| !policy.is_empty()) {

@@ -9,24 +9,24 @@ use crate::codec::{DataReader, InvalidDatum, bytes, constr, integer, list, map, 
 /// An action of the contract, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Action {
-    /// The seller collects.
+    /// The seller collects the money.
     Withdraw,
     /// The buyer requests a refund. If there is a result already, this opens a dispute.
     SetRefundRequested,
     /// The buyer releases the money to the seller.
     AuthorizeWithdrawal,
-    /// The buyer takes the refund.
+    /// The buyer takes the money back.
     WithdrawRefund,
-    /// Anyone settles a dispute with the arbiters' signatures.
+    /// Anyone pays out a dispute as the arbiters have signed.
     WithdrawDisputed,
-    /// The seller submits the hash of what was delivered.
+    /// The seller submits the hash that commits to the delivered text.
     SubmitResult,
     /// The seller agrees to a refund.
     AuthorizeRefund,
 }
 
 impl Action {
-    /// All actions, in the order of their constructors.
+    /// All actions, in the order of the contract's constructors.
     pub const ALL: [Self; 7] = [
         Self::Withdraw,
         Self::SetRefundRequested,
@@ -52,8 +52,8 @@ impl Action {
     }
 }
 
-/// A value in the contract's form: for each policy, the names and quantities of its assets. Lovelace has an empty
-/// policy and an empty name. The order is the one that was signed.
+/// The value of an output in the contract's form: for each policy, the names and quantities of its assets. Lovelace has
+/// an empty policy and an empty name. The order of the entries is part of what arbiters sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssetValue(pub Vec<(Vec<u8>, AssetQuantities)>);
 
@@ -61,7 +61,8 @@ pub struct AssetValue(pub Vec<(Vec<u8>, AssetQuantities)>);
 pub type AssetQuantities = Vec<(Vec<u8>, u64)>;
 
 impl AssetValue {
-    /// Creates an amount of lovelace. Zero becomes an empty list, because the contract rejects a quantity of 0.
+    /// Creates a value that holds only lovelace. Zero becomes an empty list, because the contract rejects a quantity of
+    /// 0.
     #[must_use]
     pub fn lovelace(amount: Lovelace) -> Self {
         match amount.get() {
@@ -70,7 +71,7 @@ impl AssetValue {
         }
     }
 
-    /// Returns the amount of lovelace.
+    /// Returns the amount of lovelace in this value.
     #[must_use]
     pub fn lovelace_of(&self) -> Lovelace {
         let amounts = self.0.iter().filter(|(policy, _)| policy.is_empty()).flat_map(|(_, names)| names);
@@ -109,7 +110,7 @@ pub struct AdminSignature {
     pub verification_key: Vec<u8>,
     /// Protected headers of the COSE_Sign1, at most 256 bytes.
     pub protected_headers: Vec<u8>,
-    /// Ed25519 signature of the `Sig_structure`.
+    /// Ed25519 signature of the COSE `Sig_structure`, 64 bytes.
     pub signature: Vec<u8>,
 }
 
@@ -131,7 +132,7 @@ impl AdminSignature {
     }
 }
 
-/// A redeemer: an action with its data.
+/// A redeemer of the contract: an action with its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redeemer {
     /// An action without data.
@@ -142,7 +143,7 @@ pub enum Redeemer {
         buyer_value: AssetValue,
         /// Minimum that the seller must get.
         seller_value: AssetValue,
-        /// The arbiters' signatures of these shares.
+        /// The arbiters' signatures on the award.
         admin_signatures: Vec<AdminSignature>,
     },
 }

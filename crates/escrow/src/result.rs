@@ -1,9 +1,9 @@
-//! The result hash, with which the seller commits on the chain to the text that was delivered.
+//! The result hash, with which the seller commits on the chain to the delivered text.
 
 use cardano::{ContentHash, TxHash};
 
-/// Returns the SHA-256 of the lock transaction's id in lowercase hex, a semicolon, and the output (MIP-004, with the
-/// lock's id in place of the purchaser's identifier).
+/// Computes the result hash: the SHA-256 of the lock transaction's id in lowercase hex, a semicolon, and the delivered
+/// text (MIP-004, with the lock's id in place of the purchaser's identifier).
 #[must_use]
 pub fn result_hash(lock: &TxHash, output: &str) -> ContentHash {
     let mut text = lock.to_string();

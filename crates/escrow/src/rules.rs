@@ -20,11 +20,11 @@ use State::{Disputed, FundsLocked, RefundAuthorized, RefundRequested, ResultSubm
 /// The party whose signature an action requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
-    /// The key of the datum's buyer must sign the transaction.
+    /// The holder of the datum's buyer key, who must sign the transaction.
     Buyer,
-    /// The key of the datum's seller must sign the transaction.
+    /// The holder of the datum's seller key, who must sign the transaction.
     Seller,
-    /// Enough arbiters must have signed the award. Anyone may submit the transaction.
+    /// The arbiters, enough of whom must have signed the award. Anyone may submit the transaction.
     Arbiters,
 }
 
@@ -43,40 +43,40 @@ pub enum DatumTime {
     ExternalDisputeUnlock,
 }
 
-/// Requirement on the datum's `result_hash`.
+/// Requirement of an action on the datum's `result_hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultIs {
-    /// There must be no result.
+    /// `result_hash` must be empty.
     Empty,
-    /// There must be a result.
+    /// `result_hash` must not be empty.
     Present,
-    /// No requirement.
+    /// `result_hash` may be empty or not.
     Any,
 }
 
 /// Effect of an action on the escrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// The escrow continues with at least its value. The acting party's cooldown starts again and the other party's is
-    /// reset.
+    /// The escrow continues in a new output with at least the same value. The acting party's cooldown starts again and
+    /// the other party's is reset.
     Continue {
-        /// The new state.
+        /// State of the escrow after the action.
         to: State,
-        /// The change of `result_hash`.
+        /// Change of the datum's `result_hash`.
         result: ResultChange,
     },
     /// The escrow ends and its money is paid out.
     End(PayoutRule),
 }
 
-/// Effect of an action on `result_hash`.
+/// Effect of an action on the datum's `result_hash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResultChange {
-    /// Unchanged.
+    /// `result_hash` stays unchanged.
     Keep,
-    /// Set to a non-empty result.
+    /// `result_hash` is set to a non-empty hash.
     Set,
-    /// Cleared.
+    /// `result_hash` is cleared.
     Clear,
 }
 
@@ -84,32 +84,34 @@ pub enum ResultChange {
 /// its inline datum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PayoutRule {
-    /// The buyer gets the collateral. The seller gets the rest; if the datum names a return address, it must be paid
-    /// there in a tagged output.
+    /// The buyer gets the collateral and the seller the rest. If the datum names a return address of the seller, the
+    /// rest must go there in a tagged output.
     SellerCollects,
-    /// The buyer gets everything; if the datum names a return address, it must be paid there in a tagged output.
+    /// The buyer gets everything. If the datum names a return address of the buyer, everything must go there in a
+    /// tagged output.
     BuyerRefunded,
-    /// Both parties get at least their signed shares, in tagged outputs.
+    /// Each party gets at least the share that the arbiters signed, in tagged outputs.
     AsSigned,
 }
 
-/// A row of the table: the conditions of an action and its effect.
+/// A row of the table: an action, the conditions under which the contract permits it, and its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Action that this row permits.
     pub action: Action,
-    /// Party that must sign.
+    /// Party whose signature the action requires.
     pub by: Party,
-    /// States in which the action is possible.
+    /// States of the escrow in which the action is possible.
     pub from: &'static [State],
-    /// Requirement on `result_hash`.
+    /// Requirement on the datum's `result_hash`.
     pub result: ResultIs,
-    /// Times that must all have been reached when the validity interval begins. If there are any, the interval needs a
-    /// lower bound.
+    /// Times of the datum that must all have been reached when the transaction's validity interval begins. If the list
+    /// is not empty, the interval needs a lower bound.
     pub starts: &'static [DatumTime],
-    /// The validity interval must end before the latest of these times.
+    /// Times of the datum, before the latest of which the transaction's validity interval must end. If the list is
+    /// empty, there is no such limit.
     pub ends: &'static [DatumTime],
-    /// Effect on the escrow.
+    /// Effect of the action on the escrow.
     pub effect: Effect,
 }
 
@@ -122,8 +124,8 @@ mod table {
     use super::{Action, DatumTime, Disputed, Effect, FundsLocked, Party, PayoutRule, RefundAuthorized, RefundRequested};
     use super::{ResultChange, ResultIs, ResultSubmitted, Rule, WithdrawAuthorized, to};
 
-    /// The same table as in `contracts/README.md`, from the README of `smart-contracts/payment-v2`
-    /// (masumi-network/masumi-payment-service).
+    /// All rules of the contract: the same table as in `contracts/README.md`, from the README of
+    /// `smart-contracts/payment-v2` (masumi-network/masumi-payment-service).
     ///
     /// At most one row matches an escrow and an action. If none does, the contract rejects the action. For a refund
     /// request the state alone implies whether there is a result, except in a forged lock.
@@ -181,25 +183,26 @@ pub use table::RULES;
 /// A transaction's validity interval as the contract sees it, in POSIX milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidityRange {
-    /// Start of the interval, inclusive; `None` without a lower bound.
+    /// Start of the validity interval, inclusive; `None` if it has no lower bound.
     pub from: Option<Millis>,
-    /// End of the interval, exclusive, which the contract takes as the current time; `None` without an upper bound.
+    /// End of the validity interval, exclusive, which the contract takes as the current time; `None` if it has no upper
+    /// bound.
     pub until: Option<Millis>,
 }
 
 /// Reason why the contract would reject an action, regardless of the transaction's outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContractRefusal {
-    /// No rule allows this action in the current state with the current result.
+    /// No rule allows this action in the escrow's state and with its result hash.
     #[error("not possible in this state")]
     State,
-    /// The party's address has a script credential, which cannot sign.
+    /// The address of the party that must sign has a script credential, which cannot sign.
     #[error("the party is no key")]
     NoKey,
-    /// The required key did not sign.
+    /// The party that must sign has not signed.
     #[error("not signed by the party")]
     NotSigned,
-    /// The validity interval has no upper bound, or lacks a lower bound that this action needs.
+    /// The validity interval has no upper bound, or lacks the lower bound that this action needs.
     #[error("the validity interval is open")]
     Unbounded,
     /// The validity interval starts before this time, in POSIX milliseconds.
@@ -217,7 +220,7 @@ pub enum ContractRefusal {
 }
 
 impl DatumTime {
-    /// Returns this time for the given escrow, in POSIX milliseconds.
+    /// Returns the value of this time field in a datum, in POSIX milliseconds.
     #[must_use]
     pub const fn of(self, datum: &Datum) -> Millis {
         match self {
@@ -241,7 +244,8 @@ impl ResultIs {
 }
 
 impl Rule {
-    /// Returns the rule for an action on this escrow, or `None` if the action is not possible.
+    /// Returns the rule for an action on the escrow with this datum, or `None` if the contract does not permit the
+    /// action.
     #[must_use]
     pub fn find(action: Action, datum: &Datum) -> Option<&'static Self> {
         let fits = |rule: &&Self| {
@@ -250,17 +254,18 @@ impl Rule {
         RULES.iter().find(fits)
     }
 
-    /// Returns the window in which the contract permits the action while the escrow stays unchanged.
+    /// Returns the time window in which the contract permits the rule's action, provided that the escrow does not
+    /// change.
     #[must_use]
     pub fn window(&self, datum: &Datum) -> Window {
         let latest = |times: &[DatumTime]| times.iter().map(|time| time.of(datum)).max();
         Window { opens: latest(self.starts).unwrap_or(0), closes: latest(self.ends) }
     }
 
-    /// Returns the key that must sign, or `None` for arbiters, who sign the award instead.
+    /// Returns the hash of the key that must sign the transaction, or `None` for arbiters, who sign the award instead.
     ///
     /// # Errors
-    /// [`ContractRefusal::NoKey`] if the party is a script.
+    /// [`ContractRefusal::NoKey`] if the party's address is a script's.
     pub fn signer(&self, datum: &Datum) -> Result<Option<KeyHash>, ContractRefusal> {
         let party = match self.by {
             Party::Buyer => datum.buyer,
@@ -273,10 +278,11 @@ impl Rule {
         }
     }
 
-    /// Returns the rule under which the contract permits an action, checking everything but the transaction's outputs.
+    /// Returns the rule under which the contract permits an action. Checks every condition except the transaction's
+    /// outputs.
     ///
     /// # Errors
-    /// The first reason why the contract rejects the action.
+    /// Returns the first reason why the contract rejects the action.
     pub fn permit(
         action: Action,
         datum: &Datum,
@@ -294,8 +300,8 @@ impl Rule {
         }
     }
 
-    /// Returns every reason why the contract rejects this rule's action, checking everything but the transaction's
-    /// outputs.
+    /// Returns every reason why the contract rejects this rule's action; empty if there is none. Checks every condition
+    /// except the transaction's outputs.
     pub fn refusals(
         &self,
         datum: &Datum,
@@ -324,9 +330,9 @@ impl Rule {
         [collateral, signer, early, late].into_iter().flatten()
     }
 
-    /// Returns the datum after this action in a transaction that is valid until `now`. `period` is the cooldown in
-    /// milliseconds; `result` is used only by actions that set one. Returns `None` if the action ends the escrow, or if
-    /// a required result is missing.
+    /// Returns the escrow's datum after this rule's action. `now` is the end of the transaction's validity interval in
+    /// POSIX milliseconds, and `period` the cooldown in milliseconds. `result` is used only by actions that set a
+    /// result hash. Returns `None` if the action ends the escrow, or if it needs a `result` and there is none.
     #[must_use]
     pub fn next(&self, datum: &Datum, now: Millis, period: Millis, result: Option<&ContentHash>) -> Option<Datum> {
         let Effect::Continue { to, result: change } = self.effect else { return None };
@@ -340,7 +346,8 @@ impl Rule {
         Some(Datum { state: to, result_hash, seller_cooldown, buyer_cooldown, ..datum.clone() })
     }
 
-    /// Returns `true` if the contract accepts `new` as the continuation of `old` under this rule.
+    /// Returns `true` if the contract accepts `new` as the datum with which `old` continues under this rule. `now` is
+    /// the end of the transaction's validity interval in POSIX milliseconds, and `period` the cooldown in milliseconds.
     #[must_use]
     pub fn continues(&self, old: &Datum, new: &Datum, now: Millis, period: Millis) -> bool {
         let Effect::Continue { result, .. } = self.effect else { return false };

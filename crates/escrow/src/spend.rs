@@ -26,16 +26,16 @@ pub enum Spent {
 /// The way in which an escrow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The seller was paid, or got the larger share of an award.
+    /// The seller collected the money, or got the larger share of an award.
     Withdrawn,
-    /// The buyer was refunded, or got the larger share of an award.
+    /// The buyer got the money back, or got the larger share of an award.
     Refunded,
-    /// Neither party got a larger share, or no rule applies.
+    /// The shares of an award are equal, or the escrow ended in a way that no rule describes.
     Closed,
 }
 
 impl Ending {
-    /// Returns the purchase's status in the API.
+    /// Returns the status that a purchase has in the API after this ending.
     #[must_use]
     pub const fn status(self) -> &'static str {
         match self {
@@ -47,8 +47,8 @@ impl Ending {
 }
 
 impl Escrow {
-    /// Determines the outcome from the outputs of the transaction that spent this escrow. Its scripts must have
-    /// succeeded.
+    /// Determines how a transaction continued or ended this escrow. `outputs` are those of the transaction, which must
+    /// have spent the escrow and whose scripts must have succeeded.
     #[must_use]
     pub fn spent_into(&self, outputs: &[Utxo]) -> Spent {
         let here = outputs.iter().filter(|output| output.address == self.utxo.address);
@@ -81,7 +81,7 @@ impl Escrow {
         }
     }
 
-    /// Returns the lovelace paid to an address by outputs that are tagged with this escrow's output reference.
+    /// Sums the lovelace that is paid to an address in outputs tagged with this escrow's output reference.
     fn tagged_to(&self, address: PlutusAddress, outputs: &[Utxo]) -> Lovelace {
         let (own, address) = (self.utxo.reference, address.to_string());
         let names = |output: &Utxo| output.inline_datum.as_deref().map(read_output_reference) == Some(Ok(own));

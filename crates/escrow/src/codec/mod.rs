@@ -13,17 +13,18 @@ pub(crate) use writer::{bytes, constr, integer, list, map, to_cbor};
 /// Maximum length of a datum or redeemer that is read, in bytes: the size limit of a whole transaction (`maxTxSize`).
 pub const MAX_DATA_BYTES: usize = 16_384;
 
-/// Reason why Plutus data is not a valid datum or redeemer of this contract.
+/// Reason why bytes are not a datum or redeemer of this contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDatum {
-    /// Longer than a whole transaction may be.
+    /// The data has more bytes than a whole transaction may have.
     #[error("longer than any transaction")]
     TooLong,
-    /// A constructor, number of fields or kind of data that differs from the contract's type, or no Plutus data at all.
+    /// The bytes are not Plutus data, or a constructor, number of fields or kind of data differs from the contract's
+    /// type.
     #[error("{0} is not of the contract's shape")]
     Shape(&'static str),
-    /// A number that no valid escrow contains: negative, a time past 2^53 milliseconds, or an amount above all ADA in
-    /// existence.
+    /// The data contains a number that no valid escrow contains: negative, a time past 2^53 milliseconds, or an amount
+    /// above all ADA in existence.
     #[error("{0} is out of range")]
     Range(&'static str),
     /// Further bytes follow the data.

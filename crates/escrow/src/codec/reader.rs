@@ -7,12 +7,14 @@ use pallas_codec::minicbor::{Decoder, data::Type};
 
 use super::{InvalidDatum, MAX_DATA_BYTES};
 
-/// Constructors 0 to 6 have the CBOR tags 121 to 127 (`plutus_data` in the ledger's CDDL). The contract uses no others.
+/// CBOR tag of constructor 0. Constructors 0 to 6 have the tags 121 to 127 (`plutus_data` in the ledger's CDDL); the
+/// contract uses no others.
 const FIRST_CONSTRUCTOR_TAG: u64 = 121;
 const LAST_CONSTRUCTOR_TAG: u64 = 127;
-/// Tag of the general form, `[index, [fields]]`, which the ledger accepts for any constructor.
+/// CBOR tag of a constructor in the general form `[index, [fields]]`, which the ledger accepts for any index.
 const GENERAL_CONSTRUCTOR_TAG: u64 = 102;
-/// Tags of integers encoded as bytes, which the ledger accepts for small integers too (RFC 8949, section 3.4.3).
+/// CBOR tags of integers in the form of bytes (RFC 8949, section 3.4.3), which the ledger accepts for small integers
+/// too.
 const POSITIVE_TAG: u64 = 2;
 const NEGATIVE_TAG: u64 = 3;
 
@@ -20,12 +22,13 @@ pub(crate) struct DataReader<'b> {
     decoder: Decoder<'b>,
 }
 
-/// A constructor, list or map whose items are being read. `left` is the number of unread items, or `None` if the
-/// encoding has no length.
+/// A constructor, list or map whose items are being read. `left` is the number of unread items, or `None` if the CBOR
+/// encoding has indefinite length.
 pub(crate) struct OpenItem {
     what: &'static str,
     left: Option<u64>,
-    /// `true` if this is the field list of a general-form constructor whose outer array ends with a break.
+    /// `true` if this is the field list of a constructor in the general form whose outer array has indefinite length
+    /// and so must be closed too.
     enclosed: bool,
 }
 
@@ -37,7 +40,7 @@ impl<'b> DataReader<'b> {
         Ok(Self { decoder: Decoder::new(bytes) })
     }
 
-    /// Opens a constructor and returns its index and its fields.
+    /// Opens a constructor and returns its index and its list of fields. `what` names the data in errors.
     pub(crate) fn constr(&mut self, what: &'static str) -> Result<(u64, OpenItem), InvalidDatum> {
         let shape = InvalidDatum::Shape(what);
         let tag = self.decoder.tag().map_err(|_| shape)?.as_u64();
@@ -61,7 +64,7 @@ impl<'b> DataReader<'b> {
         Ok((index, OpenItem { enclosed: length.is_none(), ..fields }))
     }
 
-    /// Opens a constructor that must have this index.
+    /// Opens a constructor that must have this index. `what` names the data in errors.
     pub(crate) fn the_constr(&mut self, index: u64, what: &'static str) -> Result<OpenItem, InvalidDatum> {
         match self.constr(what)? {
             (found, open) if found == index => Ok(open),
@@ -79,7 +82,7 @@ impl<'b> DataReader<'b> {
         Ok(OpenItem { what, left, enclosed: false })
     }
 
-    /// Returns whether another item (or pair, in a map) follows, and counts it as read.
+    /// Returns whether another item (in a map, another pair) follows. If so, counts that item as read.
     pub(crate) fn more(&mut self, open: &mut OpenItem) -> Result<bool, InvalidDatum> {
         match &mut open.left {
             Some(0) => Ok(false),
@@ -95,12 +98,12 @@ impl<'b> DataReader<'b> {
         }
     }
 
-    /// Moves to the next item. Fails if there is none.
+    /// Moves to the next item. Returns an error if there is none.
     pub(crate) fn next(&mut self, open: &mut OpenItem) -> Result<&mut Self, InvalidDatum> {
         if self.more(open)? { Ok(self) } else { Err(InvalidDatum::Shape(open.what)) }
     }
 
-    /// Checks that all items have been read.
+    /// Closes a container. Returns an error if an item of it has not been read.
     pub(crate) fn close(&mut self, open: OpenItem) -> Result<(), InvalidDatum> {
         let OpenItem { what, left, enclosed } = open;
         match left {

@@ -1,4 +1,4 @@
-//! Writes Plutus data exactly as `serialiseData` does on the chain: non-empty lists in indefinite form, maps in
+//! Writes Plutus data exactly as `serialiseData` does in a Plutus script: non-empty lists in indefinite form, maps in
 //! definite form, byte strings over 64 bytes in chunks. Arbiters sign a hash of these bytes, so they must not differ.
 
 use pallas_codec::{

@@ -3,7 +3,7 @@ use crate::address::tests::any_address;
 use pallas_codec::{minicbor, utils::MaybeIndefArray};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-/// scheme_exact_cardano.md, "Encoding test vector" (x402-foundation/x402).
+/// The encoded datum in scheme_exact_cardano.md, "Encoding test vector" (x402-foundation/x402), in hexadecimal.
 const PUBLISHED: &str = "d8799fd8799fd8799f581c11111111111111111111111111111111111111111111111111111111ffd87a80ffd87a80d8799fd8799f581c22222222222222222222222222222222222222222222222222222222ffd87a80ffd87a8043a1010150555555555555555555555555555555555820333333333333333333333333333333333333333333333333333333333333333340401a0015e65e58204444444444444444444444444444444444444444444444444444444444444444401b0000019fc75a1f001b0000019fc7910d801b0000019fc7c7fc001b0000019fc7feea800000d87980ff";
 
 pub(crate) fn published() -> Datum {
@@ -73,7 +73,7 @@ pub(crate) fn any_datum() -> impl Strategy<Value = Datum> {
     )
 }
 
-/// Converts every list to the definite encoding.
+/// Changes the encoding of every list in Plutus data to the definite form.
 fn definite(data: PlutusData) -> PlutusData {
     match data {
         PlutusData::Constr(mut c) => {
@@ -84,7 +84,7 @@ fn definite(data: PlutusData) -> PlutusData {
     }
 }
 
-/// Encodes the published datum with one field replaced.
+/// Encodes the published datum with the field at `index` replaced by `data`.
 fn with_field(index: usize, data: PlutusData) -> Vec<u8> {
     let PlutusData::Constr(c) = published().to_data() else { unreachable!() };
     let mut fields = c.fields.to_vec();
@@ -210,8 +210,8 @@ fn a_cooldown_beyond_all_times_never_ends_and_its_datum_is_valid() {
     }
 }
 
-/// Encodes equal data in other encodings that the ledger accepts (plutus-core, `Data.hs`: `decodeConstr`,
-/// `decodeBoundedBigInteger`, `decodeBoundedBytes`). One coin per item chooses the encoding.
+/// Encodes Plutus data in one of the many forms that the ledger accepts (plutus-core, `Data.hs`: `decodeConstr`,
+/// `decodeBoundedBigInteger`, `decodeBoundedBytes`). One random byte of `coins` chooses the form of each item.
 fn encoded(data: &PlutusData, coins: &mut impl Iterator<Item = u8>, out: &mut Vec<u8>) {
     let coin = coins.next().unwrap_or(0);
     match data {

@@ -21,7 +21,8 @@ pub enum DraftError {
     /// The wallet cannot pay for the transaction, or the transaction breaks a limit of the ledger.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The contract rejects the transaction although the plan follows its rules; with the provider's reason.
+    /// The contract rejects the transaction although the plan follows its rules; with the provider's reason, which is
+    /// truncated.
     #[error("the contract refuses the transaction: {0}")]
     Refused(String),
     /// The provider did not answer.
@@ -30,7 +31,8 @@ pub enum DraftError {
 }
 
 impl DraftError {
-    /// Returns `true` if the contract's rejection names this output, which means that another transaction spends it.
+    /// Returns `true` if the reason for the rejection names the transaction of this output, which means that another
+    /// transaction has spent the output.
     #[must_use]
     pub fn names(&self, output: &TxRef) -> bool {
         matches!(self, Self::Refused(reason) if reason.contains(&output.tx.to_string()))
@@ -42,8 +44,8 @@ impl DraftError {
         matches!(self, Self::Build(BuildError::Insufficient { .. } | BuildError::CollateralMissing { .. }))
     }
 
-    /// Returns `true` if a retry with more of the wallet's outputs may succeed: the given ones hold too little, or are
-    /// so full of tokens that the transaction becomes too large.
+    /// Returns `true` if a retry with more of the wallet's outputs may succeed, because the given outputs hold too
+    /// little, or hold so many tokens that the transaction becomes too large.
     #[must_use]
     pub const fn wants_more_of_the_wallet(&self) -> bool {
         self.lacks_funds()
@@ -52,7 +54,7 @@ impl DraftError {
 }
 
 impl Planner<'_> {
-    /// Drafts the transaction for a step at this time, paid for by `wallet`.
+    /// Drafts the transaction for a step at the given time, paid for by `wallet`.
     ///
     /// # Errors
     /// See [`DraftError`]. Nothing is reserved or submitted.
@@ -81,7 +83,7 @@ impl Planner<'_> {
         self.draft_chained(provider, plan, wallet, &[]).await
     }
 
-    /// Drafts the transaction for a plan that spends outputs of `unconfirmed` transactions, which no block includes
+    /// Drafts the transaction for a plan that spends outputs of transactions in `unconfirmed`, which no block includes
     /// yet.
     ///
     /// # Errors

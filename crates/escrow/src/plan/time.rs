@@ -8,14 +8,14 @@ use cardano::{
 use super::PlanError;
 use crate::rules::{ContractRefusal, Window};
 
-/// Length of a validity interval in milliseconds, from now. On preprod, a block appears every 20 seconds on average. A
-/// cooldown counts from the interval's end, so the interval is kept short.
+/// Maximum length of a validity interval from now, in milliseconds. On preprod, a block appears every 20 seconds on
+/// average. The interval is kept short, because an acting party's cooldown counts from its end.
 const WINDOW_MS: Millis = 180_000;
-/// Minimum time left before a deadline, in milliseconds. With less, most transactions would miss the deadline, so none
-/// is made.
+/// Minimum time that must remain before a deadline, in milliseconds. With less time, most transactions would miss the
+/// deadline, so none is planned.
 pub const LEAST_WINDOW_MS: Millis = 20_000;
 
-/// The current time, on the chain and on the wall clock.
+/// The current time, as the chain and the wall clock show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainTime {
     /// Slot of the newest block. Nodes reject a transaction that becomes valid only after this slot.
@@ -25,7 +25,7 @@ pub struct ChainTime {
 }
 
 impl ChainTime {
-    /// Returns the validity interval of a transaction that acts within `window`.
+    /// Returns the validity interval for an action that must happen within `window`, in slots.
     pub(super) fn validity(self, window: Window, slots: &SlotConfig) -> Result<Validity, PlanError> {
         let Window { opens, closes } = window;
         let from = first_slot_from(opens, slots).ok_or(PlanError::OutOfRange)?;
@@ -50,7 +50,8 @@ impl ChainTime {
     }
 }
 
-/// Returns the first slot that begins at or after this time, or the first known slot if the time is before it.
+/// Returns the first slot that begins at or after this time. For a time before the first slot of the current era,
+/// returns that slot.
 fn first_slot_from(time: Millis, slots: &SlotConfig) -> Option<u64> {
     let Some(slot) = slots.slot_at(time) else { return Some(slots.zero_slot) };
     if slots.slot_begins_at(slot)? == time { Some(slot) } else { slot.checked_add(1) }

@@ -1,4 +1,4 @@
-//! Combines plans for several escrows into one transaction, which pays one fee and references the script once.
+//! Combines plans for several escrows into one transaction, which pays one fee and refers to the script once.
 //!
 //! The contract tells the escrows in a transaction apart by their reference signatures. For each escrow it counts only
 //! outputs whose datum is that escrow's output reference, so no payment counts twice.
@@ -13,8 +13,8 @@ use cardano::{
 use super::Planner;
 
 impl Planner<'_> {
-    /// Combines plans into one that is valid while all of them are. Returns `None` if there is no such time, or no
-    /// plan.
+    /// Combines plans into one, whose validity interval is the intersection of theirs. Returns `None` if the
+    /// intersection is empty, or if `plans` is.
     ///
     /// The scripts share a transaction's maximum execution units equally, so that the draft can be evaluated.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Checks the table on its own; `tests/contract/matrix` checks that the contract agrees with it.
+//! Tests of the table of rules alone. `tests/contract/matrix` checks that the contract agrees with the table.
 
 use super::*;
 use crate::{
@@ -13,7 +13,8 @@ const PERIOD: Millis = 60_000;
 const BUYER: KeyHash = KeyHash::new([0x11; 28]);
 const SELLER: KeyHash = KeyHash::new([0x22; 28]);
 
-/// An escrow in this state, with a result if honest parties would have submitted one.
+/// Returns the datum of an escrow in this state, with a result hash if honest parties would have submitted a result by
+/// then.
 fn escrow(state: State) -> Datum {
     let result_hash = match state {
         ResultSubmitted | Disputed | WithdrawAuthorized => vec![0x99; 32],
@@ -54,7 +55,7 @@ fn a_short_reference_signature_strands_the_escrow() {
     assert!(permit(Action::WithdrawRefund, &datum, 0, 1).is_ok());
 }
 
-/// An action, the start of its window (0: at once) and its end.
+/// An action, with the start (0: at once) and the end of its time window.
 type WindowRow = (Action, Millis, Option<Millis>);
 
 /// Checks the windows of each party in each state.

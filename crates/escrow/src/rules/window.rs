@@ -1,4 +1,4 @@
-//! The time window in which an action is possible, and the actions open to a party.
+//! Time windows in which actions are possible, and the actions that a party can take.
 //!
 //! ```text
 //!             opens           closes
@@ -15,7 +15,7 @@ use crate::{datum::Datum, redeemer::Action};
 pub struct Window {
     /// Start of the window, inclusive; 0 if the action is possible at once.
     pub opens: Millis,
-    /// End of the window, exclusive; `None` if it stays open while the escrow is unchanged.
+    /// End of the window, exclusive; `None` if the window stays open until another action changes the escrow.
     pub closes: Option<Millis>,
 }
 
@@ -26,7 +26,7 @@ pub enum Timing {
     Early(Millis),
     /// The window is open.
     Open,
-    /// The window has closed, or closes too soon to act.
+    /// The window has closed, or too little time remains before it closes.
     Over,
 }
 
@@ -45,22 +45,22 @@ impl Window {
 }
 
 impl Datum {
-    /// Returns the window of an action on this escrow, or `None` if no rule permits it.
+    /// Returns the time window of an action on this escrow, or `None` if the contract does not permit the action.
     #[must_use]
     pub fn window(&self, action: Action) -> Option<Window> {
         Rule::find(action, self).map(|rule| rule.window(self))
     }
 
-    /// Returns each action of a party on this escrow with its window, including windows that are closed or not open
-    /// yet. Empty if the party is a script.
+    /// Returns each possible action of a party on this escrow with its time window. The window may be open, over, or
+    /// not open yet. Empty if the party's address is a script's.
     pub fn windows_of(&self, party: Party) -> impl Iterator<Item = (Action, Window)> {
         let rules = Action::ALL.into_iter().filter_map(|action| Rule::find(action, self));
         let own = rules.filter(move |rule| rule.by == party && rule.signer(self).is_ok());
         own.map(|rule| (rule.action, rule.window(self)))
     }
 
-    /// Returns each action that a party can take at `now`, with the end of its window (`None`: open while the escrow is
-    /// unchanged).
+    /// Returns each action that a party can take on this escrow at `now`, with the end of its time window, or `None` if
+    /// the window stays open until another action changes the escrow.
     pub fn open_to(&self, party: Party, now: Millis) -> impl Iterator<Item = (Action, Option<Millis>)> {
         let open = self.windows_of(party).filter(move |(_, window)| window.timing(now, 0) == Timing::Open);
         open.map(|(action, window)| (action, window.closes))

@@ -1,4 +1,4 @@
-//! A local ledger that makes blocks only when told to.
+//! A local ledger that makes a block only when a test asks for one.
 
 use std::{
     env,
@@ -19,7 +19,7 @@ use cardano::{
 };
 use serde_json::{Value, json};
 
-/// Timeout of one request. Evaluations take milliseconds.
+/// Timeout of one request to the ledger. Even evaluations take only milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Devnet {

@@ -1,4 +1,4 @@
-//! Unusual encodings that the contract accepts on the chain must be read as what they are.
+//! Tests that unusual encodings which the contract accepts on the chain are decoded correctly.
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
 use escrow::{
@@ -15,7 +15,7 @@ use super::world::{EscrowLedger, wallet};
 const DISTANCE: Millis = 600_000;
 const COOLDOWN: usize = 17;
 
-/// Encodes a datum with another buyer cooldown, optionally with its constructor in the general form.
+/// Encodes a datum with another buyer cooldown. `general` encodes its constructor in CBOR's general form (tag 102).
 fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
     let PlutusData::Constr(mut constr) = datum.to_data() else { unreachable!() };
     let mut fields = constr.fields.to_vec();
@@ -25,8 +25,8 @@ fn encoded(datum: &Datum, cooldown: BigInt, general: bool) -> Vec<u8> {
     if general { [&[0xd8, 102, 0x82, 0][..], &plain[2..]].concat() } else { plain }
 }
 
-/// A buyer who hides behind an unusual encoding that the escrow continues gains nothing: the seller can still submit a
-/// result.
+/// A buyer who requests a refund and encodes the new datum unusually gains nothing: the escrow is still recognised, and
+/// the seller can submit a result.
 #[test]
 fn a_refund_request_in_any_accepted_encoding_continues_the_escrow() {
     let mut world = EscrowLedger::new();

@@ -1,4 +1,5 @@
-//! Escrows from lock to end on the local ledger, with transactions planned at the ledger's own time.
+//! Tests of whole lives of escrows on the local ledger, from lock to end. Transactions are planned at the ledger's own
+//! time.
 
 use cardano::{
     ContentHash, Lovelace,
@@ -53,7 +54,7 @@ fn step(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) ->
     world.continued(&attempt(world, escrow, step, key).unwrap())
 }
 
-/// Returns the time at which a step becomes possible.
+/// Returns the time from which a step will be possible. Fails the test if it is possible now.
 fn not_yet(world: &EscrowLedger, escrow: &Escrow, step: &Step, key: &SigningKey) -> Millis {
     match attempt(world, escrow, step, key) {
         Err(DraftError::Plan(PlanError::NotYet(opens))) => opens,

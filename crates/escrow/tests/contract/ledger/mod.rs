@@ -1,4 +1,4 @@
-//! Escrows on the local ledger, which runs the contract on the transactions that we plan.
+//! Tests with escrows on the local ledger, which runs the contract on the transactions that the planner makes.
 
 mod devnet;
 mod hostile;

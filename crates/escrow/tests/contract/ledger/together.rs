@@ -1,4 +1,5 @@
-//! Several escrows in one transaction: accepted, cheaper, and each party gets its own money.
+//! Tests of several escrows in one transaction: the contract accepts it, it costs less, and each party gets its own
+//! money.
 
 use cardano::{
     Address, ContentHash, Lovelace, TxRef,

@@ -74,7 +74,7 @@ impl EscrowLedger {
         Planner { deployment: &self.deployment, parameters: &self.parameters, slots: &self.slots }
     }
 
-    /// Time of the newest block, which is the only clock in these tests.
+    /// Returns the time of the newest block, which is the only clock in these tests.
     pub fn time(&self) -> ChainTime {
         let tip = self.devnet.tip();
         ChainTime { tip_slot: tip.slot, now: tip.time_ms }
@@ -84,7 +84,7 @@ impl EscrowLedger {
         Validity { from: None, until: self.time().tip_slot + 600 }
     }
 
-    /// Builds the datum of a new lock with these deadlines.
+    /// Builds the datum of a new lock with these deadlines and a new reference signature.
     pub fn fresh(&mut self, deadlines: Deadlines) -> Datum {
         self.locks += 1;
         Datum {
@@ -107,7 +107,8 @@ impl EscrowLedger {
         }
     }
 
-    /// Locks escrows with any datum: the contract does not run when an output is made.
+    /// Creates an escrow output for each datum, whatever it contains, because the contract does not run when an output
+    /// is created.
     pub fn lock(&self, datums: &[Datum], locked: Lovelace) -> Vec<Escrow> {
         let outputs = datums.iter().map(|datum| NewOutput {
             to: PaymentAddress::script(self.deployment.script_hash),
@@ -137,7 +138,7 @@ impl EscrowLedger {
         self.devnet.utxos_at(&key.enterprise_address().to_string())
     }
 
-    /// Signs, submits, and waits for the block.
+    /// Signs and submits a transaction, and waits for its inclusion.
     pub fn accept(&self, draft: UnsignedTx, key: &SigningKey) -> BuiltTx {
         let built = draft.sign(&[key]).unwrap();
         assert_eq!(self.devnet.submit(&built.cbor), Submission::Accepted);
@@ -145,12 +146,12 @@ impl EscrowLedger {
         built
     }
 
-    /// Reads the escrow that continues in this transaction's first output.
+    /// Reads the escrow in the transaction's first output.
     pub fn continued(&self, built: &BuiltTx) -> Escrow {
         Escrow::read(self.outputs_of(built).remove(0), &self.deployment).unwrap()
     }
 
-    /// Reads a transaction's outputs from the chain.
+    /// Reads a transaction's outputs from the ledger.
     pub fn outputs_of(&self, built: &BuiltTx) -> Vec<Utxo> {
         self.devnet.outputs_of(&built.facts.tx_id)
     }

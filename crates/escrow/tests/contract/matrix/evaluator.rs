@@ -1,5 +1,6 @@
-//! Runs compiled contracts in the Plutus evaluator: whether a transaction is accepted, and at which cost. Transactions
-//! are encoded as on the Conway ledger (`conway.cddl`), so the evaluator builds the script contexts itself.
+//! Runs compiled contracts in the Plutus evaluator, to find whether they accept a transaction and at which cost.
+//! Transactions are encoded as on the Conway ledger (`conway.cddl`), so the evaluator builds the script contexts
+//! itself.
 
 use std::{cell::RefCell, collections::BTreeMap, convert::Infallible};
 
@@ -12,20 +13,20 @@ use uplc::tx::{error::Error as Evaluation, eval_phase_two_raw_with_protocol};
 use super::scene::{LIVE, REFERENCE_SCRIPT};
 use super::transaction::{DatumOption, TxInfo, TxOut};
 
-/// Conway after the Plomin hard fork, which preprod and mainnet run.
+/// Major protocol version: Conway after the Plomin hard fork, which preprod and mainnet run.
 const PROTOCOL_VERSION: u16 = 10;
-/// Plutus V3 among the cost models of a transaction's protocol parameters (`conway.cddl`, `cost_models`).
+/// Key of Plutus V3 in the map of cost models (`conway.cddl`, `cost_models`).
 const PLUTUS_V3: u8 = 2;
-/// Data inside CBOR inside a byte string (RFC 8949, section 3.4.5.1).
+/// CBOR tag of a byte string that contains encoded CBOR (RFC 8949, section 3.4.5.1).
 const ENCODED_CBOR: Tag = Tag::new(24);
-/// A native script that anyone satisfies, `all []`, as the ledger writes a script: `[0, script]`.
+/// A native script that needs no signature, `all []`, in the ledger's encoding `[0, script]`.
 const TRIVIAL_SCRIPT: &[u8] = &[0x82, 0x00, 0x82, 0x01, 0x80];
 
-/// A contract that can be run with any parameters.
+/// A compiled contract, which can be run with any parameters.
 pub struct Evaluator {
     blueprint: Blueprint,
     costs: Vec<u8>,
-    /// Scripts by parameters. Most cases share a few.
+    /// Cache of the scripts with their parameters applied, because many cases share the same parameters.
     applied: RefCell<Vec<(Parameters, Script)>>,
 }
 
@@ -45,7 +46,8 @@ impl Evaluator {
         script
     }
 
-    /// Runs every script of the transaction and returns the units used, or `None` if one fails.
+    /// Runs every script of the transaction. Returns the execution units that they used, or `None` if one of them
+    /// fails.
     pub fn run(&self, parameters: &Parameters, transaction: &TxInfo) -> Option<ExUnits> {
         let (cbor, resolved) = encode(transaction, &self.script(parameters).cbor).unwrap();
         let slots = SlotConfig::PREPROD;
@@ -73,7 +75,7 @@ impl Evaluator {
     }
 }
 
-/// Unwraps the error from the redeemer's context.
+/// Returns the innermost error, without the context that names the redeemer.
 fn root(error: Evaluation) -> Evaluation {
     match error {
         Evaluation::RedeemerError { err, .. } => root(*err),
@@ -85,10 +87,10 @@ fn root(error: Evaluation) -> Evaluation {
 type Infallibly<T = ()> = Result<T, Error<Infallible>>;
 type Cbor = Encoder<Vec<u8>>;
 
-/// An input's reference and output, as CBOR.
+/// The CBOR of an input's reference, and the CBOR of the output that it spends.
 type ResolvedInput = (Vec<u8>, Vec<u8>);
 
-/// Encodes the transaction with the outputs that it spends and references.
+/// Encodes the transaction, and each output that it spends or refers to.
 fn encode(transaction: &TxInfo, script: &[u8]) -> Infallibly<(Vec<u8>, Vec<ResolvedInput>)> {
     let mut transaction = transaction.clone();
     transaction.inputs.sort_by_key(|input| input.reference);

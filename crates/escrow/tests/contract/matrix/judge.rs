@@ -1,5 +1,5 @@
-//! Our rules for a whole transaction: the table of [`escrow::rules`], and the rules about outputs, which are batches,
-//! values, payouts and votes.
+//! Our rules for a whole transaction: the table in [`escrow::rules`], and the rules about outputs: several escrows in
+//! one transaction, values, payouts and votes.
 //!
 //! Every broken rule is reported, not only the first. A case that breaks exactly one rule shows that the contract
 //! enforces that rule.
@@ -16,66 +16,66 @@ use futures_lite::future::block_on;
 
 use super::transaction::{DatumOption, TxInfo, TxOut, tag};
 
-/// A rule that a transaction may break. Each variant states the rule.
+/// A rule that a transaction breaks. Each variant's comment states the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Broken {
-    /// The spent output has a datum of the type.
+    /// The spent output's datum is of the contract's type.
     SpentIsEscrow,
-    /// The redeemer is one of the actions.
+    /// The redeemer is one of the contract's actions.
     RedeemerIsAction,
-    /// The party who acts has a key.
+    /// The address of the acting party has a key credential.
     ActorHasKey,
-    /// The party who does not act has a key, too. Stricter than the published validator.
+    /// The address of the party that does not act has a key credential, too. Stricter than the published validator.
     OtherPartyHasKey,
     /// A reference signature has at least 16 bytes.
     ReferenceIsLong,
-    /// The transaction's validity ends, and begins where the action waits for something.
+    /// The validity interval has an upper bound, and a lower bound if the action becomes possible only at some time.
     Bounded,
-    /// No two script inputs have one reference signature.
+    /// No two script inputs have the same reference signature.
     InputsDiffer,
-    /// No escrow by datum hash is spent beside another. Stricter than the published validator.
+    /// An escrow whose output contains only the datum's hash is spent alone. Stricter than the published validator.
     HashedAlone,
-    /// An output at the script's address is an escrow, in place.
+    /// Every output at the script's address is an escrow with an inline datum.
     OutputIsEscrow,
-    /// An output at the script's address carries no script.
+    /// No output at the script's address carries a reference script.
     OutputHasNoScript,
-    /// No two script outputs have one reference signature.
+    /// No two outputs at the script's address have the same reference signature.
     OutputsDiffer,
-    /// The action is possible in this state with this result.
+    /// The action is possible in the escrow's state and with its result hash.
     State,
-    /// A refund is requested where state and result agree. Stricter than the published validator.
+    /// A refund is requested only of an escrow whose result hash fits its state. Stricter than the published validator.
     StateFitsResult,
-    /// The actor signed.
+    /// The acting party signed.
     Signed,
-    /// The window has opened.
+    /// The action's time window has opened.
     NotEarly,
-    /// The window has not closed.
+    /// The action's time window has not closed.
     NotLate,
-    /// At least the collateral is locked.
+    /// At least the buyer's collateral is locked.
     CollateralLocked,
-    /// The escrow goes on.
+    /// The escrow continues in an output at the script's address.
     Continues,
-    /// The escrow goes on with the terms that follow from the action.
+    /// The datum of the continuing escrow is the one that follows from the action.
     TermsFollow,
-    /// The escrow goes on with its value, and nothing but lovelace is added.
+    /// The continuing escrow keeps its value, and nothing but lovelace is added.
     ValueKept,
-    /// The escrow ends.
+    /// The escrow does not continue.
     Ends,
     /// The buyer gets the collateral.
     CollateralReturned,
-    /// The seller's return address gets the rest.
+    /// The seller's return address gets everything but the collateral.
     SellerPaid,
     /// The buyer's return address gets everything.
     BuyerPaid,
-    /// The buyer gets what the arbiters signed.
+    /// The buyer gets the share that the arbiters signed.
     BuyerShare,
-    /// The seller gets what the arbiters signed.
+    /// The seller gets the share that the arbiters signed.
     SellerShare,
-    /// Signed values have no repetition, no zero, and their names ascend.
+    /// Signed shares repeat no policy, contain no quantity of zero, and their asset names ascend.
     SharesAreValues,
-    /// Signed values have ascending policies. Stricter than the published validator.
+    /// The policies of signed shares ascend. Stricter than the published validator.
     PoliciesAscend,
-    /// Enough votes by usable signatures, no more of them than arbiters.
+    /// The usable signatures have enough votes, and there are no more signatures than arbiters.
     Votes,
 }
 
@@ -90,7 +90,8 @@ impl Broken {
         Self::PoliciesAscend, Self::Votes,
     ];
 
-    /// Returns `true` if only our contract enforces this rule. Another contract with the same interface need not.
+    /// Returns `true` if our contract enforces this rule and the published validator does not, so another contract need
+    /// not enforce it either.
     pub const fn is_ours_alone(self) -> bool {
         matches!(self, Self::OtherPartyHasKey | Self::StateFitsResult | Self::HashedAlone | Self::PoliciesAscend)
     }
@@ -111,7 +112,8 @@ impl From<ContractRefusal> for Broken {
     }
 }
 
-/// Returns the rules that a transaction breaks, over all escrows that it spends; empty if the contract must accept it.
+/// Returns the rules that a transaction breaks for any of the escrows that it spends; empty if the contract must accept
+/// it.
 pub fn broken(parameters: &Parameters, transaction: &TxInfo) -> Vec<Broken> {
     let spends = transaction.inputs.iter().filter_map(|input| Some((input, input.redeemer.as_ref()?)));
     let judged = spends.flat_map(|(input, redeemer)| {
@@ -205,7 +207,8 @@ impl EscrowSpend<'_> {
         continuation
     }
 
-    /// Returns why no row matches: the state, or a result that contradicts the state.
+    /// Returns the rule that is broken if the table has no row for this action: the state alone forbids the action, or
+    /// the result hash contradicts the state.
     fn missing_row(&self, action: Action) -> Broken {
         let with = |result_hash| Datum { result_hash, ..self.datum.clone() };
         let fits = [vec![], vec![1]].into_iter().any(|result| Rule::find(action, &with(result)).is_some());
@@ -250,7 +253,7 @@ impl EscrowSpend<'_> {
         self.require(enough, Broken::Votes);
     }
 
-    /// Returns the value paid to an address in outputs tagged with this escrow's reference.
+    /// Sums the value paid to an address in outputs tagged with this escrow's output reference.
     fn tagged(&self, to: PlutusAddress) -> Value {
         let tag = tag(self.own);
         let paid = self.transaction.outputs.iter().filter(|output| output.address == to && output.datum == tag);
@@ -292,7 +295,7 @@ fn is_value(value: &AssetValue) -> bool {
         })
 }
 
-/// Repetitions are reported by the other rule.
+/// Returns `true` if policies are in ascending order. Repetitions are allowed, because [`is_value`] reports them.
 fn ascends(value: &AssetValue) -> bool {
     value.0.is_sorted_by(|(a, _), (b, _)| a <= b)
 }

@@ -27,18 +27,18 @@ use evaluator::Evaluator;
 use judge::{Broken, broken};
 use scene::LIVE;
 
-/// Number of cases written by hand. Adding or removing one changes it.
+/// Number of cases written by hand, which must be updated whenever one is added or removed.
 const CASES: usize = 1_703;
 
-/// A case with the verdicts of the rules and of the contract.
+/// A case, with the verdict of the rules and that of the contract.
 struct JudgedCase {
     case: MatrixCase,
     broken: Vec<Broken>,
-    /// Units that the contract used; `None` if it rejected the transaction.
+    /// Execution units that the contract used; `None` if it rejected the transaction.
     accepted: Option<ExUnits>,
 }
 
-/// Result of comparing the contract's verdict with the rules.
+/// Difference between the contract's verdict and that of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
     Same,
@@ -61,7 +61,7 @@ impl JudgedCase {
     }
 }
 
-/// Judges each case, on all cores.
+/// Computes both verdicts on each case, on all cores.
 fn judge(contract: &Blueprint, mut cases: Vec<MatrixCase>) -> Vec<JudgedCase> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let share = cases.len().div_ceil(cores);
@@ -146,7 +146,7 @@ fn each_case_has_a_name_of_its_own() {
     assert_eq!(names.len(), JUDGED.len());
 }
 
-/// A contract that accepts everything differs wherever the rules forbid something, and nowhere else.
+/// A contract that accepts everything must differ from the rules in every case that they forbid, and in no other.
 #[test]
 fn the_matrix_detects_a_contract_that_accepts_everything() {
     for judged in judge(&accepts_everything(), cases::all()) {
@@ -155,7 +155,7 @@ fn the_matrix_detects_a_contract_that_accepts_everything() {
     }
 }
 
-/// `\required admins cooldown context -> ()`, under the name that our blueprint uses.
+/// Returns a blueprint of the program `\required admins cooldown context -> ()`, under the title of our validator.
 fn accepts_everything() -> Blueprint {
     let program = uplc::parser::program("(program 1.1.0 (lam a (lam b (lam c (lam d (con unit ()))))))").unwrap();
     let code = uplc::ast::Program::<uplc::ast::DeBruijn>::try_from(program).unwrap().to_cbor().unwrap();

@@ -13,7 +13,7 @@ use super::{
     transaction::{DatumOption, TxIn, TxInfo, TxOut, add, credits, key_address, tag},
 };
 
-/// Maximum number of edits of one case. More would hide each other.
+/// Maximum number of edits of one case. With more edits, the effect of one would hide that of another.
 const MAX_EDITS: usize = 4;
 const KEYS: [KeyHash; 3] = [BUYER, SELLER, STRANGER];
 
@@ -96,7 +96,7 @@ fn edit(dice: &mut Dice, transaction: &mut TxInfo) {
     }
 }
 
-/// Picks one of the inputs that run the script.
+/// Picks one of the transaction's inputs that run the script.
 fn spend<'a>(dice: &mut Dice, transaction: &'a mut TxInfo) -> &'a mut TxIn {
     let mut spends: Vec<_> = transaction.inputs.iter_mut().filter(|input| input.redeemer.is_some()).collect();
     let index = dice.below(spends.len());
@@ -158,7 +158,7 @@ fn edit_output(dice: &mut Dice, output: &mut TxOut) {
     }
 }
 
-/// Spends another escrow, possibly under a reference signature that is already used.
+/// Adds another escrow as input, possibly one whose reference signature is already used.
 fn add_input(dice: &mut Dice, transaction: &mut TxInfo) {
     let reference = TxRef { tx: TxHash::new([dice.below(256) as u8; 32]), index: 3 };
     if transaction.inputs.iter().any(|input| input.reference == reference) {

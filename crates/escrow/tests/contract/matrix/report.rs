@@ -1,11 +1,12 @@
-//! Prints the matrix: a grid of actions by states, the groups of cases, the cost of each action, and every difference.
+//! Prints the results of the matrix: a grid of actions by states, the groups of cases, the cost of each action, and
+//! every difference between rules and contract.
 
 use cardano::fees::ExUnits;
 use escrow::{Action, State};
 
 use super::{Comparison, JudgedCase, Shows, scene::LIVE};
 
-/// Prints the matrix and returns the number of differences.
+/// Prints the results and returns the number of differences between rules and contract. `all` prints every case.
 pub fn print(judged: &[JudgedCase], all: bool) -> usize {
     judged.iter().filter(|_| all).for_each(print_case);
     print_grid(judged);

@@ -1,4 +1,4 @@
-//! The valid transactions that cases start from, built by the planner.
+//! Valid transactions, built by the planner, from which the cases of the matrix start.
 
 use std::sync::LazyLock;
 
@@ -20,24 +20,26 @@ use escrow::{
 
 use super::transaction::{DatumOption, TxIn, TxInfo, TxOut, key_address, lovelace};
 
-/// `pay_by` of the escrow under test: a whole second in 2026.
+/// Deadline `pay_by` of the escrow under test in POSIX milliseconds: a whole second in 2026.
 pub const PAY_BY: Millis = 1_785_756_000_000;
 const HOUR: Millis = 3_600_000;
-/// Locked lovelace, the buyer's collateral in it, and both shares of the arbiters' award.
+/// Amounts in lovelace of the escrow under test: the locked amount, the buyer's collateral in it, and both shares of
+/// the arbiters' award.
 pub const LOCKED: u64 = 7_000_000;
 pub const COLLATERAL: u64 = 1_435_230;
 pub const BUYER_SHARE: u64 = 3_000_000;
 pub const SELLER_SHARE: u64 = 3_500_000;
-/// Protected headers `{1: -8}`: alg EdDSA.
+/// Protected headers of an arbiter's signature, `{1: -8}`: the algorithm EdDSA.
 pub const HEADERS: &[u8] = &[0xa1, 0x01, 0x27];
 
 pub const BUYER: KeyHash = KeyHash::new([0x11; 28]);
 pub const SELLER: KeyHash = KeyHash::new([0x22; 28]);
 pub const STRANGER: KeyHash = KeyHash::new([0x33; 28]);
-/// Placeholder for the script's own hash, which depends on the blueprint: see [`TxInfo::under`].
+/// Placeholder for the script's own hash, which depends on the blueprint. [`TxInfo::under`] replaces it.
 pub const SCRIPT: ScriptHash = ScriptHash::new([0x5c; 28]);
 pub const AT_SCRIPT: PlutusAddress = PlutusAddress::script(SCRIPT);
-/// The escrow under test, the wallet output that pays the fee, and the output with the reference script.
+/// References of the escrow under test, of the wallet output that pays the fee, and of the output with the reference
+/// script.
 pub const OWN: TxRef = TxRef { tx: TxHash::new([0xcd; 32]), index: 1 };
 const WALLET: TxRef = TxRef { tx: TxHash::new([0xab; 32]), index: 0 };
 pub const REFERENCE_SCRIPT: TxRef = TxRef { tx: TxHash::new([0xee; 32]), index: 0 };
@@ -46,7 +48,7 @@ pub const REFERENCE_SCRIPT: TxRef = TxRef { tx: TxHash::new([0xee; 32]), index: 
 pub static LIVE: LazyLock<ProtocolParameters> =
     LazyLock::new(|| blockfrost::protocol_parameters(include_bytes!("../../../../../devnet/parameters.json")).unwrap());
 
-/// An arbiter, whose key is derived from a number.
+/// An arbiter, whose key is derived from this number.
 #[derive(Clone, Copy, Debug)]
 pub struct Admin(pub u8);
 
@@ -68,7 +70,8 @@ impl Admin {
     }
 }
 
-/// Builds the datum of the escrow under test, with a result if honest parties would have submitted one in this state.
+/// Builds the datum of the escrow under test in this state, with a result hash if honest parties would have submitted a
+/// result by then.
 pub fn escrow(state: State) -> Datum {
     let has_result = matches!(state, State::ResultSubmitted | State::Disputed | State::WithdrawAuthorized);
     Datum {
@@ -96,7 +99,7 @@ pub fn escrow(state: State) -> Datum {
     }
 }
 
-/// An action on an escrow, from which a transaction is built.
+/// An action on an escrow, from which a test transaction is built.
 #[derive(Clone, Debug)]
 pub struct Spending {
     pub parameters: Parameters,
@@ -108,12 +111,14 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// An action on the escrow under test in this state, at a permitted time. Two of three arbiters sign.
+    /// Creates an action on the escrow under test in this state, at a time at which it is permitted. Two of three
+    /// arbiters must sign awards.
     pub fn new(action: Action, state: State) -> Self {
         Self::of(action, escrow(state))
     }
 
-    /// An action on this escrow. The validity interval is as wide as permitted, in whole seconds.
+    /// Creates an action on the escrow with this datum. The validity interval is as wide as permitted, in whole
+    /// seconds.
     pub fn of(action: Action, datum: Datum) -> Self {
         let rule = Rule::find(action, &nearest(action, &datum)).unwrap();
         let Window { opens, closes } = rule.window(&datum);
@@ -131,7 +136,7 @@ impl Spending {
     }
 
     /// Builds the transaction with the planner. If the planner refuses because the contract must reject the action,
-    /// builds it for the nearest escrow for which there is a plan, and then restores this escrow's datum.
+    /// builds it for the most similar escrow for which there is a plan, and then restores this escrow's datum.
     pub fn transaction(&self) -> TxInfo {
         let planned = self.plannable();
         let deployment = Deployment {
@@ -173,7 +178,7 @@ impl Spending {
         }
     }
 
-    /// Returns the escrow, or the nearest one for which there is a plan.
+    /// Returns this escrow's datum, or the most similar one for which the planner has a plan.
     fn plannable(&self) -> Datum {
         let as_key = |party: PlutusAddress| match party.payment {
             Credential::Script(hash) => {
@@ -220,13 +225,13 @@ impl Spending {
         }
     }
 
-    /// Returns the award of the test's arbiters.
+    /// Returns the award that the arbiters of the test sign.
     pub fn decision(&self) -> DisputeWithdrawal {
         let share = |amount| AssetValue::lovelace(Lovelace::new(amount).unwrap());
         DisputeWithdrawal { own_ref: self.own, buyer_value: share(BUYER_SHARE), seller_value: share(SELLER_SHARE) }
     }
 
-    /// Builds the redeemer of that award, signed by these arbiters.
+    /// Builds the redeemer that settles the dispute, with signatures of the award by the arbiters with these numbers.
     pub fn award(&self, admins: &[u8]) -> Redeemer {
         let digest = self.decision().digest();
         settle(self.decision(), admins.iter().map(|number| Admin(*number).signs(HEADERS, &digest)).collect())
@@ -238,7 +243,8 @@ pub fn settle(decision: DisputeWithdrawal, admin_signatures: Vec<AdminSignature>
     Redeemer::WithdrawDisputed { buyer_value, seller_value, admin_signatures }
 }
 
-/// Returns the escrow, or, if the table has no row for the action, a copy in another state or with another result.
+/// Returns `datum` if the table permits the action on it, and otherwise a copy with the state or the result hash
+/// changed so that the table does.
 pub fn nearest(action: Action, datum: &Datum) -> Datum {
     let with = |result_hash: &Vec<u8>, state| Datum { result_hash: result_hash.clone(), state, ..datum.clone() };
     let results = [datum.result_hash.clone(), vec![], vec![0x99; 32]];

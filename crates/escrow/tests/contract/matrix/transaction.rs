@@ -1,4 +1,4 @@
-//! Transactions that spend escrows, as a script's context shows them: with times instead of slots, and without fees.
+//! Transactions that spend escrows, in the form that a script sees: with times instead of slots, and without fees.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxRef, chain::Value, tx::build::NewOutput};
 use escrow::{Credential, Datum, PlutusAddress, dispute::output_reference, rules::ValidityRange};
@@ -9,7 +9,7 @@ use super::scene::{AT_SCRIPT, OWN, SCRIPT};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatumOption {
     None,
-    /// The datum's CBOR, which the transaction knows; the output says its hash.
+    /// The output contains the hash of the datum. The datum's CBOR is here, for the transaction to reveal it.
     Hash(Vec<u8>),
     Inline(Vec<u8>),
 }
@@ -26,7 +26,7 @@ pub struct TxOut {
 pub struct TxIn {
     pub reference: TxRef,
     pub output: TxOut,
-    /// CBOR of the redeemer; `None` for a wallet's output.
+    /// CBOR of the redeemer; `None` for an input from a wallet, which runs no script.
     pub redeemer: Option<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ pub struct TxInfo {
     pub inputs: Vec<TxIn>,
     pub outputs: Vec<TxOut>,
     pub signers: Vec<KeyHash>,
-    /// In whole seconds.
+    /// Validity interval, in whole seconds.
     pub validity: ValidityRange,
 }
 
@@ -43,13 +43,13 @@ pub fn lovelace(amount: u64) -> Value {
     Value { lovelace: Lovelace::new(amount).unwrap(), ..Value::default() }
 }
 
-/// Adds to a value's lovelace, clamped to the valid range.
+/// Adds an amount, which may be negative, to a value's lovelace, clamped to the valid range.
 pub fn add(value: &mut Value, amount: i64) {
     let sum = value.lovelace.get().saturating_add_signed(amount);
     value.lovelace = Lovelace::new(sum).unwrap_or(Lovelace::MAX);
 }
 
-/// Unit of the asset `credit` under a test policy.
+/// Returns the unit of the asset `credit` under a test policy, in Blockfrost's form.
 pub fn credits(policy: u8) -> String {
     hex::encode([policy; 28]) + &hex::encode("credit")
 }
@@ -58,7 +58,7 @@ pub const fn key_address(key: KeyHash) -> PlutusAddress {
     PlutusAddress { payment: Credential::Key(key), stake: None }
 }
 
-/// Returns the datum that tags a payout for this escrow.
+/// Returns the inline datum that marks an output as a payout of the escrow with this reference.
 pub fn tag(own: TxRef) -> DatumOption {
     DatumOption::Inline(minicbor::to_vec(output_reference(&own)).unwrap())
 }
@@ -68,7 +68,7 @@ impl TxOut {
         Self { address, value, datum, has_script: false }
     }
 
-    /// Reads the escrow in this output, if its datum is inline.
+    /// Decodes the escrow's datum in this output, or returns `None` if it has no inline datum of the contract's type.
     pub fn escrow(&self) -> Option<Datum> {
         match &self.datum {
             DatumOption::Inline(cbor) => Datum::from_cbor(cbor).ok(),
@@ -76,7 +76,7 @@ impl TxOut {
         }
     }
 
-    /// Changes the output's datum, if it is an escrow.
+    /// Applies a change to the output's datum. Does nothing if the output is not an escrow.
     pub fn edit(&mut self, change: impl FnOnce(&mut Datum)) {
         if let Some(mut datum) = self.escrow() {
             change(&mut datum);
@@ -84,7 +84,7 @@ impl TxOut {
         }
     }
 
-    /// Replaces the inline datum with its hash.
+    /// Replaces the output's inline datum with its hash.
     pub fn hash_datum(&mut self) {
         if let DatumOption::Inline(cbor) = &self.datum {
             self.datum = DatumOption::Hash(cbor.clone());
@@ -105,7 +105,7 @@ impl TxInfo {
         self.inputs.iter_mut().map(|input| &mut input.output).chain(&mut self.outputs)
     }
 
-    /// Replaces the placeholder script's hash with that of `script`.
+    /// Replaces the placeholder for the script's own hash with `script`.
     pub fn under(mut self, script: ScriptHash) -> Self {
         for output in self.all_outputs().filter(|output| output.address.payment == Credential::Script(SCRIPT)) {
             output.address.payment = Credential::Script(script);
@@ -117,17 +117,17 @@ impl TxInfo {
         self.inputs.iter_mut().find(|input| input.reference == OWN).unwrap()
     }
 
-    /// Changes each output to this address.
+    /// Applies a change to each output at this address.
     pub fn each_to(&mut self, to: PlutusAddress, change: impl FnMut(&mut TxOut)) {
         self.outputs.iter_mut().filter(|output| output.address == to).for_each(change);
     }
 
-    /// Changes the output in which the escrow continues.
+    /// Applies a change to the output in which the escrow continues.
     pub fn next(&mut self, change: impl FnOnce(&mut TxOut)) {
         change(self.outputs.iter_mut().find(|output| output.address == AT_SCRIPT).unwrap());
     }
 
-    /// Changes the datum of the output in which the escrow continues.
+    /// Applies a change to the datum of the output in which the escrow continues.
     pub fn next_datum(&mut self, change: impl FnOnce(&mut Datum)) {
         self.next(|output| output.edit(change));
     }

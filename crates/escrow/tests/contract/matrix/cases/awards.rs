@@ -1,4 +1,4 @@
-//! Disputes: the signed award, the number of arbiters, and the payouts.
+//! Cases of disputes: the signed award, the number of arbiters who signed it, and the payouts.
 
 use cardano::{KeyHash, Lovelace, TxHash, TxRef, hash::blake2b};
 use escrow::{
@@ -13,9 +13,9 @@ use super::{
     Broken, MatrixCases, Spending,
 };
 
-/// A share as written in a redeemer: for each policy, names and quantities.
+/// A party's share in the form in which a redeemer contains it: for each policy, asset names and quantities.
 type SpelledShare = Vec<(Vec<u8>, Vec<(Vec<u8>, u64)>)>;
-/// A change that invalidates a signature.
+/// A change to a signature that makes it invalid.
 type Spoil = fn(&mut AdminSignature);
 
 pub(super) fn cases(cases: &mut MatrixCases) {
@@ -87,7 +87,7 @@ fn weights(cases: &mut MatrixCases, spending: &Spending) {
     cases.permitted("two votes of one admin, signed twice", &alone, hands(spending.award(&[1, 1])));
 }
 
-/// Adds an invalid signature to a valid one.
+/// Adds cases with valid signatures and additional invalid ones.
 fn signatures(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     let good = |number: u8| Admin(number).signs(HEADERS, &digest);
@@ -120,7 +120,8 @@ fn flip(bytes: &mut [u8]) {
     *bytes.last_mut().unwrap() ^= 1;
 }
 
-/// The signed payload: this award's digest or its hash, and nothing else.
+/// Adds cases of the payload that an arbiter signs: the award's digest and the hash of the digest are accepted, nothing
+/// else.
 fn payloads(cases: &mut MatrixCases, spending: &Spending) {
     let decision = spending.decision();
     let digest = decision.digest();
@@ -152,7 +153,7 @@ fn payloads(cases: &mut MatrixCases, spending: &Spending) {
     cases.forbidden(Broken::Votes, "one signed the intent without the structure", spending, hands(redeemer));
 }
 
-/// Protected headers of every length class, up to the limit and beyond.
+/// Adds cases of protected headers of different lengths, up to the limit and beyond.
 fn headers(cases: &mut MatrixCases, spending: &Spending) {
     let digest = spending.decision().digest();
     for length in [0, 1, 23, 24, 105, 255, MAX_PROTECTED_HEADERS, MAX_PROTECTED_HEADERS + 1, 1_000] {
@@ -163,7 +164,8 @@ fn headers(cases: &mut MatrixCases, spending: &Spending) {
     }
 }
 
-/// Each share must be paid, tagged with the escrow's reference, to the right address.
+/// Adds cases of the payouts of an award: each share must be paid to the right address, tagged with the escrow's
+/// reference.
 fn shares(cases: &mut MatrixCases, spending: &Spending) {
     let mut bound = spending.clone();
     bound.datum.buyer_return_address = Some(key_address(KeyHash::new([0xb0; 28])));
@@ -190,7 +192,7 @@ fn shares(cases: &mut MatrixCases, spending: &Spending) {
     }
 }
 
-/// Ways to write a share, each of whose assets must be paid.
+/// Adds cases of different ways to write a share, each of whose assets must be paid.
 fn values(cases: &mut MatrixCases, spending: &Spending) {
     let asset = |name: &str, quantity| (name.as_bytes().to_vec(), quantity);
     let of = |policy: u8, names: &[(Vec<u8>, u64)]| (vec![policy; 28], names.to_vec());

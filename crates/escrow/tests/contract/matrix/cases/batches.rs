@@ -1,4 +1,4 @@
-//! Several escrows in one transaction: the contract tells them apart, and none pays for another.
+//! Cases of several escrows in one transaction: the contract tells them apart, and no payout counts for two of them.
 
 use cardano::{TxHash, TxRef};
 use escrow::{Action, State};
@@ -11,11 +11,12 @@ use super::{
     Broken, MatrixCases, Spending, escrow, named,
 };
 
-/// References of other escrows: one sorts before the escrow under test, one after it.
+/// References of two other escrows: one sorts before the escrow under test, the other after it.
 const NEIGHBOURS: [TxRef; 2] =
     [TxRef { tx: TxHash::new([0xcc; 32]), index: 0 }, TxRef { tx: TxHash::new([0xce; 32]), index: 7 }];
 
-/// Actions whose signer and times allow two of them in one transaction.
+/// Actions that two escrows can take in the same transaction, because signers and times allow it, with the state of the
+/// escrows.
 const PAIRS: [(Action, State); 7] = [
     (Action::SubmitResult, State::FundsLocked),
     (Action::SetRefundRequested, State::ResultSubmitted),
@@ -47,7 +48,7 @@ fn other(spending: &Spending, own: TxRef, reference: u8) -> Spending {
     other
 }
 
-/// Merges the inputs and outputs of a second spending into the transaction.
+/// Adds the inputs and outputs of a second action to the transaction.
 fn merge(transaction: &mut TxInfo, other: &Spending) {
     let other = other.transaction();
     let known: Vec<TxRef> = transaction.inputs.iter().map(|input| input.reference).collect();
@@ -68,7 +69,8 @@ fn beside(cases: &mut MatrixCases, name: &str, spending: &Spending, own: TxRef) 
     });
 }
 
-/// Two other escrows, also under one reference signature that differs from the escrow's own.
+/// Adds cases with two other escrows in the transaction: with the same reference signature as each other, and with
+/// different ones.
 fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let [first, twin] = NEIGHBOURS.map(|own| other(spending, own, 0x56));
     let second = other(spending, twin.own, 0x57);
@@ -80,7 +82,7 @@ fn three(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     });
 }
 
-/// New escrows among the outputs.
+/// Adds cases in which the transaction also creates new escrows.
 fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let lock = |reference_signature: Vec<u8>| {
         let datum = escrow::Datum { reference_signature, ..escrow(State::FundsLocked) };
@@ -101,7 +103,7 @@ fn locks(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     }
 }
 
-/// The theft that tags and reference signatures prevent.
+/// Adds a case of the theft that tags and reference signatures prevent: two escrows end, and one output pays for both.
 fn one_output_for_two(cases: &mut MatrixCases, name: &str, mut spending: Spending) {
     spending.datum.buyer_return_address = Some(key_address(STRANGER));
     spending.datum.seller_return_address = Some(key_address(SELLER));

@@ -1,4 +1,4 @@
-//! The output in which an escrow continues: its value, address, datum and script.
+//! Cases of the output in which an escrow continues: its value, address, datum and script.
 
 use cardano::chain::Value;
 use escrow::{Credential, PlutusAddress};

@@ -1,4 +1,4 @@
-//! Every action from every state, with a result and without one.
+//! Cases of every action from every state, with a result hash and without one.
 
 use escrow::{Action, Datum, State};
 
@@ -21,8 +21,8 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// Returns the states that an action leads to; which of them depends on the escrow's state. If a forged lock's result
-/// contradicts its state, a refund request must lead to none.
+/// Returns the states that an action can lead to, depending on the escrow's state. A refund request must lead to none
+/// of them if the result hash contradicts the state, which happens only in a forged lock.
 const fn could_follow(action: Action) -> &'static [State] {
     match action {
         Action::SetRefundRequested => &[State::RefundRequested, State::Disputed],

@@ -1,4 +1,5 @@
-//! The cases: each is an honest transaction, or one with a single change, and the expected verdict.
+//! The cases of the matrix. Each is an honest transaction or one with a single change, and the verdict that is
+//! expected.
 
 mod awards;
 mod batches;
@@ -21,30 +22,31 @@ use super::{
     transaction::TxInfo,
 };
 
-/// Expectation of a case.
+/// Verdict that is expected for a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// The transaction is permitted.
+    /// The contract accepts the transaction.
     Permitted,
     /// The transaction breaks exactly this rule.
     Forbidden(Broken),
-    /// No expectation: one cell of a grid, or several broken rules at once.
+    /// No particular verdict, except that rules and contract agree: one cell of a grid, or several broken rules at
+    /// once.
     Cell,
 }
 
-/// A transaction under a deployment.
+/// A test transaction, with the parameters of the contract that it runs.
 #[derive(Clone, Debug)]
 pub struct MatrixCase {
-    /// Subject that the group of cases varies.
+    /// Name of the group of cases to which this one belongs.
     pub group: &'static str,
     pub name: String,
     pub parameters: Parameters,
-    /// The transaction, with escrows at the placeholder script's address.
+    /// The transaction, in which the script's hash is still the placeholder.
     pub transaction: TxInfo,
     pub shows: Shows,
 }
 
-/// Collects the cases.
+/// The cases that have been added so far.
 struct MatrixCases {
     group: &'static str,
     all: Vec<MatrixCase>,
@@ -76,7 +78,7 @@ impl MatrixCases {
         self.add(Shows::Forbidden(rule), name, spending, change);
     }
 
-    /// Adds a case that breaks this rule, or is permitted if there is none.
+    /// Adds a case whose transaction breaks exactly `rule`, or none if `rule` is `None`.
     fn decided(
         &mut self,
         rule: Option<Broken>,
@@ -88,7 +90,7 @@ impl MatrixCases {
     }
 }
 
-/// Name of a group and the function that adds its cases.
+/// The name of a group of cases, and the function that adds them.
 type Group = (&'static str, fn(&mut MatrixCases));
 
 /// Returns every case, in the order of the report.
@@ -112,7 +114,7 @@ pub fn all() -> Vec<MatrixCase> {
     cases.all
 }
 
-/// Returns each action from each state in which honest parties use it: name, spending and rule.
+/// Returns each action from each state in which honest parties take it: a name, the action, and its rule.
 fn honest() -> Vec<(String, Spending, &'static Rule)> {
     let mut pairs: Vec<(Action, State)> = vec![];
     for pair in RULES.iter().flat_map(|rule| rule.from.iter().map(|state| (rule.action, *state))) {

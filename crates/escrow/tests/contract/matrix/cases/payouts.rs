@@ -1,4 +1,4 @@
-//! Payouts when an escrow ends without a dispute, and which outputs count as payouts.
+//! Cases of the payouts when an escrow ends without a dispute, and of the outputs that count as payouts.
 
 use cardano::{KeyHash, Lovelace, ScriptHash, TxHash, TxRef};
 use escrow::{Action, Credential, PlutusAddress, State};
@@ -11,7 +11,7 @@ use super::{
     Broken, MatrixCases, Spending, named,
 };
 
-/// Return addresses with a stake credential, which is part of the address.
+/// Return addresses with a stake credential. A payout to the same key without it does not count.
 const BUYER_RETURN: PlutusAddress = staked([0xb0; 28]);
 const SELLER_RETURN: PlutusAddress = staked([0xb1; 28]);
 
@@ -74,7 +74,7 @@ fn refund(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     cases.permitted(format!("{name}: the seller's return address gets nothing"), &bound, |_| ());
 }
 
-/// Cases for each way in which a payout does not count.
+/// Adds cases for the ways in which a payout to the address `to` counts, or does not count and so breaks `rule`.
 fn payment(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     cases.permitted(format!("{name}, exactly"), spending, |_| ());
     for (rule, by, text) in [(None, 1, "1 lovelace more"), (Some(rule), -1, "1 lovelace short")] {
@@ -112,7 +112,7 @@ fn instead(cases: &mut MatrixCases, name: &str, spending: &Spending, due: Plutus
     });
 }
 
-/// Payouts with a token in the escrow.
+/// Adds cases of payouts from an escrow that also holds a native token.
 fn tokens(cases: &mut MatrixCases, name: &str, spending: &Spending, to: PlutusAddress, rule: Broken) {
     let mut rich = spending.clone();
     rich.value.assets.insert(credits(0x70), 5);

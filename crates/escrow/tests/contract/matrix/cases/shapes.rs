@@ -1,4 +1,4 @@
-//! Datums and redeemers of the wrong type or out of bounds.
+//! Cases of datums and redeemers that have the wrong type or are out of bounds.
 
 use cardano::Lovelace;
 use escrow::{Action, Redeemer};
@@ -42,7 +42,7 @@ fn collateral(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     });
 }
 
-/// Data that differs from the escrow's datum in one place and is not a datum any more.
+/// Adds cases with data that differs from a datum in one place and is therefore not a datum of the contract.
 fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let PlutusData::Constr(datum) = spending.datum.to_data() else { unreachable!() };
     let fields = datum.fields.to_vec();
@@ -81,7 +81,7 @@ fn datums(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     });
 }
 
-/// Redeemers that are not of the contract's type.
+/// Adds cases with redeemers that are not of the contract's type.
 fn redeemers(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let own = Redeemer::plain(spending.action).unwrap_or_else(|| spending.award(&[]));
     let PlutusData::Constr(mut longer) = own.to_data() else { unreachable!() };

@@ -1,4 +1,4 @@
-//! Signers: the required party, alone or among others, and nobody in its place.
+//! Cases of signers: the required party alone, together with others, and replaced by another party.
 
 use cardano::ScriptHash;
 use escrow::{Credential, PlutusAddress, rules::Party};
@@ -37,7 +37,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// A script address whose hash equals that of the signing key.
+/// Replaces the party's key by a script with the same hash.
 fn script(party: PlutusAddress) -> PlutusAddress {
     let Credential::Key(key) = party.payment else { return party };
     PlutusAddress { payment: Credential::Script(ScriptHash::new(*key.as_bytes())), ..party }

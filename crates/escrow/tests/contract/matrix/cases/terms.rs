@@ -1,4 +1,4 @@
-//! The continuation's datum: every field changed alone, in every transition.
+//! Cases of the datum with which an escrow continues: every field changed alone, for every action.
 
 use cardano::{Lovelace, ScriptHash};
 use escrow::{
@@ -11,10 +11,10 @@ use super::{
     Broken, MatrixCases, Spending, continuing,
 };
 
-/// A change of one field.
+/// A change of one field of a datum.
 type FieldChange = fn(&mut Datum);
 
-/// Changes that no action makes.
+/// Changes of fields that every action must leave as they are.
 const FIXED: [(&str, FieldChange); 16] = [
     ("buyer", |datum| datum.buyer = key_address(STRANGER)),
     ("buyer's stake", |datum| datum.buyer.stake = Some(Credential::Key(STRANGER))),
@@ -81,7 +81,7 @@ fn cooldowns(cases: &mut MatrixCases, rule: &Rule, name: &str, spending: &Spendi
     });
 }
 
-/// Return addresses and stake credentials must be carried over unchanged.
+/// Adds cases in which a return address or a stake credential differs in the datum with which the escrow continues.
 fn return_addresses(cases: &mut MatrixCases, name: &str, spending: &Spending) {
     let stake = Some(Credential::Script(ScriptHash::new([7; 28])));
     let staked = PlutusAddress { stake, ..key_address(STRANGER) };

@@ -1,4 +1,5 @@
-//! Each time bound of each action: exactly met, missed by a millisecond, and without the interval's bound.
+//! Cases of the time bounds of each action: met exactly, missed by a millisecond, and with a validity interval that
+//! lacks the bound.
 
 use escrow::rules::DatumTime;
 
@@ -30,7 +31,7 @@ pub(super) fn cases(cases: &mut MatrixCases) {
     }
 }
 
-/// The same spending, of an escrow whose listed times are set to `time`.
+/// Returns a copy of the action on an escrow whose time fields `moments` are set to `time`.
 fn with(spending: &Spending, moments: &[DatumTime], time: u64) -> Spending {
     let mut spending = spending.clone();
     let datum = &mut spending.datum;
