@@ -1,6 +1,8 @@
-//! Issues quotes and verifies locks for other programs, one JSON object per line. The tests use it with a buyer that
-//! shares no code with this crate. Every request contains the sale. With a `transaction` (base64), the lock in it is
-//! verified against the `accepted` entry; without one, a quote is issued.
+//! Issues quotes and verifies locks for other programs: reads one JSON object per line, and writes one per line. Tests
+//! use it with a buyer that shares no code with this crate.
+//!
+//! Every request describes the sale. If it also contains a `transaction` (base64), the lock in that transaction is
+//! verified against the request's `accepted` entry; otherwise a quote is issued.
 
 use std::io::{BufRead, Write, stdin, stdout};
 

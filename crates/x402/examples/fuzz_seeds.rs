@@ -1,4 +1,4 @@
-//! Writes the fuzzer's seeds into `<folder>/<target>/`: valid values, made by the code that produces them.
+//! Writes seeds for the fuzzer into `<folder>/<target>/`: valid values, made by the code that produces them.
 
 use std::{error::Error, fs, path::Path};
 
@@ -100,7 +100,7 @@ fn settlement() -> Redeemer {
     }
 }
 
-/// Builds a wallet's unspent output with a datum and a token.
+/// Encodes a wallet's unspent output (CIP-30) that has a datum and holds a token.
 fn unspent(datum: &[u8], buyer: &SigningKey) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut pair = Encoder::new(Vec::new());
     pair.array(2)?.array(2)?.bytes(&[9; 32])?.u8(0)?;

@@ -36,24 +36,24 @@ pub struct Moment {
     pub slots: SlotConfig,
 }
 
-/// A payment that passed every rule. The ledger, in the state in which it was read, accepts the transaction.
+/// A payment that passed every rule. The ledger, in the state in which it was read, accepts its transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPayment {
-    /// Transaction id, of the body's bytes as received.
+    /// Transaction id: the hash of the body's bytes as received.
     pub tx_id: TxHash,
-    /// Owner of the output that the nonce names. For an escrow, the datum's buyer address, which has the same payment
-    /// key.
+    /// Address of the payer, who owns the output that the nonce names. For an escrow, the buyer's address in the datum,
+    /// which has the same payment key.
     pub payer: Address,
-    /// Spent outputs.
+    /// Outputs that the transaction spends.
     pub inputs: Vec<TxRef>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Requested amount. The payment is at least that high.
+    /// Amount that the offer requests. The transaction pays at least that much.
     pub amount: Amount,
-    /// The escrow that the transaction creates, if any.
+    /// The escrow that the transaction creates; `None` for a direct payment to the seller.
     pub lock: Option<VerifiedLock>,
-    /// `true` if a block or the provider's mempool already has the transaction, so that it was broadcast before it came
-    /// here. Anyone could present a public transaction, so the caller must ask for the payer's signature.
+    /// `true` if the transaction was already in a block or in the provider's mempool when it was verified, and is
+    /// therefore public. Anyone could present a public transaction, so the caller must ask for the payer's signature.
     pub public: bool,
     /// Height of the newest block at the time of verification.
     pub newest_height: u64,

@@ -1,4 +1,4 @@
-//! Parses JSON without duplicate names, and writes canonical JSON (RFC 8785).
+//! Parses JSON while rejecting duplicate names, and writes canonical JSON (RFC 8785).
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// Parses JSON in which no object has a name twice, because two parsers could read such an object differently. Also
-/// limits the number of values.
+/// Parses JSON. Rejects objects with a duplicate name, because two parsers could read them differently, and JSON with
+/// too many values.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     if has_more_values(text, MAX_VALUES) {
         return Err(de::Error::custom(format_args!("more than {MAX_VALUES} values")));
@@ -21,18 +21,19 @@ pub(crate) fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).map(|Unambiguous(value)| value)
 }
 
-/// Returns the canonical bytes of a JSON value (RFC 8785), or `None` if it has none: a number that is not finite, or a key
-/// that is not a string.
+/// Returns the canonical JSON (RFC 8785) of a value, or `None` if the value contains a number that is not finite or a
+/// key that is not a string.
 pub(crate) fn canonical(value: &impl Serialize) -> Option<Vec<u8>> {
     serde_jcs::to_vec(value).ok()
 }
 
-/// Concatenates a domain and the canonical bytes of a value.
+/// Concatenates a domain separator and the canonical JSON of a value. `None` if the value has no canonical JSON.
 pub(crate) fn message(domain: &str, value: &impl Serialize) -> Option<Vec<u8>> {
     Some([domain.as_bytes(), &canonical(value)?].concat())
 }
 
-/// Computes the SHA-256 of a domain and the canonical bytes of a value.
+/// Computes the SHA-256 of a domain separator followed by the canonical JSON of a value. `None` if the value has no
+/// canonical JSON.
 pub(crate) fn digest(domain: &str, value: &impl Serialize) -> Option<ContentHash> {
     Some(ContentHash::of(&message(domain, value)?))
 }

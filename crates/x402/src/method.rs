@@ -1,5 +1,5 @@
-//! Payment methods. Each method makes offers, recognises its own offers, adds its own rules, and builds the output that
-//! pays.
+//! Payment methods. Each method makes offers, recognises its own offers when they come back, adds rules of its own, and
+//! builds the output that pays.
 //!
 //! ```text
 //!            offer ─────────────> Offered ──> an entry of a 402's accepts
@@ -32,20 +32,20 @@ use crate::{
 /// An item for sale.
 #[derive(Clone, Copy, Debug)]
 pub struct Sale<'a> {
-    /// Listing id.
+    /// Id of the listing.
     pub listing_id: &'a str,
     /// SHA-256 of the content to be delivered.
     pub content_hash: ContentHash,
-    /// Price.
+    /// Price in lovelace.
     pub price: Lovelace,
-    /// The seller's address, which the buyer pays directly under the method `default`.
+    /// The seller's address, which is paid directly if the transfer method is `default` ([`DefaultMethod`]).
     pub seller: Address,
 }
 
-/// The terms of a sale under one method: the entry in a 402, against which a payment is verified.
+/// The terms of a sale under one payment method, against which a payment is verified.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offered {
-    /// Entry of `accepts`.
+    /// Entry of `accepts` in the 402.
     pub requirements: PaymentRequirements,
     /// Terms that the seller signed; `None` unless the payment goes into the escrow.
     pub terms: Option<AuthorizedTerms>,
@@ -54,18 +54,18 @@ pub struct Offered {
 /// The output that pays for an offered sale, before a wallet adds inputs and change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaymentOutput {
-    /// Output to create.
+    /// Output to be created.
     pub output: NewOutput,
     /// Latest slot at which the transaction's validity interval may end.
     pub latest_end_slot: u64,
 }
 
-/// An offer that may still lack the seller's signature.
+/// An offer to which the seller's signature may still have to be added.
 #[derive(Clone, Debug)]
 pub enum Draft<'m> {
-    /// Complete, because this method signs nothing.
+    /// A complete offer, of a method that signs nothing.
     Ready(Box<Offered>),
-    /// Complete except for the seller's signature.
+    /// An offer that needs the seller's signature.
     Unsigned(Box<UnsignedQuote<'m>>),
 }
 
@@ -74,11 +74,11 @@ pub trait PaymentMethod {
     /// Returns the name in `extra.assetTransferMethod`.
     fn name(&self) -> &'static str;
 
-    /// Returns the network on which it is paid.
+    /// Returns the network on which payments of this method are made.
     fn network(&self) -> Network;
 
-    /// Drafts the offer for a sale, with a random nonce. `clock` is the later of the wall clock and the newest block's
-    /// time, in POSIX milliseconds.
+    /// Drafts the offer for a sale. `clock` is the later of the wall clock and the newest block's time, in POSIX
+    /// milliseconds; `nonce` is random.
     ///
     /// # Errors
     /// See [`OfferError`].
@@ -98,36 +98,38 @@ pub trait PaymentMethod {
         })
     }
 
-    /// Returns the entry for a sale as listed in a directory, without the parts that are specific to a buyer or a time.
+    /// Returns the entry of `accepts` under which a directory lists the sale. It lacks the parts that are specific to a
+    /// buyer or a time.
     ///
     /// # Errors
     /// See [`OfferError`].
     fn listed(&self, sale: &Sale<'_>) -> Result<PaymentRequirements<DefaultExtra>, OfferError>;
 
-    /// Recognises an entry of `accepts` that this method offered for the sale.
+    /// Recognises an entry of `accepts` that this method offered for the sale, and returns the offer.
     ///
     /// # Errors
-    /// [`Refusal`] if this method does not offer it.
+    /// [`Refusal`] if this method does not make such an offer.
     fn recognise(&self, sale: &Sale<'_>, accepted: &Accepted) -> Result<Offered, Refusal>;
 
-    /// Checks this method's rules that need only the payment.
+    /// Checks the rules of this method that can be checked without the chain.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first rule that the payment breaks.
     fn check(&self, case: &PaymentContext<'_>) -> Result<(), Refusal>;
 
-    /// Checks this method's rules that need the chain. `payer` is the owner of the output that the nonce names. Returns
-    /// the escrow that the payment creates, if any.
+    /// Checks the rules of this method that need the state of the chain. `payer` is the owner of the output that the
+    /// nonce names. Returns the escrow that the payment creates, or `None` if it creates none.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first rule that the payment breaks.
     fn check_on_chain(
         &self,
         context: &VerificationContext<'_>,
         payer: &Address,
     ) -> Result<Option<VerifiedLock>, Refusal>;
 
-    /// Builds the output with which this buyer pays. Refunds go to `return_address` if there is one.
+    /// Builds the output with which `buyer` pays for an offer. If there is a `return_address`, refunds go there instead
+    /// of to `buyer`.
     ///
     /// # Errors
     /// See [`CannotPay`].
@@ -153,7 +155,7 @@ pub enum OfferError {
     /// The price is below [`MIN_PROTECTED_PRICE`].
     #[error("the price is too low to be protected")]
     PriceTooLow,
-    /// A deadline overflows.
+    /// A deadline of the offer is out of range.
     #[error("the time of issue is out of range")]
     Time,
 }
@@ -161,10 +163,10 @@ pub enum OfferError {
 /// Reason why an offer cannot be paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotPay {
-    /// Another method made the offer.
+    /// The offer was made by another method.
     #[error("this was offered by another method")]
     OtherMethod,
-    /// Both parties would be paid at the same address.
+    /// Buyer and seller would be paid at the same address.
     #[error("the buyer's and the seller's payout addresses are the same")]
     SamePayout,
     /// The payee's address is invalid.
@@ -175,7 +177,8 @@ pub enum CannotPay {
     OutOfRange,
 }
 
-/// A method must wait for a block, because a transaction that is only in a mempool can still be replaced.
+/// The confirmation policy accepts a transaction that is only in a mempool, where it can still be replaced. A method
+/// must wait for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("l1Confirmations must be 0 to 20: a payment counts once it is in a block")]
 pub struct MempoolPolicy;
@@ -184,7 +187,7 @@ refusals! {
     /// Reason why an accepted entry is not a valid quote.
     #[derive(Copy)]
     pub enum InvalidQuote {
-        /// This service did not sign the quote for this listing.
+        /// This service did not issue the quote for this listing.
         #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
         Unknown => "masumi_terms_unknown",
         /// The quote's `pay_by` has passed.
@@ -194,30 +197,31 @@ refusals! {
 }
 
 impl Offered {
-    /// Returns the digest of the signed terms. Only the first transaction that claims it may use the terms.
+    /// Returns the digest that identifies the terms that the seller signed, or `None` if the payment does not go into
+    /// the escrow. The terms may be used only once: by the first transaction that claims them.
     #[must_use]
     pub fn terms_digest(&self) -> Option<TermsDigest> {
         self.terms.as_ref().map(AuthorizedTerms::terms_digest)
     }
 
-    /// Returns the time after which new payments are too late, in POSIX milliseconds, or `None` without a limit. A
-    /// payment that was claimed in time may be resumed later.
+    /// Returns the time after which new payments are too late, in POSIX milliseconds, or `None` if there is no limit. A
+    /// payment that the service recorded in time may still be settled later.
     #[must_use]
     pub fn open_until(&self) -> Option<Millis> {
         self.terms.as_ref().map(|terms| terms.deadlines().pay_by)
     }
 
-    /// Returns the number of confirmations that a payment waits for.
+    /// Returns the policy that says how many confirmations a payment needs.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         self.requirements.extra.confirmation_policy()
     }
 }
 
-/// Finds the method that offered an entry, and the offer.
+/// Finds the method that offered this entry of `accepts`. Returns the method with its offer.
 ///
 /// # Errors
-/// [`Refusal`] if no method offers it.
+/// [`Refusal`] if no method makes such an offer.
 pub fn recognise<'m>(
     methods: &[&'m dyn PaymentMethod],
     sale: &Sale<'_>,
@@ -232,7 +236,7 @@ pub fn recognise<'m>(
     Ok((method, method.recognise(sale, accepted)?))
 }
 
-/// Checks that the network is a test network, because the offered addresses are.
+/// Checks that a network is a test network, because this crate offers addresses of test networks only.
 fn on_a_test_network(network: Network) -> Result<Network, OfferError> {
     if network.id() == NETWORK_ID { Ok(network) } else { Err(OfferError::Network(network.name())) }
 }

@@ -1,6 +1,6 @@
-//! Errors for rejected payments. Each has a stable code and a message that tells the client what to do.
+//! Reasons why a payment is rejected. Each has a stable code and a message that tells the client what to do.
 //!
-//! Where other implementations of the scheme have a code for the same error, that code is used (x402-foundation/x402,
+//! If other implementations of the scheme have a code for the same error, that code is used (x402-foundation/x402,
 //! `typescript/packages/mechanisms/cardano/src/constants.ts`), so that clients need only one table.
 
 /// Declares an error enum whose variants each have a message and a stable code.
@@ -15,7 +15,8 @@ macro_rules! refusals {
         }
 
         impl $name {
-            /// Returns the stable code: the reference implementation's if it has one for the same rule.
+            /// Returns the stable code of the error: that of the reference implementation, if it has one for the same
+            /// rule.
             #[must_use]
             pub const fn code(&self) -> &'static str {
                 match self {
@@ -41,7 +42,7 @@ use crate::{
     wire::{HeaderError, InvalidAccepted, payment_identifier::InvalidPaymentId},
 };
 
-/// Reason why a payment is rejected. Nothing was paid, unless the variant says otherwise.
+/// Reason why a payment is rejected. Unless a variant says otherwise, nothing was paid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "each is documented where it is defined")]
 pub enum Refusal {
@@ -85,13 +86,14 @@ pub enum Refusal {
     Lock(#[from] LockError),
     #[error(transparent)]
     Commitment(#[from] InvalidCommitment),
-    /// The payment was verified but is not settled. [`NotSettled::Pending`] may still be included.
+    /// The payment is valid but was not settled. If it is still pending ([`NotSettled::Pending`]), it may yet be
+    /// included.
     #[error(transparent)]
     Settlement(#[from] NotSettled),
 }
 
 impl Refusal {
-    /// Returns the code in JSON, which never changes.
+    /// Returns the stable code of the error, for use in JSON.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {

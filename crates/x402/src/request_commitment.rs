@@ -26,32 +26,33 @@ use crate::{
     wire::PaymentPayload,
 };
 
-/// Name of the extension in `extensions`.
+/// Name of the extension, under which it stands in `extensions`.
 pub const NAME: &str = "cardano-request-commitment";
-/// Metadata label in the transaction.
+/// Label under which the transaction's metadata contains the commitment.
 pub const METADATA_LABEL: u64 = 402;
-/// Binding profile. This version has only one.
+/// Name of the only profile that says how a request is turned into a digest.
 const PROFILE: &str = "http:1";
 const DOMAIN: &str = "x402:exact:cardano:request-commitment:http:1";
 
-/// An HTTP request, as both its sender and its receiver see it.
+/// An HTTP request to be paid for, as both its sender and its receiver see it.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequest<'a> {
     /// Method, with its case unchanged.
     pub method: &'a str,
     /// Absolute URL with its query. The origin is the configured public one, never taken from a `Host` header.
     pub url: &'a str,
-    /// Bytes of the content, after decoding the transfer encoding only.
+    /// Body of the request, without transfer encoding.
     pub body: &'a [u8],
-    /// Bound headers in ascending order of their names; `None` for an absent one.
+    /// Headers that the digest covers, in ascending order of their names. The value is `None` if the request lacks the
+    /// header.
     pub headers: &'a [(&'a str, Option<&'a str>)],
 }
 
-/// The digest of a request.
+/// Digest of the HTTP request that a payment pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestDigest(ContentHash);
 
-/// The payer's 32 random bytes, new for every payment.
+/// A salt of 32 random bytes, which the payer chooses anew for every payment and keeps secret until paying.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 
@@ -59,7 +60,7 @@ pub struct Salt([u8; 32]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commitment([u8; 32]);
 
-/// A request that the profile cannot represent.
+/// Reason why no digest of a request can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotBindable {
     /// The URL is not absolute or not ASCII, or has a fragment or user information.
@@ -73,31 +74,31 @@ pub enum NotBindable {
 refusals! {
     /// An invalid commitment.
     pub enum InvalidCommitment {
-        /// The body does not contain the hash of the auxiliary data.
+        /// The transaction's body does not contain the hash of its auxiliary data.
         #[error("the transaction's auxiliary data is not what its body says: build the transaction again")]
         Unsigned => "request_commitment_unsigned",
-        /// Metadata or salt are malformed, or one is present without the other.
+        /// Metadata or salt is malformed, or one of them is missing although the other is present.
         #[error("the request commitment is malformed: {0}")]
         Malformed(&'static str) => "request_commitment_malformed",
-        /// The payment commits to another request, or used another salt.
+        /// The payment commits to another request, or was made with another salt.
         #[error("the payment commits to another request than this one: send it with the request that it was made for")]
         Mismatch => "request_commitment_mismatch",
-        /// A commitment is required but absent.
+        /// The payment contains no commitment, although one is required.
         #[error("the payment must commit to its request: extensions.cardano-request-commitment says how")]
         Missing => "request_commitment_missing",
     }
 }
 
-/// Relation between a payment and the request that brings it.
+/// Whether a payment commits to the request that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// The payment commits to no request.
+    /// The payment contains no commitment to a request.
     No,
-    /// The payment commits to this request, and its sender knows the salt.
+    /// The payment commits to the request that carries it, and the sender of the request knows the salt.
     ToThisRequest,
 }
 
-/// Contents of a transaction's metadata under [`METADATA_LABEL`].
+/// What a transaction's metadata contains under [`METADATA_LABEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carried {
     Absent,
@@ -107,7 +108,7 @@ enum Carried {
 }
 
 impl RequestDigest {
-    /// Computes the digest of a request.
+    /// Computes the digest of an HTTP request.
     ///
     /// # Errors
     /// [`NotBindable`] if the profile cannot represent the request.
@@ -125,26 +126,27 @@ impl RequestDigest {
         canon::digest("", &binding).map(Self).ok_or(NotBindable::Url)
     }
 
-    /// Returns the commitment to the request alone, which a 402 contains.
+    /// Returns the commitment to this request without a salt, as a 402 publishes it.
     #[must_use]
     pub fn published(&self) -> InputCommitment {
         InputCommitment::of(vec![part("request", self.0)])
     }
 
-    /// Computes `h`, which the payer's transaction contains.
+    /// Computes the commitment `h` to this request, for the payer's transaction.
     #[must_use]
     pub fn salted(&self, salt: &Salt) -> Commitment {
         self.salted_under(&salt.digest())
     }
 
-    /// Returns `h` for a salt of which only the digest is known ([`Salt::digest`]).
+    /// Computes the commitment `h` to this request, given only the digest of the salt ([`Salt::digest`]).
     #[must_use]
     pub fn salted_under(&self, salt: &ContentHash) -> Commitment {
         let parts = vec![part("request", self.0), part("salt", *salt)];
         Commitment(*InputCommitment::of(parts).digest.as_bytes())
     }
 
-    /// Returns `extensions` for a 402 that answers this request. The commitment is optional.
+    /// Returns the extension's entry in `extensions` for a 402 that answers this request. Payments may commit to the
+    /// request, but need not.
     #[must_use]
     pub fn offered(&self) -> Map<String, Value> {
         let info = Declaration {
@@ -164,11 +166,11 @@ impl RequestDigest {
         Map::from_iter([(NAME.to_owned(), extension)])
     }
 
-    /// Returns whether the extensions of a 402 ask for a commitment to this request.
+    /// Returns whether the `extensions` of a 402 ask for a commitment to this request.
     ///
     /// # Errors
-    /// [`OtherRequest`] if they ask for a commitment to another request, or in an unknown way. Nothing should be paid
-    /// then.
+    /// [`OtherRequest`] if they ask for a commitment to another request, or in an unknown way. The client should then
+    /// pay nothing.
     pub fn is_declared_in(&self, extensions: &Map<String, Value>) -> Result<bool, OtherRequest> {
         let Some(extension) = extensions.get(NAME) else { return Ok(false) };
         let info = extension.get("info").cloned().unwrap_or_default();
@@ -195,7 +197,7 @@ struct BindingParams {
     headers: Vec<String>,
 }
 
-/// The 402 is about another request than the client's.
+/// The 402 asks for a commitment to another request than the one that the client made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the service asks for a commitment to another request than this one")]
 pub struct OtherRequest;
@@ -207,17 +209,17 @@ impl Salt {
         Self(random)
     }
 
-    /// Returns the digest of the salt that `h` is made from.
+    /// Returns the digest of the salt, from which the commitment `h` is computed.
     ///
-    /// With it anyone can check that a transaction commits to a request, and no one can pay or claim in the payer's name:
-    /// that takes the salt itself.
+    /// Whoever knows the digest can check that a transaction commits to a request, but cannot pay or claim in the
+    /// payer's name, because that takes the salt itself.
     #[must_use]
     pub fn digest(&self) -> ContentHash {
         // A text always has canonical bytes. A digest of zeros would match no salt.
         canon::digest("", &to_hex(self.0)).unwrap_or(ContentHash::new([0; 32]))
     }
 
-    /// Returns `extensions` for a payment that discloses the salt.
+    /// Returns the extension's entry in `extensions` for a payment, which discloses the salt.
     #[must_use]
     pub fn disclosed(&self) -> Map<String, Value> {
         Map::from_iter([(NAME.to_owned(), json!({ "info": { "salt": to_hex(self.0) } }))])
@@ -225,8 +227,8 @@ impl Salt {
 }
 
 impl Commitment {
-    /// Returns the commitment that a transaction carries; `None` without one, or where the transaction's body does not
-    /// commit to its metadata.
+    /// Returns the commitment in a transaction's metadata. Returns `None` if there is none, or if the transaction's
+    /// body does not contain the hash of the metadata.
     #[must_use]
     pub fn in_tx(tx: &SignedTx) -> Option<Self> {
         if let Carried::Commitment(commitment) = carried(tx) { Some(commitment) } else { None }
@@ -244,7 +246,7 @@ impl Commitment {
         to_hex(self.0)
     }
 
-    /// Encodes a transaction's auxiliary data (Conway, tag 259) that contain only this commitment.
+    /// Encodes auxiliary data (Conway, tag 259) that contain only this commitment.
     #[must_use]
     pub fn auxiliary_data(&self) -> Vec<u8> {
         // 259({0: {402: {"p": "http:1", "h": bytes(32)}}})
@@ -252,8 +254,8 @@ impl Commitment {
         [&BEFORE[..], &self.0].concat()
     }
 
-    /// Returns `true` if the transaction's auxiliary data contain exactly this commitment and nothing else, and the
-    /// body contains their hash.
+    /// Returns `true` if this commitment is all that the transaction's auxiliary data contain, and the body contains
+    /// their hash.
     #[must_use]
     pub fn is_all_metadata_of(&self, tx: &SignedTx) -> bool {
         let data = tx.auxiliary_data.as_ref();
@@ -261,10 +263,9 @@ impl Commitment {
     }
 }
 
-/// Determines whether a payment commits to the request that brings it. `request` is the digest that the service
-/// computed from the request, or `None` if it cannot be represented. `required` rejects payments without a commitment.
-///
-/// Only the salt is read from the payment's extensions.
+/// Determines whether a payment commits to the request that carries it. `request` is the digest that the service
+/// computed from the request, or `None` if the profile cannot represent the request. With `required`, payments without
+/// a commitment are rejected. Only the salt is read from the payment's extensions.
 ///
 /// # Errors
 /// [`InvalidCommitment`] if the commitment is wrong, cannot be checked, or is required but absent.
@@ -278,7 +279,7 @@ pub fn request_commitment(
     Ok(judge(carried(tx), info.and_then(|info| info.get("salt")), request, required)?)
 }
 
-/// Implements the table of outcomes in the document's "Server rules".
+/// Decides by the table in the document's section "Server rules". `disclosed` is the salt in the payment's extensions.
 fn judge(
     carried: Carried,
     disclosed: Option<&Value>,
@@ -300,7 +301,8 @@ fn judge(
     }
 }
 
-/// Reads a transaction's commitment. First checks that the body contains the hash of the auxiliary data.
+/// Finds the commitment in a transaction's metadata, after checking that the body contains the hash of the auxiliary
+/// data.
 fn carried(tx: &SignedTx) -> Carried {
     let data = match (&tx.auxiliary_data, tx.auxiliary_data_hash) {
         (None, None) => return Carried::Absent,
@@ -314,7 +316,7 @@ fn carried(tx: &SignedTx) -> Carried {
     }
 }
 
-/// Parses `{p: "http:1", h}` in either order. Returns `None` for anything else.
+/// Decodes the metadata `{p: "http:1", h}`, in either order of keys, and returns `h`. Returns `None` for anything else.
 fn read(value: &[u8]) -> Option<Commitment> {
     let mut decoder = Decoder::new(value);
     let (mut profile, mut digest) = (None, None);
@@ -340,7 +342,8 @@ fn part(name: &str, digest: ContentHash) -> CommitmentPart {
     CommitmentPart { name: name.to_owned(), canonicalization, media_type: None, content: None, digest }
 }
 
-/// RFC 9421, section 2.2: the target URI, with the characters of RFC 3986 and without fragment or user information.
+/// Returns `true` if a URL is an absolute target URI (RFC 9421, section 2.2) of the characters in RFC 3986, without
+/// fragment and user information.
 fn is_bindable(url: &str) -> bool {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let authority = rest.and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
@@ -348,7 +351,8 @@ fn is_bindable(url: &str) -> bool {
     !authority.is_empty() && !authority.contains('@') && url.bytes().all(in_uri)
 }
 
-/// RFC 9421, section 2.1: the first byte tells present and absent values apart.
+/// Computes the digest of each header's value (RFC 9421, section 2.1). A first byte tells an absent value from an empty
+/// one.
 fn bound_headers(headers: &[(&str, Option<&str>)]) -> Result<Vec<Value>, NotBindable> {
     let in_order = headers.is_sorted_by(|(before, _), (after, _)| before < after);
     let token = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"!#$%&'*+-.^_`|~".contains(&byte);

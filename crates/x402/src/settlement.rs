@@ -1,4 +1,5 @@
-//! The outcome of a settlement, and the response to the buyer. Submitting the transaction is the server's task.
+//! The outcome of a payment's settlement, and the response that tells it to the buyer. Submitting the transaction is
+//! the server's task.
 //!
 //! Source: the scheme document, rule 9, "Pending settlement" and "Duplicate Settlement Mitigation".
 
@@ -9,37 +10,38 @@ use crate::{
     wire::{ConfirmationPolicy, Network, SettlementExtra, SettlementResponse, SettlementStatus},
 };
 
-/// The strongest known evidence of a transaction.
+/// The strongest evidence so far that a transaction is or will be on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettlementEvidence {
-    /// A node accepted our submission.
+    /// A node accepted the transaction that we submitted into its mempool.
     Mempool,
     /// A block includes the transaction.
     Block {
-        /// Block, as the provider reports it.
+        /// The including block, as the provider reports it.
         inclusion: Inclusion,
-        /// Number of newer blocks.
+        /// Number of blocks that are newer than the including one.
         confirmations: u64,
     },
 }
 
-/// Status of a verified payment. Sending the same header again continues a pending one.
+/// Status of a verified payment. If it is pending, the client sends the same header again to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settlement {
-    /// The evidence meets the policy.
+    /// The payment has as many confirmations as its offer requires.
     Confirmed(SettlementEvidence),
-    /// Not included yet, or with too few confirmations; with the evidence so far.
+    /// No block includes the transaction yet, or it has too few confirmations. Contains the evidence so far; `None`
+    /// before a node has accepted the transaction.
     Pending(Option<SettlementEvidence>),
-    /// The ledger rejected the transaction, so nothing was paid. Contains the reason.
+    /// The ledger rejected the transaction, so nothing was paid. Contains the ledger's reason.
     Refused(String),
-    /// The validity interval ended without inclusion, so nothing was paid.
+    /// The validity interval ended before any block included the transaction, so nothing was paid.
     Expired,
 }
 
 refusals! {
-    /// Reason why a verified payment delivers nothing now.
+    /// Reason why no content is delivered for a verified payment at this time.
     pub enum NotSettled {
-        /// The payment was already used, and either delivered or made by another client.
+        /// The payment was used before: its content was already delivered, or another client made it.
         #[error("this transaction was already used: a returning buyer sends X-Service-Proof instead of paying")]
         Duplicate => "duplicate_settlement",
         /// The transaction pays for another resource.
@@ -51,7 +53,8 @@ refusals! {
         /// The validity interval ended before any block included the transaction.
         #[error("the transaction was in no block before its TTL and never will be: build a new one")]
         Expired => "exact_cardano_settlement_expired",
-        /// The transaction is submitted but not settled. It may still be; the client should send the same header again.
+        /// The transaction is submitted but does not have enough confirmations yet. The client should send the same
+        /// header again.
         #[error(
             "the transaction is submitted and not in a block yet, or in one with too few newer blocks: send the same PAYMENT-SIGNATURE again, do not pay anew"
         )]
@@ -60,13 +63,14 @@ refusals! {
 }
 
 impl SettlementEvidence {
-    /// Returns `true` if the evidence meets the policy.
+    /// Returns `true` if the evidence is as strong as the confirmation policy requires.
     #[must_use]
     pub fn meets(&self, policy: ConfirmationPolicy) -> bool {
         i64::from(policy.l1_confirmations()) <= self.confirmations()
     }
 
-    /// Returns the number of newer blocks, or -1 in the mempool.
+    /// Returns the number of blocks that are newer than the including one, or -1 for a transaction that is only in a
+    /// mempool.
     #[must_use]
     pub fn confirmations(&self) -> i64 {
         match self {
@@ -85,7 +89,7 @@ impl SettlementEvidence {
 }
 
 impl Settlement {
-    /// Returns why the content is not delivered now, or `None` if it is.
+    /// Returns the reason why no content is delivered at this time, or `None` if the payment is confirmed.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         let why = match self {
@@ -97,7 +101,7 @@ impl Settlement {
         Some(why.into())
     }
 
-    /// Builds `PAYMENT-RESPONSE`, which accompanies the content or the 402.
+    /// Builds the object of the `PAYMENT-RESPONSE` header, which accompanies the content or the 402.
     #[must_use]
     pub fn response(&self, tx: &TxHash, payer: &Address, network: Network) -> SettlementResponse {
         let extra = match self {

@@ -6,7 +6,7 @@
 //!
 //! Sources: x402 specification v2, sections 5.1-5.3; its HTTP transport; the scheme document `exact` on Cardano.
 
-/// Serialises a type as a string with `Display` and `FromStr`.
+/// Implements serde for a type that is a string in JSON, with its `Display` and `FromStr`.
 macro_rules! as_text {
     ($type:ident) => {
         impl serde::Serialize for $type {
@@ -56,14 +56,14 @@ pub use settlement::{SettlementExtra, SettlementResponse, SettlementStatus};
 pub(crate) use extra::not_sponsored;
 pub(crate) use object::{list, object, present, present_object};
 
-/// Protocol version.
+/// Version of the x402 protocol.
 pub const X402_VERSION: u8 = 2;
-/// The scheme that this crate implements.
+/// Name of the payment scheme that this crate implements.
 pub const SCHEME_EXACT: &str = "exact";
-/// Number of seconds for which a 402's terms hold and a transaction may be valid.
+/// Lifetime of a 402's terms in seconds, and maximum remaining validity of a transaction that pays.
 pub const MAX_TIMEOUT_SECONDS: u32 = 300;
 
-/// `x402Version`, always the number 2.
+/// The field `x402Version`, which is always the number 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Version2;
 

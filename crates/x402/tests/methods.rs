@@ -1,4 +1,4 @@
-//! Every payment method through its trait: an offer is made, echoed, recognised, paid and verified.
+//! Tests every payment method through its trait: an offer is made, echoed, recognised, paid and verified.
 
 #![allow(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ fn offer(method: &dyn PaymentMethod) -> Offered {
     method.offer(&priced(), NOW_MS, [3; 32]).unwrap()
 }
 
-/// Pays an offer from a service wallet, and verifies that like any payment.
+/// Pays an offer from a service wallet, and verifies the transaction like any payment.
 fn paid(method: &dyn PaymentMethod, offered: &Offered) -> VerifiedPayment {
     let (key, parameters, slots) = (wallet_key(5), ProtocolParameters::preprod(), SlotConfig::PREPROD);
     let own = key.enterprise_address();

@@ -1,4 +1,5 @@
-//! A valid payment with one change: each change that matters is rejected with a code, each other change is accepted.
+//! Tests a valid payment with one change at a time: each change that matters must be rejected with a certain code, and
+//! each other change accepted.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,12 +34,12 @@ fn on(change: impl Fn(&mut Payment) + 'static) -> PaymentChange {
     Box::new(change)
 }
 
-/// A change of the payload's JSON.
+/// Creates a change of the payload's JSON.
 fn wire(change: impl Fn(&mut serde_json::Value) + Clone + 'static) -> PaymentChange {
     on(move |payment| payment.wire = Some(Box::new(change.clone())))
 }
 
-/// A change of one field of `accepted`.
+/// Creates a change of one field of `accepted`.
 fn accepted(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["accepted"][field] = value.clone())
 }
@@ -51,7 +52,7 @@ fn payload(field: &'static str, value: serde_json::Value) -> PaymentChange {
     wire(move |json| json["payload"][field] = value.clone())
 }
 
-/// A change of the transaction's bytes after signing.
+/// Creates a change of the transaction's bytes after signing.
 fn cbor(change: impl Fn(Vec<u8>) -> Vec<u8> + Clone + 'static) -> PaymentChange {
     on(move |payment| payment.cbor = Some(Box::new(change.clone())))
 }
@@ -79,7 +80,7 @@ fn changes(change: impl Fn(&mut Made) + 'static) -> PaymentChange {
     on(move |payment| change(&mut payment.outputs[1]))
 }
 
-/// An address with this header over the seller's key.
+/// Returns the bytes of an address with this header byte, over the seller's key and of this length.
 fn headed(header: u8, length: usize) -> Vec<u8> {
     let mut address = vec![header];
     address.extend(address_bytes(SELLER).iter().skip(1));
@@ -110,7 +111,7 @@ const AMOUNT: &str = "invalid_exact_cardano_payload_amount_insufficient";
 const MIN_UTXO: &str = "invalid_exact_cardano_payload_min_utxo_insufficient";
 const EXPIRED: &str = "invalid_exact_cardano_payload_ttl_expired";
 
-/// Codes of payments that cannot be parsed, for which HTTP answers 400. All others answer 402.
+/// Codes of the errors for payments that cannot be parsed, to which HTTP answers 400. All other errors answer 402.
 const MALFORMED: [&str; 3] = [PAYLOAD, DECODE, NONCE];
 
 fn mutations_of_the_payload() -> Vec<(&'static str, PaymentChange, &'static str)> {
@@ -529,7 +530,7 @@ fn mutations_of_the_transaction() -> Vec<(&'static str, PaymentChange, &'static 
     ]
 }
 
-/// Flips the last bit of a number in the encoded transaction.
+/// Flips the last bit of the first occurrence of `number` in an encoded transaction.
 fn flip_after(tx: &[u8], number: &[u8]) -> Vec<u8> {
     let at = tx.windows(number.len()).position(|window| window == number).expect("the number is in the transaction");
     let mut tx = tx.to_vec();

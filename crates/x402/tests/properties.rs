@@ -1,4 +1,5 @@
-//! Properties that hold for every input: nothing panics, and no change of bytes turns one payment into another.
+//! Tests of properties that hold for every input: nothing panics, and no change of bytes turns one payment into
+//! another.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +29,7 @@ use x402_cardano::{
 
 type Edit = (Index, u8, u8);
 
-/// Between one and five changed, added or removed bytes.
+/// Generates between one and five edits, each of which changes, adds or removes a byte.
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
     proptest::collection::vec((any::<Index>(), any::<u8>(), 0..4u8), 1..6)
 }
@@ -63,7 +64,7 @@ proptest! {
         }
     }
 
-    /// Included transactions are read by another decoder, which must reject nothing that was accepted.
+    /// A transaction in a block is decoded by another decoder, which must accept everything that verification accepted.
     #[test]
     fn an_accepted_transaction_is_read_from_its_block_as_it_was_verified(seed in any::<u64>(), edits in edits()) {
         let mut case = generator::case(&ProtocolParameters::preprod(), seed);
@@ -114,7 +115,7 @@ proptest! {
         prop_assert_eq!(payload, again);
     }
 
-    /// Checks conservation of value without the crate's decoder and arithmetic.
+    /// Checks conservation of value without using the crate's own decoder and arithmetic.
     #[test]
     fn an_accepted_payment_pays_the_price_and_makes_no_money(seed in any::<u64>()) {
         let case = generator::case(&ProtocolParameters::preprod(), seed);
@@ -141,7 +142,7 @@ fn unknown_fields_of_a_402_are_ignored_and_known_ones_kept() {
     assert_eq!(json, serde_json::json!({"x402Version":2,"resource":{"url":"u"},"accepts":[],"extensions":{"a":1}}));
 }
 
-/// The 402 of the HTTP transport's document, as far as it concerns this scheme.
+/// Compares a 402 with the example in the document on the HTTP transport, as far as it concerns this scheme.
 #[test]
 fn an_issued_402_is_written_as_the_specification_shows() {
     let payment = Payment::valid();

@@ -1,4 +1,4 @@
-//! Counts the calls to the chain that verifying a payment causes: strangers can cause only few.
+//! Counts the calls to the chain that verifying a payment causes, because strangers must be able to cause only few.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use x402_cardano::{
     wire::PaymentPayload,
 };
 
-/// A chain with the inputs of one payment, which counts the calls.
+/// An in-memory chain that contains the inputs of one payment, and counts the calls.
 struct Asked {
     payment: Payment,
     calls: Cell<u32>,
@@ -98,7 +98,7 @@ impl Chain for Asked {
     }
 }
 
-/// The valid payment with inputs from this many transactions.
+/// Creates a valid payment that spends outputs of this many transactions.
 fn of_transactions(transactions: usize) -> Payment {
     let mut payment = Payment::valid();
     for tx in 0..transactions - payment.inputs.len() {

@@ -1,4 +1,4 @@
-//! The chain through Blockfrost's HTTP API, one call at a time.
+//! Reads the chain through Blockfrost's HTTP API, one call at a time.
 
 use std::{env, error::Error, time::Duration};
 
@@ -9,9 +9,9 @@ use cardano::{
     params::ProtocolParameters,
 };
 
-/// Maximum size of an answer, in bytes.
+/// Maximum size of a response, in bytes.
 const MAX_ANSWER: u64 = 8 << 20;
-/// Outputs per page (the provider's maximum), and pages read from each end.
+/// Number of outputs on a page (the provider's maximum), and number of pages to read from each end of the list.
 const PAGE: usize = 100;
 const MAX_PAGES_AT_AN_END: usize = 10;
 
@@ -23,7 +23,7 @@ pub struct Blockfrost {
 }
 
 impl Blockfrost {
-    /// Creates the client from the environment.
+    /// Creates a client with the URL and project id in the environment.
     pub fn from_environment() -> Result<Self, Box<dyn Error>> {
         let base = env::var("BLOCKFROST_URL").unwrap_or_else(|_| "https://cardano-preprod.blockfrost.io/api/v0".into());
         let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(30)));
@@ -31,7 +31,7 @@ impl Blockfrost {
         Ok(Self { agent, base, project: env::var("BLOCKFROST_PROJECT_ID").unwrap_or_default() })
     }
 
-    /// Sends a request and returns status and body.
+    /// Sends a request and returns the response's status and body. With a `transaction`, submits it.
     fn call(&self, path: &str, transaction: Option<&[u8]>) -> Result<(u16, Vec<u8>), ChainError> {
         let url = format!("{}{path}", self.base);
         let answer = match transaction {
@@ -46,7 +46,7 @@ impl Blockfrost {
         Ok((answer.status().as_u16(), body.map_err(|error| ChainError::Unavailable(error.to_string()))?))
     }
 
-    /// Returns the body, or `None` if the provider answers 404.
+    /// Returns the body of a successful response, or `None` if the provider answers 404.
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ChainError> {
         match self.call(path, None)? {
             (200, body) => Ok(Some(body)),

@@ -7,27 +7,28 @@ use std::{
     time::Duration,
 };
 
-/// Maximum size of a request's head, in bytes: twice a PAYMENT-SIGNATURE.
+/// Maximum size of a request's head in bytes: twice that of a `PAYMENT-SIGNATURE` header.
 const MAX_HEAD: u64 = 96 * 1024;
-/// Timeout of a request.
+/// Maximum time to wait for the client while a request is read or answered.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An HTTP response.
 pub struct Answer {
     pub status: u16,
-    /// Headers in addition to those of every response.
+    /// Headers of this response, in addition to those that every response has.
     pub headers: Vec<(&'static str, String)>,
     pub body: String,
 }
 
 impl Answer {
-    /// Creates the response to a chain that cannot be read.
+    /// Creates the response to a request that fails because the chain cannot be read.
     pub fn unavailable(why: &str) -> Self {
         Self { status: 503, headers: vec![("Retry-After", "5".into())], body: why.into() }
     }
 }
 
-/// Answers every request by its PAYMENT-SIGNATURE, and prints the address on which it listens.
+/// Listens on a port, prints its address, and answers every request with the result of `answer`, which gets the
+/// `PAYMENT-SIGNATURE` header.
 pub fn serve(
     port: u16,
     mut handle: impl FnMut(Option<&str>) -> Result<Answer, Box<dyn Error>>,

@@ -34,13 +34,13 @@ use crate::{chain::Blockfrost, http::Answer};
 
 const CONTENT: &str = "A haiku costs more\nthan it weighs; a lovelace is\nlighter than a word.\n";
 
-/// Network on which it sells.
+/// Network on which the shop is paid.
 const NETWORK: Network = Network::Preprod;
 
-/// Known transactions, and whether the content was delivered for them. A real shop keeps this in a database.
+/// Known transactions, each with `true` if the content was delivered for it. A real shop stores them in a database.
 type Payments = HashMap<TxHash, bool>;
 
-/// Answers a request: 402 with the terms, or the content for an included payment.
+/// Answers a request for the content: with 402 and the terms, or with the content if a block includes the payment.
 async fn sell(
     chain: &Blockfrost,
     payments: &mut Payments,
@@ -89,7 +89,7 @@ async fn sell(
     Ok(answer)
 }
 
-/// Verifies the payment in the header.
+/// Verifies the payment in a `PAYMENT-SIGNATURE` header.
 async fn verified(
     chain: &Blockfrost,
     method: &DefaultMethod,
@@ -103,7 +103,8 @@ async fn verified(
     exact::verify(method, &offered, &payment, chain, &Native, Moment { now_ms, slots: NETWORK.slots() }).await
 }
 
-/// Submits the transaction unless a block already includes it. Until one does, the buyer sends the same header again.
+/// Submits the payment's transaction, unless a block already includes it. Until a block includes it, the buyer sends
+/// the same header again.
 async fn settled(chain: &Blockfrost, payment: &VerifiedPayment) -> Result<Settlement, ChainError> {
     if let Some(inclusion) = chain.inclusion_of(&payment.tx_id).await? {
         let confirmations = payment.newest_height.saturating_sub(inclusion.height);

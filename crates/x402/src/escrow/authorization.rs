@@ -1,4 +1,4 @@
-//! Verifies the seller's signed terms, against which a lock is later checked.
+//! Verifies the terms that the seller signed. A lock is later compared with them.
 
 use cardano::{
     Lovelace,
@@ -27,27 +27,27 @@ pub struct AuthorizedTerms {
 }
 
 refusals! {
-    /// The rule about the requirements that is broken.
+    /// The rule that the requirements in a 402 break.
     pub enum AuthorizationError {
         /// The requirements do not have the scheme's shape.
         #[error("{0}")]
         Schema(#[from] SchemaError) => "invalid_exact_cardano_requirements_masumi_schema",
-        /// The transfer method is not the configured one.
+        /// The transfer method has another name than the configured one.
         #[error("the escrow's transfer method is another")]
         Method => "invalid_exact_cardano_requirements_masumi_method",
         /// A digest of the request commitment is wrong.
         #[error("{0}")]
         Commitment(#[from] CommitmentError) => "invalid_exact_cardano_requirements_masumi_commitment",
-        /// The terms commit to another request than the request commitment.
+        /// The terms contain another digest than that of the request commitment.
         #[error("terms.inputHash is not inputCommitment.digest")]
         InputHash => "invalid_exact_cardano_requirements_masumi_input_hash",
         /// The deadlines are too close together.
         #[error("the deadlines are closer together than the scheme allows")]
         DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
-        /// The deployment is not allowed, for example because its arbiters are others.
+        /// The service does not allow this deployment of the contract, for example because it has other arbiters.
         #[error("the escrow's deployment is not an allowed one")]
         Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
-        /// `payTo` is not the address of that deployment's escrows.
+        /// `payTo` is not the address of the escrows of the declared deployment.
         #[error("payTo is not the address of the escrow's deployment")]
         Address => "invalid_exact_cardano_requirements_masumi_address",
         /// The terms name a registered agent, which this service cannot validate.
@@ -59,13 +59,13 @@ refusals! {
         /// The header `hashed` is not `false`, so the signature may cover a hash of the digest.
         #[error("the seller's signature must say that its payload is not hashed")]
         Hashed => "invalid_exact_cardano_requirements_masumi_seller_signature",
-        /// `blockchainIdentifier` does not match the requirements.
+        /// `blockchainIdentifier` is not the one that follows from the other fields of the requirements.
         #[error("blockchainIdentifier is not that of the requirements")]
         Identifier => "invalid_exact_cardano_requirements_masumi_identifier",
     }
 }
 
-/// An entry to check, with the deployment and method name that the service allows.
+/// An entry of `accepts` to be verified, with the deployment and the method name that the service allows.
 #[derive(Clone, Copy)]
 pub(super) struct Issued<'a> {
     entry: &'a PaymentRequirements,
@@ -76,7 +76,8 @@ pub(super) struct Issued<'a> {
 
 type Check = fn(&Issued<'_>) -> Result<(), AuthorizationError>;
 
-/// Every rule about the requirements but the seller's signature, in the order of checking.
+/// Every rule about the requirements except the one about the seller's signature, in the order in which they are
+/// checked.
 pub(super) const CHECKS: &[Check] =
     &[schema, method, commitment, input_hash, deadline_gaps, deployment, address, agent_identifier, identifier];
 
@@ -125,7 +126,7 @@ fn holds(condition: bool, error: AuthorizationError) -> Result<(), Authorization
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// Verifies that the seller signed exactly these terms with CIP-8, without hashing the payload.
+/// Verifies the seller's CIP-8 signature of exactly these terms. The signed payload must not be hashed.
 pub(super) async fn seller_signature(
     port: &impl VerifyEd25519,
     issued: &Issued<'_>,
@@ -142,11 +143,11 @@ pub(super) async fn seller_signature(
 }
 
 impl AuthorizedTerms {
-    /// Verifies an entry against every rule of the scheme that does not need the transaction. The entry may come from
-    /// any server; only this deployment under this method name is allowed.
+    /// Verifies an entry of `accepts` against every rule of the scheme that does not need the transaction. The entry
+    /// may come from any server; only this deployment under this method name is allowed.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first rule that the entry breaks.
     pub async fn verify(
         port: &impl VerifyEd25519,
         entry: &PaymentRequirements,
@@ -164,7 +165,7 @@ impl AuthorizedTerms {
         Ok(Self::signed(extra, terms_digest, price, deployment.address()))
     }
 
-    /// Creates terms that are known to be signed.
+    /// Creates terms whose signature is already known to be valid.
     pub(crate) fn signed(
         extra: &EscrowExtra,
         terms_digest: TermsDigest,
@@ -181,8 +182,8 @@ impl AuthorizedTerms {
         }
     }
 
-    /// Returns the digest that identifies these terms. Only the first transaction that claims it may use the terms (the
-    /// scheme's *logical replay key*).
+    /// Returns the digest that identifies these terms (the scheme's *logical replay key*). The terms may be used only
+    /// once: by the first transaction that claims them.
     #[must_use]
     pub const fn terms_digest(&self) -> TermsDigest {
         self.terms_digest
@@ -206,8 +207,8 @@ mod tests {
     };
     use crate::wire::Amount;
 
-    /// Returns the codes of every rule that the changed requirements break. With `resign`, the seller signs the changed
-    /// terms.
+    /// Applies a change to valid requirements, and returns the code of every rule that they break then. With `resign`,
+    /// the seller signs the changed terms.
     fn broken(resign: bool, change: impl FnOnce(&mut PaymentRequirements, &mut EscrowExtra)) -> Vec<&'static str> {
         let mut entry = offered().requirements;
         let mut extra = entry.extra.escrow().unwrap().clone();

@@ -1,4 +1,5 @@
-//! The request commitment: digests of the parts of a purchase request. Its own digest is the escrow's `input_hash`.
+//! The seller's commitment to a purchase request: digests of the parts of the request. The digest over all parts is the
+//! escrow's `input_hash`.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use cardano::ContentHash;
@@ -11,39 +12,39 @@ use crate::{
 };
 
 const DOMAIN: &str = "masumi:x402:input:v1\n";
-/// Maximum number of parts, as in the reference implementation.
+/// Maximum number of parts of a commitment, as in the reference implementation.
 const MAX_PARTS: usize = 32;
 /// Maximum number of characters of a part's name and media type, as in the reference implementation.
 const MAX_NAME_CHARS: usize = 128;
 const MAX_MEDIA_TYPE_CHARS: usize = 256;
 
-/// The seller's commitment to a request, made of parts with a digest each.
+/// The seller's commitment to a purchase request, which consists of parts with a digest each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputCommitment {
-    /// Version; always `1`.
+    /// Version of the commitment's format; always `1`.
     pub version: String,
-    /// Algorithm; always `sha256`.
+    /// Hash algorithm; always `sha256`.
     pub algorithm: String,
-    /// Parts with unique names. Their order is significant.
+    /// Parts of the request, with unique names. The order of the parts is significant.
     #[serde(deserialize_with = "list")]
     pub parts: Vec<CommitmentPart>,
-    /// Digest of the manifest.
+    /// Digest of the manifest, which is the commitment without contents and without this digest.
     pub digest: ContentHash,
 }
 
-/// A part of the request.
+/// A part of a purchase request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct CommitmentPart {
-    /// Name, unique among the parts and not empty.
+    /// Name of the part, unique among the parts and not empty.
     pub name: String,
     /// Encoding that turns the content into bytes.
     pub canonicalization: Canonicalization,
-    /// Media type of the content; `None` if unspecified.
+    /// Media type of the part's content; `None` if unspecified.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Content. May be absent if the client itself sent it.
+    /// Content of the part. `None` if it is left out, because the client itself sent it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
     /// SHA-256 of the content's bytes.
@@ -63,16 +64,16 @@ pub enum Canonicalization {
 /// Reason why a commitment is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitmentError {
-    /// The version or the algorithm is unknown.
+    /// The format's version or the hash algorithm is unknown.
     #[error("inputCommitment.{0} is not supported")]
     Unsupported(&'static str),
-    /// There are no parts, or more than 32.
+    /// The commitment has no parts, or more than 32.
     #[error("inputCommitment.parts has a wrong number of parts")]
     Parts,
-    /// A name is empty, too long or repeated, or a media type is too long.
+    /// The name of the part at this index is empty, too long or repeated, or its media type is too long.
     #[error("inputCommitment.parts[{0}] has a name or media type that is not allowed")]
     Name(usize),
-    /// A part's digest differs from that of its content.
+    /// The digest of the part at this index differs from that of its content.
     #[error("inputCommitment.parts[{0}].digest is not the digest of its content")]
     PartDigest(usize),
     /// The commitment's digest differs from that of its manifest.
@@ -81,7 +82,7 @@ pub enum CommitmentError {
 }
 
 impl InputCommitment {
-    /// Creates the commitment of a sale: one part that contains the listing's id and content hash.
+    /// Creates the commitment to the purchase of a listing: one part that contains the listing's id and content hash.
     #[must_use]
     pub fn of_listing(listing_id: &str, content_hash: &ContentHash) -> Self {
         let content = json!({ "listingId": listing_id, "contentHash": content_hash });
@@ -96,7 +97,7 @@ impl InputCommitment {
         Self::of(vec![part])
     }
 
-    /// Creates the commitment to these parts.
+    /// Creates the commitment to a request that consists of these parts.
     pub(crate) fn of(parts: Vec<CommitmentPart>) -> Self {
         let (version, algorithm) = ("1".to_owned(), "sha256".to_owned());
         let mut commitment = Self { version, algorithm, parts, digest: ContentHash::new([0; 32]) };
@@ -104,8 +105,8 @@ impl InputCommitment {
         commitment
     }
 
-    /// Computes the digest of the manifest, which is the commitment without contents and without its own digest.
-    /// `inputHash` must equal it.
+    /// Computes the digest of the manifest, which is the commitment without contents and without its own digest. The
+    /// field `inputHash` of the terms must equal it.
     #[must_use]
     pub fn input_hash(&self) -> ContentHash {
         let parts: Vec<_> = self.parts.iter().map(|part| CommitmentPart { content: None, ..part.clone() }).collect();
@@ -114,11 +115,11 @@ impl InputCommitment {
         canon::digest(DOMAIN, &manifest).unwrap_or(ContentHash::new([0; 32]))
     }
 
-    /// Recomputes every digest. The digest of a part without content is trusted, because only the sender of the request
-    /// can check it.
+    /// Recomputes every digest of the commitment and compares it with the stated one. The digest of a part without
+    /// content is trusted, because only the sender of the request can check it.
     ///
     /// # Errors
-    /// The first error found.
+    /// Returns the first error that is found.
     pub fn check(&self) -> Result<(), CommitmentError> {
         self.check_shape()?;
         for (index, part) in self.parts.iter().enumerate() {
@@ -130,7 +131,7 @@ impl InputCommitment {
         if self.input_hash() == self.digest { Ok(()) } else { Err(CommitmentError::Digest) }
     }
 
-    /// Checks only the shape, according to the scheme's table.
+    /// Checks names, lengths and versions of the commitment according to the scheme's table, but no digest.
     pub(super) fn check_shape(&self) -> Result<(), CommitmentError> {
         if self.version != "1" {
             return Err(CommitmentError::Unsupported("version"));
@@ -155,7 +156,8 @@ impl InputCommitment {
 }
 
 impl Canonicalization {
-    /// Computes the SHA-256 of the content's bytes. Returns `None` if the content does not have this encoding.
+    /// Computes the SHA-256 of a content's bytes in this encoding. Returns `None` if the content cannot be encoded like
+    /// this.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
             Self::Jcs => canon::canonical(content)?,
@@ -165,7 +167,7 @@ impl Canonicalization {
     }
 }
 
-/// Returns the `input_hash` of an escrow for this listing, which the arbiter compares first.
+/// Computes the `input_hash` that an escrow for this listing must have. The arbiter compares it first.
 #[must_use]
 pub fn listing_input_hash(listing_id: &str, content_hash: &ContentHash) -> ContentHash {
     InputCommitment::of_listing(listing_id, content_hash).digest

@@ -1,4 +1,5 @@
-//! The JSON object `extra` of the escrow method. All objects are closed, and every value has exactly one encoding.
+//! The JSON object `extra` in an entry of `accepts` that is paid into the escrow. Unknown fields are rejected in it and
+//! in its parts, and every value has exactly one encoding.
 
 use ::escrow::Parameters;
 use cardano::{KeyHash, hash::to_hex};
@@ -17,16 +18,16 @@ use crate::wire::{ConfirmationPolicy, PaymentRequirements, not_sponsored, object
 /// lock.
 const MAX_COSE_BYTES: usize = 512;
 
-/// The closed object `extra`.
+/// The JSON object `extra` of an entry that is paid into the escrow. Unknown fields are rejected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct EscrowExtra {
-    /// Configured name of the transfer method.
+    /// Name of the transfer method, as configured.
     pub asset_transfer_method: TransferMethod,
-    /// Required confirmations; 1 if absent.
+    /// Number of confirmations that a payment needs; 1 if absent.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub confirmation_policy: Option<ConfirmationPolicy>,
-    /// Never `true`, because this scheme has no fee sponsorship.
+    /// `areFeesSponsored`; never `true`, because fees cannot be sponsored in this scheme.
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
     /// Commitment to the purchased listing.
@@ -35,20 +36,20 @@ pub struct EscrowExtra {
     /// The seller's terms.
     #[serde(deserialize_with = "object")]
     pub terms: SellerTerms,
-    /// COSE_Key of the seller.
+    /// COSE_Key with the seller's public key.
     #[serde(with = "cose")]
     pub reference_key: Vec<u8>,
-    /// COSE_Sign1 of the seller over the terms' digest.
+    /// COSE_Sign1 with the seller's signature of the terms' digest.
     #[serde(with = "cose")]
     pub reference_signature: Vec<u8>,
-    /// Lookup key; see [`BlockchainIdentifier`].
+    /// Lookup key by which other Masumi services find the payment; see [`BlockchainIdentifier`].
     pub blockchain_identifier: String,
-    /// The contract's parameters; those of the scheme's canonical deployment if absent.
+    /// The contract's parameters; `None` for those of the scheme's canonical deployment.
     #[serde(default, deserialize_with = "present_object", skip_serializing_if = "Option::is_none")]
     pub deployment: Option<DeploymentWire>,
 }
 
-/// The closed object `deployment`: the contract's parameters as strings.
+/// The JSON object `deployment`: the contract's parameters as strings. Unknown fields are rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DeploymentWire {
@@ -57,16 +58,17 @@ pub struct DeploymentWire {
     cooldown_period: String,
 }
 
-/// The escrow's entry does not have the scheme's shape. The text tells people where.
+/// An entry of `accepts` does not have the shape that the scheme prescribes for the escrow. The text names the
+/// deviation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow requirements are malformed: {0}")]
 pub struct SchemaError(pub(super) String);
 
 impl EscrowExtra {
-    /// Parses an entry's `extra`.
+    /// Parses the `extra` of an entry that is paid into the escrow.
     ///
     /// # Errors
-    /// [`SchemaError`] for any deviation from the scheme's closed objects.
+    /// [`SchemaError`] for any deviation from the shape that the scheme prescribes.
     pub fn read(extra: &Map<String, Value>) -> Result<Self, SchemaError> {
         let extra = Self::deserialize(extra).map_err(|error| SchemaError(error.to_string()))?;
         if extra.reference_signature.len() < ::escrow::MIN_REFERENCE_SIGNATURE_BYTES {
@@ -79,13 +81,14 @@ impl EscrowExtra {
         Ok(extra)
     }
 
-    /// Computes the digest that the seller of an entry with this `extra` must have signed.
+    /// Computes the digest that the seller must have signed if `entry` has this `extra`. `None` if the terms have no
+    /// canonical JSON, which cannot happen.
     #[must_use]
     pub fn terms_digest(&self, entry: &PaymentRequirements) -> Option<TermsDigest> {
         self.terms.digest(entry, self.asset_transfer_method)
     }
 
-    /// Computes the identifier that an entry with this `extra` and this `payTo` must have.
+    /// Computes the `blockchainIdentifier` of an entry that has this `extra` and this `payTo`.
     #[must_use]
     pub fn identifier(&self, pay_to: &str) -> BlockchainIdentifier {
         let SellerTerms { seller_nonce, buyer_nonce, agent_identifier, .. } = &self.terms;
@@ -101,7 +104,7 @@ impl EscrowExtra {
 }
 
 impl DeploymentWire {
-    /// Converts parameters to their JSON form.
+    /// Converts the contract's parameters to their JSON form.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
@@ -111,7 +114,7 @@ impl DeploymentWire {
         }
     }
 
-    /// Returns the parameters, or `None` if they are invalid or not in their canonical form.
+    /// Parses the contract's parameters. Returns `None` if they are invalid or not written in their canonical form.
     #[must_use]
     pub fn parameters(&self) -> Option<Parameters> {
         let parameters = Parameters {

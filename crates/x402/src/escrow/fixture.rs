@@ -82,7 +82,7 @@ pub(crate) struct TestOutput {
     pub reference_script: bool,
 }
 
-/// A lock before it is encoded as a transaction.
+/// The parts of a lock transaction, to be changed by a test before they are encoded.
 pub(crate) struct TestLock {
     pub outputs: Vec<TestOutput>,
     pub ttl: Option<u64>,
@@ -175,7 +175,7 @@ impl TestOutput {
     }
 }
 
-/// Builds the datum of a valid lock under these terms.
+/// Builds the datum of a lock that follows these terms.
 pub(crate) fn honest_datum(signed: &AuthorizedTerms) -> Datum {
     let terms = &signed.terms;
     Datum {
@@ -202,7 +202,7 @@ pub(crate) fn buyer() -> Address {
     key(2).enterprise_address()
 }
 
-/// Runs a future that is never pending.
+/// Runs a future that completes without waiting.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -6,22 +6,22 @@
 
 use cardano::hash::to_hex;
 
-/// Maximum compressed size, in bytes. The decompressed size can grow with its square.
+/// Maximum size of a compressed identifier in bytes. The decompressed size can grow with its square.
 const MAX_COMPRESSED_BYTES: usize = 2_048;
 const SELLER_NONCE_CHARS: usize = 64;
 
-/// The parts of an identifier, each as in the JSON terms.
+/// The parts of a `blockchainIdentifier`, each in the form that it has in the JSON terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockchainIdentifier {
-    /// Seller's nonce, 64 hex characters.
+    /// Seller's nonce, 64 hexadecimal characters.
     pub seller_nonce: String,
     /// Agent identifier in hex; empty for an unregistered seller.
     pub agent_identifier: String,
     /// Buyer's nonce in hex; may be empty.
     pub buyer_nonce: String,
-    /// COSE_Sign1 in hex.
+    /// The seller's COSE_Sign1 signature in hex.
     pub reference_signature: String,
-    /// COSE_Key in hex.
+    /// The seller's COSE_Key in hex.
     pub reference_key: String,
     /// Address of the contract in bech32.
     pub contract_address: String,
@@ -33,7 +33,7 @@ pub struct BlockchainIdentifier {
 pub struct NotAnIdentifier;
 
 impl BlockchainIdentifier {
-    /// Returns the text before compression.
+    /// Returns the identifier's text before compression: the parts, concatenated as the module's comment shows.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { seller_nonce, agent_identifier, buyer_nonce, reference_signature, reference_key, contract_address } =
@@ -43,16 +43,16 @@ impl BlockchainIdentifier {
         )
     }
 
-    /// Encodes the identifier as lowercase hex.
+    /// Encodes the identifier: compressed, in lowercase hex.
     #[must_use]
     pub fn encode(&self) -> String {
         to_hex(lz_str::compress_to_uint8_array(&self.text()))
     }
 
-    /// Decodes an identifier.
+    /// Decodes an identifier from lowercase hex.
     ///
     /// # Errors
-    /// [`NotAnIdentifier`] for anything else, and for more than 2,048 compressed bytes.
+    /// [`NotAnIdentifier`] if the text is not an identifier, or has more than 2,048 compressed bytes.
     pub fn decode(text: &str) -> Result<Self, NotAnIdentifier> {
         if text.len() > MAX_COMPRESSED_BYTES.saturating_mul(2) || text.bytes().any(|b| b.is_ascii_uppercase()) {
             return Err(NotAnIdentifier);
@@ -86,7 +86,7 @@ mod tests {
 
     const ESCROW: &str = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";
 
-    /// Both vectors of scheme_exact_cardano.md, "Identity and compatibility identifier".
+    /// Returns both test vectors of scheme_exact_cardano.md, "Identity and compatibility identifier".
     fn vectors() -> [(BlockchainIdentifier, String, &'static str); 2] {
         let identifier = |nonce: &str, agent: String, buyer: &str, signature: &str, key: &str| BlockchainIdentifier {
             seller_nonce: nonce.repeat(32),

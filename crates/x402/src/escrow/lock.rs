@@ -20,12 +20,12 @@ mod rules;
 
 pub use rules::RULES;
 
-/// Everything that is needed to check a lock. All of it was read before.
+/// Everything that is needed to check a lock. The caller has read it from the chain before.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
-    /// Transaction to check.
+    /// Transaction that is to create the escrow.
     pub tx: &'a SignedTx,
-    /// Terms under which it must lock.
+    /// Signed terms that the escrow must follow.
     pub terms: &'a AuthorizedTerms,
     /// Owner of the output that the payment's nonce names.
     pub payer: &'a Address,
@@ -38,26 +38,26 @@ pub struct LockFacts<'a> {
 /// A lock that passed every rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedLock {
-    /// The buyer's address.
+    /// The buyer's address according to the datum.
     pub buyer: Address,
-    /// Datum of the escrow.
+    /// Datum of the escrow that the lock creates.
     pub datum: Datum,
-    /// Digest that identifies the terms. Only the first transaction that claims it may use them.
+    /// Digest that identifies the terms, which may be used only once: by the first transaction that claims them.
     pub terms_digest: TermsDigest,
-    /// Index of the escrow's output in the transaction.
+    /// Index of the escrow among the outputs of the transaction.
     pub output_index: u16,
-    /// Address of the escrow.
+    /// Address of the escrow's output.
     pub address: PlutusAddress,
-    /// Locked lovelace, including the collateral.
+    /// Lovelace in the escrow, including the collateral.
     pub locked: Lovelace,
-    /// The buyer's collateral.
+    /// The buyer's collateral: lovelace in addition to the price, which the buyer gets back in the end.
     pub collateral: Lovelace,
 }
 
 /// The rule that a lock breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// The number of outputs at the escrow's address is not one.
+    /// The transaction must have exactly one output at the escrow's address, and has this number of them.
     #[error("the transaction must have exactly one output at the escrow address, and has {0}")]
     OutputCount(usize),
     /// The escrow output has no inline datum.
@@ -69,7 +69,7 @@ pub enum LockError {
     /// The datum is not of the contract's type.
     #[error("the escrow datum: {0}")]
     DatumSchema(InvalidDatum),
-    /// The state is not `FundsLocked`.
+    /// The escrow does not begin in the state `FundsLocked`.
     #[error("the escrow datum is not in the state FundsLocked")]
     State,
     /// The datum already contains a result.
@@ -84,7 +84,7 @@ pub enum LockError {
     /// A party's address is the escrow itself, so no payout could ever be made.
     #[error("the escrow datum's {0} is the escrow itself")]
     EscrowParty(&'static str),
-    /// Both parties would be paid at the same address.
+    /// Buyer and seller would be paid at the same address.
     #[error("the buyer's and the seller's payout addresses are the same")]
     SamePayout,
     /// The datum's buyer does not own the output that the nonce names.
@@ -93,22 +93,23 @@ pub enum LockError {
     /// The buyer did not sign the transaction.
     #[error("the escrow datum's buyer has not signed the transaction")]
     BuyerWitness,
-    /// A field differs from the signed terms.
+    /// A field of the datum differs from the signed terms.
     #[error("the escrow datum's {0} is not as the seller signed it")]
     Mismatch(Field),
-    /// The collateral is not zero and below the minimum.
+    /// The collateral is neither zero nor at least the minimum.
     #[error("collateral_return_lovelace must be 0 or at least {}", collateral::MIN_COLLATERAL)]
     Collateral,
-    /// The locked amount is not the sum of price and collateral.
+    /// The output does not hold exactly price and collateral, whose sum is given here.
     #[error("the escrow output must hold exactly price and collateral, {0} lovelace")]
     Value(Lovelace),
-    /// The output holds native tokens.
+    /// The escrow output holds native tokens.
     #[error("the escrow output holds tokens, which the price does not ask for")]
     Assets,
-    /// The output holds too little lovelace to carry the result later.
+    /// The escrow output holds less lovelace than the ledger will demand once the result is in the datum. That minimum
+    /// is given here.
     #[error("the escrow output must hold at least {0} lovelace to carry the seller's result: add collateral")]
     MinUtxo(Lovelace),
-    /// The TTL is missing or after `pay_by_time`.
+    /// The transaction has no TTL, or one after `pay_by_time`.
     #[error("the transaction needs a TTL that is not after pay_by_time")]
     Ttl,
 }
@@ -146,7 +147,7 @@ refusals! {
 }
 
 impl LockError {
-    /// Returns the stable code: the reference implementation's if it has one for exactly this rule.
+    /// Returns the stable code of the rule: that of the reference implementation, if it has one for exactly this rule.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -172,7 +173,7 @@ impl LockError {
     }
 }
 
-/// The escrow output of a transaction, found once for all rules.
+/// A lock to be checked, with its escrow output, which is found once for all rules.
 #[derive(Clone, Debug)]
 pub struct Lock<'a> {
     facts: LockFacts<'a>,
@@ -182,7 +183,7 @@ pub struct Lock<'a> {
 }
 
 impl<'a> Lock<'a> {
-    /// Finds the escrow output.
+    /// Finds the escrow output among the transaction's outputs.
     #[must_use]
     pub fn read(facts: LockFacts<'a>) -> Self {
         let escrow = facts.terms.escrow.to_bytes();
@@ -200,10 +201,10 @@ impl<'a> Lock<'a> {
         self.datum.as_ref()?.as_ref().ok()
     }
 
-    /// Checks every rule.
+    /// Checks every rule for locks.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// Returns the first rule that the lock breaks.
     pub fn verify(self) -> Result<VerifiedLock, LockError> {
         for rule in RULES {
             rule(&self)?;
@@ -222,10 +223,10 @@ impl<'a> Lock<'a> {
     }
 }
 
-/// Verifies a lock.
+/// Verifies a lock against every rule.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// Returns the first rule that the lock breaks.
 pub fn verify_lock(facts: LockFacts<'_>) -> Result<VerifiedLock, LockError> {
     Lock::read(facts).verify()
 }

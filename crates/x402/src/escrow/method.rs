@@ -1,4 +1,4 @@
-//! The configured name of the escrow's transfer method.
+//! The two names of the transfer method that pays into the escrow, one of which a service is configured to use.
 
 use std::{fmt, str::FromStr};
 
@@ -6,30 +6,30 @@ use ::escrow::Deployment;
 use cardano::ContentHash;
 use serde::{Deserialize, Serialize};
 
-/// SHA-256 of the canonical JSON (RFC 8785) of the blueprint that the scheme document publishes.
+/// SHA-256 of the canonical JSON (RFC 8785) of the contract's blueprint as the scheme document publishes it.
 pub const PUBLISHED_BLUEPRINT: ContentHash = ContentHash::new([
     0x62, 0x49, 0xde, 0x17, 0xbb, 0x87, 0xc5, 0x24, 0x61, 0x06, 0xaf, 0x6b, 0x0f, 0x33, 0xde, 0x22, 0xb4, 0x4c, 0xa2,
     0x4b, 0x9c, 0x14, 0x45, 0xfa, 0x36, 0xd1, 0x0e, 0xb8, 0xb5, 0x83, 0xde, 0xc7,
 ]);
 
-/// A configured name. The signed terms contain it, so it is chosen when a quote is signed and checked when it comes
-/// back.
+/// Name of the transfer method that pays into the escrow. The signed terms contain the name, so it is chosen when a
+/// quote is signed and checked when the quote comes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TransferMethod {
-    /// The name in this service's API.
+    /// `escrow`, the name in this service's API.
     #[default]
     Escrow,
-    /// The name in the scheme document, which stock clients support.
+    /// `masumi`, the name in the scheme document, which stock clients support.
     Masumi,
 }
 
-/// The name is neither `escrow` nor `masumi`.
+/// The name is not that of a transfer method into the escrow, `escrow` or `masumi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the escrow's transfer method is `escrow` or `masumi`")]
 pub struct UnknownMethod;
 
-/// The deployment's address is not the one that clients derive, so they could not pay.
+/// Clients that know the method as `masumi` derive another address than this deployment's, so they could not pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "clients of the method `masumi` derive the escrow's address from the published validator, blueprint \
@@ -42,13 +42,13 @@ impl TransferMethod {
     /// `payTo` from the published validator and `extra.deployment`, and reject any other address.
     ///
     /// # Errors
-    /// [`NotPublished`] if they cannot.
+    /// [`NotPublished`] if clients would derive another address.
     pub fn check_deployment(self, deployment: &Deployment) -> Result<(), NotPublished> {
         let published = deployment.blueprint_sha256 == Some(PUBLISHED_BLUEPRINT);
         if self == Self::Escrow || published { Ok(()) } else { Err(NotPublished) }
     }
 
-    /// Returns the name in JSON.
+    /// Returns the value of `assetTransferMethod` in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

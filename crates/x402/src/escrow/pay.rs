@@ -1,4 +1,5 @@
-//! The buyer's side: builds the output that locks a payment under the seller's signed terms. Used for service wallets.
+//! The buyer's side: builds the output that locks a payment under the seller's signed terms. Used when a service wallet
+//! pays.
 
 use cardano::{Address, Lovelace, chain::Value, params::ProtocolParameters, slots::SlotConfig, tx::build::NewOutput};
 
@@ -7,8 +8,8 @@ use crate::method::{CannotPay, PaymentOutput};
 use ::escrow::{Datum, PlutusAddress, State, collateral::collateral_for};
 
 impl AuthorizedTerms {
-    /// Builds the lock with which this buyer pays, with the smallest collateral that carries it to its end. Refunds go
-    /// to `return_address` if there is one.
+    /// Builds the output with which `buyer` locks the payment, with the smallest sufficient collateral. If there is a
+    /// `return_address`, refunds go there instead of to `buyer`.
     ///
     /// # Errors
     /// See [`CannotPay`].
@@ -36,7 +37,7 @@ impl AuthorizedTerms {
         Ok(PaymentOutput { output, latest_end_slot })
     }
 
-    /// Builds the datum of a lock for this buyer, return address and collateral.
+    /// Builds the datum of a lock under these terms, for a buyer with this return address and this collateral.
     #[must_use]
     pub fn datum_for(
         &self,
@@ -90,7 +91,7 @@ mod tests {
         AuthorizedTerms { price, ..fixture::terms() }
     }
 
-    /// Pays from a wallet and verifies the transaction as a seller would.
+    /// Pays for an offer from a wallet, and verifies the transaction as a seller would.
     fn paid_and_verified(terms: &AuthorizedTerms, return_address: Option<&Address>) -> VerifiedLock {
         let parameters = parameters();
         let lock = terms.lock_for(&buyer(), return_address, &parameters, &SlotConfig::PREPROD).unwrap();

@@ -14,48 +14,52 @@ use crate::{
 
 const DOMAIN: &str = "masumi:x402:terms:v1\n";
 const VERSION: &str = "1";
-/// Version of the contract. Other values stand for other contracts.
+/// Name of the contract and its version, as part of the signed terms.
 const PAYMENT_TYPE: &str = "Web3CardanoV2";
-/// Length of a buyer's nonce in bytes, unless it is empty (scheme document, "Constraints for `terms`").
+/// Allowed length of the buyer's nonce in bytes, unless the nonce is empty (scheme document, "Constraints for
+/// `terms`").
 const BUYER_NONCE_BYTES: std::ops::RangeInclusive<usize> = 7..=13;
-/// Maximum length of a registry asset's identifier, in bytes: a policy id and an asset name.
+/// Maximum length of the identifier of a registered agent's asset in bytes: a policy id and an asset name.
 const MAX_AGENT_IDENTIFIER_BYTES: usize = 60;
-/// Maximum number of digits of a time. The largest time in a datum of this service, 2^53 ms, has 16.
+/// Maximum number of digits of a time in milliseconds. The largest time that this service accepts in a datum, 2^53 ms,
+/// has 16.
 const MAX_TIME_DIGITS: usize = 16;
 
-/// The seller's terms that are not in other fields of the 402.
+/// The seller's terms, except those that are in other fields of the 402.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "TermsJson", into = "TermsJson")]
 pub struct SellerTerms {
     /// The seller's address, whose key signs the terms.
     pub seller: Address,
-    /// Address to which the seller's money must go; `None` if unspecified.
+    /// Address to which the seller's money must go; `None` if the terms name none.
     pub seller_return: Option<Address>,
-    /// Random nonce, new for every quote.
+    /// The seller's random nonce, new for every quote.
     pub seller_nonce: [u8; 32],
-    /// The buyer's nonce, of 7 to 13 bytes, or empty.
+    /// The buyer's nonce of 7 to 13 bytes; empty if there is none.
     pub buyer_nonce: Vec<u8>,
-    /// The seller's registry asset.
+    /// The seller's asset in the Masumi registry.
     pub agent_identifier: AgentIdentifier,
-    /// Digest of the request commitment.
+    /// Digest of the commitment to the purchased listing
+    /// ([`InputCommitment::input_hash`](super::InputCommitment::input_hash)).
     pub input_hash: ContentHash,
     /// Deadlines of the escrow.
     pub deadlines: Deadlines,
 }
 
-/// The identifier of a registered agent. An unregistered seller has three JSON forms, each with a different digest.
+/// The identifier of a registered agent in JSON. There are three forms for an unregistered seller, each with a
+/// different digest of the terms, so they are kept apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentIdentifier {
     /// The field is absent.
     Omitted,
     /// The field is `null`.
     Null,
-    /// Bytes; empty for an unregistered seller.
+    /// The identifier's bytes; empty for an unregistered seller.
     Bytes(Vec<u8>),
 }
 
 impl AgentIdentifier {
-    /// Returns the bytes that the datum contains.
+    /// Returns the bytes with which the datum identifies the agent; empty for an unregistered seller.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {
@@ -65,7 +69,7 @@ impl AgentIdentifier {
     }
 }
 
-/// SHA-256 of the signed terms. The seller signs it, and it identifies the payment (the scheme's *logical replay key*).
+/// SHA-256 of the terms that the seller signs. It identifies the payment (the scheme's *logical replay key*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TermsDigest(pub ContentHash);
 
@@ -75,7 +79,7 @@ impl fmt::Display for TermsDigest {
     }
 }
 
-/// The terms with the entry's fields that are signed along with them.
+/// The JSON that the seller signs: the terms, with fields from elsewhere in the entry of `accepts`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SignedTermsJson<'a> {
@@ -91,14 +95,14 @@ struct SignedTermsJson<'a> {
 }
 
 impl SellerTerms {
-    /// Computes the digest that the seller signs for these terms in this entry under this method. The entry's own
-    /// `extra` is ignored. Returns `None` only if the terms had no canonical form, which cannot happen.
+    /// Computes the digest that the seller signs for these terms in this entry of `accepts` under this method. The
+    /// entry's own `extra` is ignored. Returns `None` only if the terms have no canonical JSON, which cannot happen.
     #[must_use]
     pub fn digest(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<TermsDigest> {
         self.signed(entry, method).map(|text| TermsDigest(ContentHash::of(&text)))
     }
 
-    /// Returns the text that the digest covers.
+    /// Returns the bytes whose SHA-256 is the terms' digest.
     pub(super) fn signed(&self, entry: &PaymentRequirements, method: TransferMethod) -> Option<Vec<u8>> {
         let signed = SignedTermsJson {
             terms: self.clone().into(),
@@ -114,20 +118,20 @@ impl SellerTerms {
     }
 }
 
-/// Parses an address in lowercase. The seller signs the text of the terms, so a second spelling of the same address must
-/// not be accepted.
+/// Parses an address written in lowercase. Capitals are rejected, because the seller signs the text of the terms, in
+/// which an address must have only one spelling.
 fn lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Address, D::Error> {
     let text = String::deserialize(deserializer)?;
     let address: Address = text.parse().map_err(de::Error::custom)?;
     if address.to_string() == text { Ok(address) } else { Err(de::Error::custom("an address is lowercase here")) }
 }
 
-/// As [`lowercase`], for a field that may be absent but not `null`.
+/// Parses an address like [`lowercase`], for a field that may be absent but not `null`.
 fn present_lowercase<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
     lowercase(deserializer).map(Some)
 }
 
-/// The terms in JSON: a closed object of strings.
+/// The terms in JSON: an object of strings in which unknown fields are rejected.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct TermsJson {
@@ -218,12 +222,13 @@ impl From<SellerTerms> for TermsJson {
     }
 }
 
-/// Decodes lowercase hex only, so that a value has one encoding and the decoded terms are the signed terms.
+/// Decodes hexadecimal in lowercase only, so that each value has one encoding and the terms are exactly what was
+/// signed.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     if text.bytes().any(|b| b.is_ascii_uppercase()) { None } else { hex::decode(text).ok() }
 }
 
-/// Parses a positive decimal number without leading zeros.
+/// Parses a time: a positive decimal number without leading zeros.
 fn time(text: &str) -> Option<u64> {
     let canonical = !text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
     if canonical && text.len() <= MAX_TIME_DIGITS { text.parse().ok() } else { None }

@@ -15,16 +15,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Payment;
 
-/// Maximum number of transactions whose outputs are looked up for one payment. Together with the newest block, the
-/// protocol parameters, the submission and the polling after it, a request stays below 40 outgoing calls.
+/// Maximum number of earlier transactions whose outputs one payment may spend, because each must be looked up. Together
+/// with the newest block, the protocol parameters, the submission and the polling after it, a request stays below 40
+/// outgoing calls.
 pub const MAX_INPUT_TRANSACTIONS: usize = 16;
 
-/// Maximum number of native tokens in the outputs that a foreign payment spends. They are kept in memory until the
+/// Maximum number of native tokens in the outputs that a foreign payment spends. The outputs stay in memory until the
 /// payment is verified, next to those of concurrent payments. One output holds a few hundred tokens with names of usual
 /// length, and at most 1,600.
 pub const MAX_INPUT_TOKENS: usize = 1_000;
 
-/// Maximum number of concurrent lookups. Each transaction may have three outputs full of tokens.
+/// Maximum number of concurrent lookups for one payment. Each can return three outputs full of tokens.
 const LOOKUPS_AT_ONCE: usize = 2;
 
 /// The state of the chain around a transaction.
@@ -36,7 +37,7 @@ pub struct Facts {
     pub parameters: ProtocolParameters,
     /// Newest block.
     pub tip: Tip,
-    /// `true` if the provider's mempool had the payment before its inputs were looked up.
+    /// `true` if the provider's mempool contained the payment before its inputs were looked up.
     #[serde(default)]
     pub in_mempool: bool,
 }
@@ -56,9 +57,9 @@ pub enum InputState {
 }
 
 impl Facts {
-    /// Reads what is needed to know the payer and the time: the transaction that the nonce refers to, the newest block
-    /// and the protocol parameters. These are read first, so that a transaction with made-up inputs costs only four
-    /// calls.
+    /// Reads from the chain what is needed to know payer and time: the transaction that the nonce refers to, the newest
+    /// block and the protocol parameters. These are read first, so that a transaction with made-up inputs costs only
+    /// four calls.
     ///
     /// The mempool is read before the blocks. A transaction that leaves the mempool in between is then found in a
     /// block.
@@ -91,7 +92,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Number of native tokens in the outputs known so far.
+    /// Returns the number of native tokens in the inputs that have been read so far.
     pub(super) fn tokens(&self) -> usize {
         let held = self.inputs.values().map(|state| match state {
             InputState::Unspent(utxo) | InputState::SpentByPayment(utxo) => utxo.value.assets.len(),
@@ -112,13 +113,14 @@ impl Facts {
     }
 }
 
-/// Reads the outputs of `tx` that the payment spends.
+/// Reads those outputs of `tx` that the payment spends.
 async fn looked_up(chain: &impl Chain, tx: &TxHash, payment: &Payment) -> Result<Vec<TracedOutput>, ChainError> {
     let named = payment.tx.inputs.iter().filter(|input| input.tx == *tx).copied().collect();
     Ok(chain.outputs_among(tx, &named, MAX_INPUT_TOKENS).await?.unwrap_or_default())
 }
 
-/// Outputs that the provider lists although they do not exist (see [`TracedOutput::collateral`]) count as absent.
+/// Determines the state of an input. An output that the provider lists although it does not exist (see
+/// [`TracedOutput::collateral`]) counts as absent.
 fn state(outputs: &mut Vec<TracedOutput>, input: &TxRef, payment: &TxHash) -> InputState {
     let found = outputs.iter().position(|output| output.utxo.reference == *input && !output.collateral);
     match found.map(|found| outputs.swap_remove(found)) {

@@ -19,7 +19,7 @@ use crate::{
     wire::SCHEME_EXACT,
 };
 
-/// Rules that need only the payment.
+/// Rules that need only the payment, in the order in which they are checked.
 const RULES: &[PaymentRule] = &[
     network::network_id,
     network::output_addresses,
@@ -34,7 +34,7 @@ const RULES: &[PaymentRule] = &[
     witnesses::required_signers_signed,
 ];
 
-/// Rules that need the newest block and the output that the nonce names.
+/// Rules that need the newest block and the output that the nonce names, in the order in which they are checked.
 const PAYER_RULES: &[ChainRule] = &[
     validity::has_an_end,
     validity::has_not_ended,
@@ -45,7 +45,7 @@ const PAYER_RULES: &[ChainRule] = &[
     witnesses::payer_signed,
 ];
 
-/// Rules that need every input.
+/// Rules that need every output that the payment spends, in the order in which they are checked.
 const LEDGER_RULES: &[ChainRule] = &[
     inputs::are_unspent,
     inputs::are_key_locked,
@@ -58,11 +58,11 @@ const LEDGER_RULES: &[ChainRule] = &[
     limits::fee_covers_the_minimum,
 ];
 
-/// Verifies a payment against the offer. Checks every rule of the scheme but the last one, confirmation, which belongs
-/// to settlement.
+/// Verifies a payment against the offer. Checks every rule of the scheme except confirmation, which belongs to
+/// settlement.
 ///
 /// # Errors
-/// The first rule that is broken, or an error reading the chain.
+/// Returns the first rule that the payment breaks, or an error if the chain cannot be read.
 pub async fn verify(
     method: &dyn PaymentMethod,
     offered: &Offered,
@@ -85,10 +85,10 @@ pub async fn verify(
     Ok(judge_whole(method, &context)?)
 }
 
-/// Verifies a payment like [`verify`], with facts that were read before.
+/// Verifies a payment like [`verify`], with a state of the chain that the caller has read before.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// Returns the first rule that the payment breaks.
 pub async fn verify_with_facts(
     method: &dyn PaymentMethod,
     offered: &Offered,

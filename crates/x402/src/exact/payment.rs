@@ -15,12 +15,12 @@ use crate::wire::ExactPayload;
 pub struct Payment {
     /// Signed transaction.
     pub tx: SignedTx,
-    /// Input that identifies the payer.
+    /// Reference of the input whose owner is the payer.
     pub nonce: TxRef,
 }
 
 refusals! {
-    /// Reason why the scheme's payload cannot be parsed.
+    /// Reason why the field `payload` of a payment cannot be parsed.
     pub enum InvalidPayload {
         /// `payload.transaction` is not base64.
         #[error("payload.transaction is not base64 (standard alphabet, padded)")]
@@ -35,7 +35,7 @@ refusals! {
 }
 
 impl Payment {
-    /// Parses the scheme's payload of a paid request.
+    /// Parses the transaction and the nonce in the field `payload` of a payment.
     ///
     /// # Errors
     /// See [`InvalidPayload`].
@@ -49,7 +49,8 @@ impl Payment {
         Ok(Self { tx: SignedTx::parse(&cbor)?, nonce })
     }
 
-    /// Creates a payment from a signed transaction of an own wallet. Its first input identifies the payer.
+    /// Creates a payment from a transaction that a wallet of this service signed. The owner of the first input is the
+    /// payer.
     ///
     /// # Errors
     /// [`DecodeError`] if the transaction cannot be decoded.
@@ -59,7 +60,7 @@ impl Payment {
         Ok(Self { tx, nonce })
     }
 
-    /// Returns the transactions whose outputs it spends.
+    /// Returns the ids of the transactions whose outputs the payment spends.
     #[must_use]
     pub fn sources(&self) -> BTreeSet<TxHash> {
         self.tx.inputs.iter().map(|input| input.tx).collect()

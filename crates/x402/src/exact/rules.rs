@@ -29,18 +29,18 @@ pub use witnesses::InvalidWitnesses;
 use super::{Facts, Moment, Payment};
 use crate::{Refusal, method::Offered};
 
-/// A payment to verify, with the offer.
+/// A payment to be verified, with the offer that it pays for.
 #[derive(Clone, Debug)]
 pub struct PaymentContext<'a> {
-    /// The offer. Always this service's own, never the buyer's copy.
+    /// The offer, as this service made it; never the buyer's copy of it.
     pub offered: &'a Offered,
-    /// The payment.
+    /// The payment to be verified.
     pub payment: &'a Payment,
     pay_to: PaymentAddress,
     pay_to_bytes: Vec<u8>,
 }
 
-/// A payment to verify, with the state of the chain.
+/// A payment to be verified, with the state of the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct VerificationContext<'a> {
     /// The payment and its offer.
@@ -57,7 +57,7 @@ pub(super) type PaymentRule = fn(&PaymentContext<'_>) -> Result<(), Refusal>;
 pub(super) type ChainRule = fn(&VerificationContext<'_>) -> Result<(), Refusal>;
 
 impl<'a> PaymentContext<'a> {
-    /// Creates the context of a payment under an offer.
+    /// Creates the context in which a payment is verified against an offer.
     ///
     /// # Errors
     /// [`Refusal::Requirements`] if the offer's `payTo` is not a payable address, which is a fault of the service.

@@ -76,7 +76,7 @@ impl EscrowMethod {
         })
     }
 
-    /// Returns the deployment.
+    /// Returns the deployment of the contract that is paid into.
     #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
@@ -107,7 +107,7 @@ impl EscrowMethod {
     }
 }
 
-/// A quote without the seller's signature.
+/// A quote that still needs the seller's signature.
 #[derive(Clone, Debug)]
 pub struct UnsignedQuote<'m> {
     method: &'m EscrowMethod,
@@ -119,25 +119,25 @@ pub struct UnsignedQuote<'m> {
 }
 
 impl UnsignedQuote<'_> {
-    /// Returns the key that must sign.
+    /// Returns the seller's key, which must sign the quote.
     #[must_use]
     pub const fn key(&self) -> &SigningKey {
         &self.method.seller
     }
 
-    /// Returns the digest of the terms, which the signature covers.
+    /// Returns the digest of the terms, which is the payload of the signature.
     #[must_use]
     pub const fn terms_digest(&self) -> &TermsDigest {
         &self.digest
     }
 
-    /// Returns the bytes to sign.
+    /// Returns the bytes over which the Ed25519 signature must be made.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
         self.unsigned.to_sign()
     }
 
-    /// Adds the signature.
+    /// Completes the quote with the seller's signature.
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> Offered {
         let Self { method, price, mut extra, mut requirements, digest, unsigned } = self;
@@ -159,7 +159,7 @@ impl PaymentMethod for EscrowMethod {
         self.network
     }
 
-    /// Drafts a quote, which needs one signature.
+    /// Drafts a quote, which needs one signature by the seller.
     fn draft(&self, sale: &Sale<'_>, clock: Millis, nonce: [u8; 32]) -> Result<Draft<'_>, OfferError> {
         if sale.price < MIN_PROTECTED_PRICE {
             return Err(OfferError::PriceTooLow);

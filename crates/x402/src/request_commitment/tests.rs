@@ -1,4 +1,5 @@
-//! The document's two vectors, its table of outcomes, and the metadata that a transaction may have under the label.
+//! Tests with the two vectors of the extension's document, its table of outcomes, and the metadata that a transaction
+//! may have under the label.
 
 use ciborium::Value as Cbor;
 use serde_json::json;
@@ -136,7 +137,8 @@ fn a_client_pays_no_402_that_sells_another_request() {
     }
 }
 
-/// The rows of the document's table "Server rules", 4, by number. The first and the third are both [`Carried::Absent`].
+/// Tests each numbered row of the table in the document's section 4, "Server rules". The first and the third row are
+/// both [`Carried::Absent`].
 #[test]
 fn each_transaction_has_the_outcome_of_the_documents_table() {
     let (unsigned, malformed) = ("request_commitment_unsigned", "request_commitment_malformed");
@@ -177,7 +179,7 @@ fn each_transaction_has_the_outcome_of_the_documents_table() {
     }
 }
 
-/// A transaction with these auxiliary data and this hash in its body.
+/// Builds a transaction with these auxiliary data, and with this hash of them in its body.
 fn tx(data: Option<&[u8]>, hash: Option<[u8; 32]>) -> SignedTx {
     let bytes = |bytes: &[u8]| Cbor::Bytes(bytes.to_vec());
     let int = |number: u64| Cbor::Integer(number.into());

@@ -1,4 +1,5 @@
-//! The entry that a buyer accepted, kept as received ("exact `accepted` matching"; x402 v2, section 5.2).
+//! The entry of `accepts` that a buyer chose, unchanged as the buyer sent it back ("exact `accepted` matching"; x402
+//! v2, section 5.2).
 
 use std::borrow::Cow;
 
@@ -21,16 +22,16 @@ pub struct Accepted {
 }
 
 refusals! {
-    /// Difference between an accepted entry and the offered one.
+    /// Difference between the entry that a buyer sent back and the offered one.
     #[derive(Copy)]
     pub enum InvalidAccepted {
         /// The scheme is not `exact`.
         #[error("only the scheme \"exact\" is offered: choose an entry of accepts")]
         Scheme => "unsupported_scheme",
-        /// The network differs.
+        /// The network is another than the offered one.
         #[error("the accepted network is not the one offered: pay on {0}")]
         Network(&'static str) => "network_mismatch",
-        /// Another field differs, named here.
+        /// A field that is neither scheme nor network differs; its name is given here.
         #[error(
             "accepted.{0} is not what is offered now: request the resource again and echo one entry of accepts unchanged"
         )]
@@ -39,33 +40,34 @@ refusals! {
 }
 
 impl Accepted {
-    /// Builds the entry that a buyer who echoes `offered` unchanged sends.
+    /// Returns `offered` as a buyer sends it back who does not change it.
     ///
     /// # Errors
-    /// Never in practice, because requirements contain only strings and small numbers.
+    /// Never returns an error in practice, because requirements contain only strings and small numbers.
     pub fn echo(offered: &PaymentRequirements) -> Result<Self, serde_json::Error> {
         serde_json::from_value(serde_json::to_value(offered)?)
     }
 
-    /// Returns the name of the transfer method: `default` if absent, empty if it is not a string.
+    /// Returns the name of the transfer method: `default` if the field is absent, and an empty name if it is not a
+    /// string.
     #[must_use]
     pub fn method(&self) -> &str {
         method_of(&self.entry.extra)
     }
 
-    /// Parses `extra` as the escrow's.
+    /// Parses `extra` as that of a payment into the escrow.
     ///
     /// # Errors
-    /// [`SchemaError`] if it does not have that shape.
+    /// [`SchemaError`] if `extra` does not have that shape.
     pub fn escrow_extra(&self) -> Result<EscrowExtra, SchemaError> {
         EscrowExtra::read(&self.entry.extra)
     }
 
-    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. A network's alias counts
-    /// as the network.
+    /// Returns `true` if the canonical JSON (RFC 8785) of this entry equals that of `offered`. An alias of the
+    /// network's name counts as the name.
     ///
-    /// An offered entry can contain a signature that the sender does not know, so the comparison takes constant time
-    /// and does not reveal how much of it was guessed.
+    /// An offered entry can contain a signature that the sender does not know. The comparison therefore takes constant
+    /// time, so that it does not reveal how much of the signature was guessed.
     #[must_use]
     pub fn is(&self, offered: &PaymentRequirements) -> bool {
         match (json::canonical(&*self.with_canonical_network()), json::canonical(offered)) {
@@ -74,7 +76,8 @@ impl Accepted {
         }
     }
 
-    /// Compares like [`Accepted::is`] and names the first field that differs. For entries without secrets.
+    /// Compares this entry with `offered` like [`Accepted::is`], and names the first field that differs. Must be used
+    /// only for entries without secrets, because the time that it takes depends on the difference.
     ///
     /// # Errors
     /// [`InvalidAccepted`] if the entries differ.
@@ -90,12 +93,12 @@ impl Accepted {
         Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
     }
 
-    /// Returns the network that the buyer named.
+    /// Returns the network in the entry that the buyer sent.
     pub(crate) const fn network(&self) -> Network {
         self.entry.network
     }
 
-    /// Checks the scheme and the network.
+    /// Checks that the scheme is `exact` and the network is the `offered` one.
     pub(crate) fn check_basics(&self, offered: Network) -> Result<(), InvalidAccepted> {
         if self.entry.scheme != SCHEME_EXACT {
             Err(InvalidAccepted::Scheme)
@@ -119,7 +122,7 @@ impl Accepted {
     }
 }
 
-/// Returns `assetTransferMethod` of an `extra`, or `default` if absent.
+/// Returns the `assetTransferMethod` in an `extra`, or `default` if the field is absent.
 pub(super) fn method_of(extra: &Map<String, Value>) -> &str {
     extra.get("assetTransferMethod").map_or("default", |method| method.as_str().unwrap_or_default())
 }

@@ -2,8 +2,8 @@
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
-/// A positive number of an asset's smallest units (lovelace for ADA). In JSON a decimal string without leading zeros,
-/// so that an amount has one encoding and requirements can be compared and signed.
+/// A positive number of an asset's smallest units (lovelace for ADA). In JSON, a decimal string without leading zeros:
+/// each amount has only one encoding, so requirements can be compared and signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(NonZeroU64);
 

@@ -22,7 +22,8 @@ pub enum Asset {
 pub struct AssetError;
 
 impl Asset {
-    /// Returns a token's unit as in values: policy and name in hex, joined without a separator. `None` for lovelace.
+    /// Returns the token's unit in Blockfrost's form: policy id and name in hex, joined without a separator. `None` for
+    /// lovelace.
     #[must_use]
     pub fn unit(&self) -> Option<String> {
         match self {

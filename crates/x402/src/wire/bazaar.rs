@@ -1,23 +1,24 @@
-//! The extension `bazaar`, which describes how a paid resource is called, so that directories can list it.
+//! The extension `bazaar`, which describes how to call a paid resource, so that directories of paid resources can list
+//! it.
 //!
-//! A block contains the description in `info` and its JSON Schema. For a path with parameters, all resources are listed
-//! under one `routeTemplate`. A block depends only on the resource, so it can be built once. Source:
-//! x402-foundation/x402, `specs/extensions/bazaar.md`.
+//! The extension's JSON contains the description in `info`, and a JSON Schema of it. If a path has parameters, all its
+//! resources are listed under one `routeTemplate`. The JSON depends only on the resource, so it can be built once.
+//! Source: x402-foundation/x402, `specs/extensions/bazaar.md`.
 
 use serde_json::{Map, Value, json};
 
-/// Name of the extension in `extensions`.
+/// Name of the extension, under which it stands in `extensions`.
 pub const NAME: &str = "bazaar";
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// A resource behind a `GET` path with parameters.
+/// A paid resource that is called by `GET` on a path with parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Get<'a> {
     /// Path with `:name` in place of each parameter, such as `/listings/:id/unlock`.
     pub route_template: &'a str,
-    /// Names and values of the parameters for this resource.
+    /// Names of the path's parameters, with their values for this resource.
     pub path_params: &'a [(&'a str, &'a str)],
-    /// Type of a paid answer: `text` or `json`.
+    /// Type of the response to a paid request: `text` or `json`.
     pub output: &'a str,
 }
 
@@ -51,14 +52,14 @@ impl Get<'_> {
     }
 }
 
-/// A tool of an MCP server with the transport streamable HTTP.
+/// A paid tool of an MCP server with the transport streamable HTTP.
 #[derive(Clone, Copy, Debug)]
 pub struct Tool<'a> {
-    /// Name of the tool in `tools/call`.
+    /// Name by which `tools/call` calls the tool.
     pub name: &'a str,
-    /// Description for people.
+    /// Description of the tool for people.
     pub description: &'a str,
-    /// JSON Schema of the arguments, as in the server's list of tools.
+    /// JSON Schema of the tool's arguments, as in the server's list of tools.
     pub input_schema: &'a Value,
 }
 

@@ -1,10 +1,11 @@
-//! The number of confirmations that a resource waits for.
+//! The number of confirmations that a payment needs before the resource is delivered.
 
 use serde::{Deserialize, Serialize};
 
 use super::object::Object;
 
-/// `extra.confirmationPolicy`, a closed object.
+/// The number of confirmations that a payment needs before the resource is delivered: the JSON object
+/// `extra.confirmationPolicy`, in which unknown fields are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmationPolicy {
@@ -17,20 +18,21 @@ pub struct ConfirmationPolicy {
 pub struct ConfirmationPolicyError;
 
 impl ConfirmationPolicy {
-    /// Accepted into a node's mempool.
+    /// The payment must be accepted into a node's mempool.
     pub const MEMPOOL: Self = Self { l1_confirmations: -1 };
-    /// Included in a block.
+    /// A block must include the payment.
     pub const IN_BLOCK: Self = Self { l1_confirmations: 0 };
-    /// Included with one newer block, which an absent policy means.
+    /// A block must include the payment, and one newer block must follow. This applies if no policy is given.
     pub const DEFAULT: Self = Self { l1_confirmations: 1 };
 
-    /// A policy, if the number is from -1 to 20.
+    /// Creates a policy. Returns `None` if the number is not from -1 to 20.
     #[must_use]
     pub fn new(l1_confirmations: i8) -> Option<Self> {
         (-1..=20).contains(&l1_confirmations).then_some(Self { l1_confirmations })
     }
 
-    /// Returns the required evidence: -1 for acceptance by a node, 0 for inclusion, n for at least n newer blocks.
+    /// Returns the required number of confirmations: -1 for acceptance into a mempool, 0 for inclusion in a block, n
+    /// for at least n newer blocks.
     #[must_use]
     pub const fn l1_confirmations(self) -> i8 {
         self.l1_confirmations

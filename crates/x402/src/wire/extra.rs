@@ -1,4 +1,5 @@
-//! The object `extra`, whose type depends on the transfer method named by `assetTransferMethod`.
+//! The object `extra` in an entry of `accepts`. Its type depends on the transfer method that `assetTransferMethod`
+//! names.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
@@ -6,27 +7,28 @@ use serde_json::{Map, Value};
 use super::{ConfirmationPolicy, accepted::method_of, present};
 use crate::escrow::EscrowExtra;
 
-/// Details of the transfer method.
+/// Details of how an entry of `accepts` is paid, depending on its transfer method.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Extra {
-    /// Payment to the seller's address.
+    /// The payment goes to the seller's address.
     Default(DefaultExtra),
-    /// Payment into the escrow.
+    /// The payment goes into the escrow.
     Escrow(Box<EscrowExtra>),
 }
 
-/// The closed object of the method `default`.
+/// The object `extra` of an entry that is paid directly to the seller, for which `assetTransferMethod` is `default`.
+/// Unknown fields are rejected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DefaultExtra {
     /// Always `default`, if present.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub asset_transfer_method: Option<String>,
-    /// Never `true`, because this scheme has no fee sponsorship.
+    /// `areFeesSponsored`; never `true`, because fees cannot be sponsored in this scheme.
     #[serde(default, deserialize_with = "not_sponsored", skip_serializing_if = "Option::is_none")]
     pub are_fees_sponsored: Option<bool>,
-    /// Required confirmations.
+    /// Number of confirmations that a payment needs; 1 if absent.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub confirmation_policy: Option<ConfirmationPolicy>,
 }
@@ -41,7 +43,7 @@ impl Extra {
         }
     }
 
-    /// Returns the required confirmations, or one newer block if absent.
+    /// Returns the number of confirmations that a payment needs. If the field is absent, a block and one newer block.
     #[must_use]
     pub fn confirmation_policy(&self) -> ConfirmationPolicy {
         let said = match self {
@@ -51,7 +53,7 @@ impl Extra {
         said.unwrap_or_default()
     }
 
-    /// Returns the escrow's details, or `None` for another method.
+    /// Returns the `extra` of a payment into the escrow, or `None` for another transfer method.
     #[must_use]
     pub fn escrow(&self) -> Option<&EscrowExtra> {
         match self {

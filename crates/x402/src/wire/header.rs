@@ -1,4 +1,4 @@
-//! Headers: base64 of JSON.
+//! x402's HTTP headers, whose values are base64 of JSON.
 
 use base64::{
     Engine, alphabet,
@@ -10,18 +10,18 @@ use serde_json::Value;
 use super::object::Object;
 use crate::json;
 
-/// Header of a 402.
+/// Name of the header in which a 402 says how to pay.
 pub const PAYMENT_REQUIRED: &str = "PAYMENT-REQUIRED";
-/// Header of a paid request.
+/// Name of the header in which a request carries its payment.
 pub const PAYMENT_SIGNATURE: &str = "PAYMENT-SIGNATURE";
-/// Header of the answer to a paid request.
+/// Name of the header in which the response to a paid request tells the payment's outcome.
 pub const PAYMENT_RESPONSE: &str = "PAYMENT-RESPONSE";
 
-/// Maximum length of a header value, in characters. A transaction of 16 KiB, encoded as base64 twice, has 29,128, and
-/// requirements with commitments and signatures a few thousand.
+/// Maximum length of a header's value, in characters. A transaction of 16 KiB, encoded as base64 twice, has 29,128, and
+/// requirements with commitments and signatures have a few thousand.
 pub const MAX_HEADER_BYTES: usize = 48 * 1024;
 
-/// Base64 with or without padding, because clients' libraries differ.
+/// Decodes base64 with or without padding, because clients' libraries differ.
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const ANY_STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);

@@ -1,4 +1,4 @@
-//! Deserialisation of structs from JSON objects only. By default, serde also accepts an array of the fields.
+//! Deserialises structs from JSON objects only. By default, serde also accepts an array of the fields.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// Deserialises `T` from a JSON object only.
+/// Wrapper that deserialises `T` from a JSON object only, not from an array of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Object<T>(pub T);
 
@@ -31,27 +31,27 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// For `#[serde(deserialize_with)]` on a field that is an object.
+/// Deserialises a field that must be an object. For `#[serde(deserialize_with)]`.
 pub(crate) fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Object::deserialize(deserializer).map(|Object(value)| value)
 }
 
-/// For `#[serde(deserialize_with)]` on a field that is an object, null or absent.
+/// Deserialises a field that must be an object, `null` or absent. For `#[serde(deserialize_with)]`.
 pub(super) fn optional<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|Object(value)| value))
 }
 
-/// For `#[serde(deserialize_with)]` on a list of objects.
+/// Deserialises a list whose elements must be objects. For `#[serde(deserialize_with)]`.
 pub(crate) fn list<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Ok(Vec::<Object<T>>::deserialize(deserializer)?.into_iter().map(|Object(value)| value).collect())
 }
 
-/// For `#[serde(deserialize_with)]` on a field that may be absent but not `null`.
+/// Deserialises a field that may be absent but not `null`. For `#[serde(deserialize_with)]`.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// For `#[serde(deserialize_with)]` on an object that may be absent but not `null`.
+/// Deserialises a field that must be an object or absent, but not `null`. For `#[serde(deserialize_with)]`.
 pub(crate) fn present_object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

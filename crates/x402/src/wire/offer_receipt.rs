@@ -18,12 +18,12 @@ use serde_json::{Map, Value, json};
 use super::Network;
 use crate::json::canonical;
 
-/// Name of the extension in `extensions`.
+/// Name of the extension, under which it stands in `extensions`.
 pub const NAME: &str = "offer-receipt";
-/// Version of the schema, which is part of the signed payload.
+/// Version of the receipt's format, which is part of the signed payload.
 const VERSION: u8 = 1;
 
-/// The payload of a receipt.
+/// The payload of a receipt, which the service signs.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt<'a> {
@@ -33,7 +33,7 @@ pub struct Receipt<'a> {
     pub resource_url: &'a str,
     /// Address of the payer.
     pub payer: &'a str,
-    /// Time of issue, in POSIX seconds.
+    /// Time at which the receipt was issued, in POSIX seconds.
     pub issued_at: u64,
     /// Transaction id of the payment.
     pub transaction: &'a str,
@@ -46,7 +46,7 @@ struct Versioned<'a> {
     receipt: &'a Receipt<'a>,
 }
 
-/// Signs a payload in canonical JSON with a key of this id: a compact JWS (RFC 7515) with EdDSA.
+/// Signs the canonical JSON of a payload with the key of this id, and returns a compact JWS (RFC 7515) with EdDSA.
 ///
 /// `None` if the payload has no canonical JSON.
 #[must_use]
@@ -59,7 +59,8 @@ pub fn jws(key_id: &str, key: &SigningKey, payload: &impl Serialize) -> Option<S
 }
 
 impl Receipt<'_> {
-    /// Signs the receipt and builds the extension's block, under its name. `key_id` identifies the key.
+    /// Signs the receipt, and returns the extension's entry in `extensions`. `key_id` is the id of the key in the DID
+    /// document.
     ///
     /// Never returns `None` in practice, because a receipt contains only strings and a number.
     #[must_use]

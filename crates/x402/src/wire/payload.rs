@@ -1,4 +1,4 @@
-//! `PaymentPayload`: a buyer's payment.
+//! The object `PaymentPayload`, with which a buyer pays.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use super::{
     object::{Object, object, optional},
 };
 
-/// The payment of a request, carried by the `PAYMENT-SIGNATURE` header.
+/// The payment for a request, carried by its `PAYMENT-SIGNATURE` header.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentPayload {
@@ -17,12 +17,12 @@ pub struct PaymentPayload {
     /// The purchased resource, echoed from the 402.
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub resource: Option<ResourceInfo>,
-    /// The chosen entry of `accepts`, complete.
+    /// The entry of the 402's `accepts` that the buyer chose, complete.
     pub accepted: Accepted,
-    /// Payload of the scheme.
+    /// The part that depends on the scheme: transaction and nonce.
     #[serde(deserialize_with = "object")]
     pub payload: ExactPayload,
-    /// Extensions, echoed from the 402.
+    /// Entries for protocol extensions, such as those echoed from the 402.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Map<String, Value>>,
 }
@@ -42,7 +42,7 @@ impl PaymentPayload {
     }
 }
 
-/// Returns the first field of a payment that is of another type than it has to be.
+/// Returns the name of the first field of a payment that has the wrong JSON type, or `None`.
 fn misread(value: &str) -> Option<&'static str> {
     fn is<T: DeserializeOwned>(value: &Value) -> bool {
         T::deserialize(value).is_ok()

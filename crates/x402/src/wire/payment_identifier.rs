@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::{HeaderError, PaymentPayload, header::decode_json};
 use crate::json;
 
-/// Name of the extension in `extensions`.
+/// Name of the extension, under which it stands in `extensions`.
 pub const NAME: &str = "payment-identifier";
 const MIN_CHARS: usize = 16;
 const MAX_CHARS: usize = 128;
@@ -28,7 +28,7 @@ const MAX_CHARS: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId(String);
 
-/// A malformed extension in a payment.
+/// Reason why the extension in a payment is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPaymentId {
     /// The extension is not an object whose `info` contains the boolean `required`.
@@ -40,7 +40,7 @@ pub enum InvalidPaymentId {
 }
 
 impl InvalidPaymentId {
-    /// Returns the stable code.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn code(self) -> &'static str {
         "invalid_payment_identifier"
@@ -74,7 +74,7 @@ impl FromStr for PaymentId {
     }
 }
 
-/// Returns `extensions` for a 402 that allows, but does not require, an id.
+/// Returns the extension's entry in `extensions` for a 402 that allows an id without requiring it.
 #[must_use]
 pub fn offered() -> Map<String, Value> {
     let extension = json!({
@@ -93,7 +93,7 @@ pub fn offered() -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// Returns the client's id for this payment, or `None` if there is none.
+    /// Returns the id that the client chose for this payment, or `None` if it chose none.
     ///
     /// # Errors
     /// [`InvalidPaymentId`] if the extension is malformed.
@@ -112,8 +112,8 @@ impl PaymentPayload {
     }
 }
 
-/// Computes the digest to which an id is bound: the SHA-256 of the canonical JSON (RFC 8785) of the whole payload in a
-/// `PAYMENT-SIGNATURE` header, including unknown fields.
+/// Computes the digest of the payment to which a client's id is bound: the SHA-256 of the canonical JSON (RFC 8785) of
+/// the whole payload in a `PAYMENT-SIGNATURE` header, including unknown fields.
 ///
 /// # Errors
 /// [`HeaderError`] if the header contains no JSON.

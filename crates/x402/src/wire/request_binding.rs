@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::PaymentPayload;
 
-/// Name of the extension in `extensions`.
+/// Name of the extension, under which it stands in `extensions`.
 pub const NAME: &str = "request-binding";
-/// Minimum length of a secret that cannot be guessed, in characters.
+/// Minimum length of the secret in characters, so that it cannot be guessed.
 const MIN_CHARS: usize = 16;
 
-/// Returns `extensions` for a 402 with this secret.
+/// Returns the extension's entry in `extensions` for a 402 that contains this secret.
 #[must_use]
 pub fn offered(secret: &str) -> Map<String, Value> {
     let extension = json!({
@@ -30,7 +30,7 @@ pub fn offered(secret: &str) -> Map<String, Value> {
 }
 
 impl PaymentPayload {
-    /// Returns `true` if the payment contains a secret, so that nobody else can have produced the same header.
+    /// Returns `true` if the payment echoes the secret of a 402, so that nobody else can have produced the same header.
     #[must_use]
     pub fn is_bound(&self) -> bool {
         let info = self.extensions.as_ref().and_then(|extensions| extensions.get(NAME)?.get("info"));

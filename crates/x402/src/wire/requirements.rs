@@ -1,4 +1,4 @@
-//! `PaymentRequired`: the price of a resource and the ways to pay.
+//! The object `PaymentRequired` of a 402: the price of a resource and the ways to pay.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

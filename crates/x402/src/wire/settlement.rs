@@ -1,4 +1,4 @@
-//! `SettlementResponse`: the outcome of a payment.
+//! The object `SettlementResponse`, which tells the outcome of a payment.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Random payments: most are valid, some have one or two changes that are nearly valid.
+//! Generates random payments: most are valid, and some have one or two changes that make them invalid or nearly so.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::support::*;
 /// A generated payment.
 pub struct Case {
     pub payment: Payment,
-    /// Outputs that exist on the ledger, among its inputs.
+    /// Outputs that exist on the ledger, some of which the payment spends, with their CBOR.
     pub utxos: Vec<(TxRef, Vec<u8>)>,
-    /// Names of its special properties.
+    /// Names of the changes that make this payment special.
     pub what: Vec<&'static str>,
 }
 
-/// SplitMix64, which is small and gives the same numbers everywhere.
+/// The random number generator SplitMix64, which is small and gives the same numbers on every platform.
 pub struct Rng(u64);
 
 impl Rng {
@@ -68,7 +68,7 @@ fn enterprise(seed: u8) -> Address {
     Address::enterprise(key_hash(seed))
 }
 
-/// Adds an unspent output as input.
+/// Adds an input to the payment that spends a new unspent output.
 fn spend(case: &mut Case, at: TxRef, owner: &Address, lovelace: u64, assets: &Assets) {
     let mut utxo = utxo(at, &owner.to_string(), lovelace, &[]);
     utxo.value.assets =
@@ -146,7 +146,8 @@ fn owned_by_friend(input: &Input) -> bool {
     matches!(&input.state, InputState::Unspent(utxo) if utxo.address == address(FRIEND).to_string())
 }
 
-/// Metadata may contain integers up to 2^64 - 1; the local ledger reads them as signed 64-bit integers.
+/// Largest integer in generated metadata. Metadata may contain integers up to 2^64 - 1, but the local ledger reads them
+/// as signed 64-bit integers.
 const LARGEST_NUMBER: u64 = u64::MAX >> 1;
 
 fn metadata(rng: &mut Rng) -> Option<Cbor> {
@@ -172,7 +173,7 @@ fn metadata(rng: &mut Rng) -> Option<Cbor> {
 
 type Twist = (&'static str, fn(&mut Case, &mut Rng));
 
-/// Single changes. Some keep a payment valid, others make it just invalid.
+/// Changes to apply to a generated payment. Some of them keep it valid, others make it just invalid.
 const TWISTS: &[Twist] = &[
     ("least fee", |case, _| case.payment.set_least_fee(0)),
     ("least fee", |case, _| case.payment.set_least_fee(0)),
@@ -304,7 +305,7 @@ const TWISTS: &[Twist] = &[
     }),
 ];
 
-/// Generates the payment of this seed.
+/// Generates the payment that belongs to this seed.
 pub fn case(parameters: &ProtocolParameters, seed: u64) -> Case {
     let mut rng = Rng(seed);
     let mut case = plain(parameters, &mut rng);
@@ -323,7 +324,7 @@ pub fn case(parameters: &ProtocolParameters, seed: u64) -> Case {
     case
 }
 
-/// Adds an output with exactly its minimum, plus or minus some lovelace.
+/// Adds an output that holds the ledger's minimum, plus or minus some lovelace.
 fn least_output(case: &mut Case, delta: i64) {
     let mut made = Made::to(&enterprise(BUYER), 1_000_000);
     let size = u64::try_from(encode(&made.cbor()).len()).unwrap();
@@ -340,7 +341,8 @@ fn least_payee(case: &mut Case, delta: i64) {
     case.payment.outputs[0].lovelace = least.checked_add_signed(delta).unwrap();
 }
 
-/// Changes the last output that holds enough, because another change may have used up the change output.
+/// Changes the lovelace of an output by `delta`, so that the payment no longer balances. Picks the last output that
+/// holds enough, because another change may have used up the change output.
 fn unbalance(case: &mut Case, delta: i64) {
     case.payment.outputs = case.payment.made();
     let mut outputs = case.payment.outputs.iter_mut().rev();
@@ -362,7 +364,8 @@ fn require(case: &mut Case, signer: u8) {
     case.payment.body.push((14, Cbor::Tag(258, Box::new(Cbor::Array(vec![bytes(key_hash(signer).as_bytes())])))));
 }
 
-/// Adds an input whose output has additional fields.
+/// Adds an input that spends an output with additional fields, given by their keys. `script` says whether one is a
+/// script.
 fn input_with(case: &mut Case, more: &[(u64, Cbor)], script: bool) {
     let at = reference(0x78, 0);
     spend(case, at, &address(BUYER), 2_000_000, &Assets::new());
@@ -375,7 +378,8 @@ fn input_with(case: &mut Case, more: &[(u64, Cbor)], script: bool) {
     }
 }
 
-/// Adds the group order to the scalar of the buyer's signature, which a lenient verifier accepts.
+/// Adds the group order to the scalar of the buyer's signature. The result is invalid, but a lenient verifier accepts
+/// it.
 fn unreduced(case: &mut Case) {
     const ORDER: [u8; 32] = [
         0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0, 0,
@@ -393,7 +397,7 @@ fn unreduced(case: &mut Case) {
     case.payment.witnesses.push((witness.key, signature));
 }
 
-/// Adds an output whose value has exactly the maximum size plus `over` bytes.
+/// Adds an output whose value is `over` bytes larger than the maximum.
 fn many_tokens(case: &mut Case, over: usize) {
     let policy = [0xdd; 28];
     let mut assets: Assets = (0..100u8).map(|n| ((policy, [n; 32].to_vec()), 1)).collect();
@@ -418,7 +422,7 @@ fn many_tokens(case: &mut Case, over: usize) {
     case.payment.set_least_fee(0);
 }
 
-/// Adds metadata that fills the transaction to the maximum size plus `over` bytes.
+/// Adds metadata that make the transaction `over` bytes larger than the maximum.
 fn fill(case: &mut Case, over: usize) {
     let most = usize::try_from(case.payment.parameters.max_tx_size).unwrap() + over;
     let filler = |blocks: usize, one: usize, two: usize| {
@@ -447,7 +451,8 @@ fn untagged(value: &Cbor) -> Cbor {
     }
 }
 
-/// Encodes with this percentage of indefinite lists and maps, and this percentage of over-long integers.
+/// Chooses an encoding in which `indefinite` percent of lists and maps have indefinite length, and `long` percent of
+/// integers take more bytes than needed.
 fn style(case: &mut Case, rng: &mut Rng, indefinite: u64, long: u64) {
     let seed = rng.next();
     case.payment.encode = Box::new(move |value| {

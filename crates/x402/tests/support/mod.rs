@@ -1,4 +1,4 @@
-//! A valid payment of which every part can be changed before it is signed, encoded and verified.
+//! Builds a valid payment, every part of which a test can change before the payment is signed, encoded and verified.
 
 #![allow(dead_code, reason = "each test file uses its part of this kit")]
 
@@ -29,7 +29,7 @@ pub const PRICE: u64 = 2_000_000;
 pub const NOW_MS: u64 = 1_790_000_000_000;
 pub const TOKEN_POLICY: [u8; 28] = [0xaa; 28];
 
-/// Current slot in these tests.
+/// Returns the current slot in these tests.
 pub fn now_slot() -> u64 {
     SlotConfig::PREPROD.slot_at(NOW_MS).unwrap()
 }
@@ -68,7 +68,7 @@ pub fn encode(value: &Cbor) -> Vec<u8> {
     out
 }
 
-/// An output to spend.
+/// An output that a payment spends, with its state on the chain.
 pub struct Input {
     pub reference: TxRef,
     pub state: InputState,
@@ -90,17 +90,17 @@ pub fn utxo(at: TxRef, owner: &str, lovelace: u64, tokens: &[(&str, u64)]) -> Ut
     }
 }
 
-/// An output to create.
+/// An output that a payment creates.
 #[derive(Clone)]
 pub struct Made {
     pub address: Vec<u8>,
     pub lovelace: u64,
     pub tokens: Vec<(String, u64)>,
-    /// All assets, in place of `tokens`.
+    /// CBOR of all native tokens, instead of those in `tokens`.
     pub assets: Option<Cbor>,
-    /// Further fields: datum (2), reference script (3).
+    /// Further fields of the output by their keys: datum (2), reference script (3).
     pub more: Vec<(u64, Cbor)>,
-    /// `true` for the array form of the eras before Babbage.
+    /// `true` to encode the output as an array, as in the eras before Babbage.
     pub old_form: bool,
 }
 
@@ -143,37 +143,37 @@ type Encoder = Box<dyn Fn(&Cbor) -> Vec<u8>>;
 type WireEdit = Box<dyn Fn(&mut Json)>;
 type BytesEdit = Box<dyn Fn(Vec<u8>) -> Vec<u8>>;
 
-/// A payment with all its parts. [`Payment::valid`] creates one that verifies.
+/// A payment with all its parts. [`Payment::valid`] creates a valid one.
 pub struct Payment {
     pub inputs: Vec<Input>,
     pub outputs: Vec<Made>,
-    /// Fee; `None` for whatever the outputs leave.
+    /// Fee in lovelace; `None` for whatever the inputs hold in excess of the outputs.
     pub fee: Option<u64>,
-    /// Index of the output that receives the rest, if the fee is set.
+    /// Index of the output that receives the rest, if the fee is set; `None` if there is no such output.
     pub change: Option<usize>,
     pub ttl: Option<u64>,
     pub start: Option<u64>,
     pub network_id: Option<u64>,
     pub metadata: Option<Cbor>,
-    /// Hash of the metadata in the body; `None` computes it.
+    /// Hash of the metadata in the body: `None` computes the right one, and `Some` sets any hash or none.
     pub metadata_hash: Option<Option<[u8; 32]>>,
-    /// Further fields of the body.
+    /// Further fields of the body by their keys.
     pub body: Vec<(u64, Cbor)>,
-    /// Further fields of the witness set.
+    /// Further fields of the witness set by their keys.
     pub witness_set: Vec<(u64, Cbor)>,
     pub signers: Vec<u8>,
-    /// Further signatures, used as given.
+    /// Further signatures with their public keys, valid or not.
     pub witnesses: Vec<([u8; 32], [u8; 64])>,
     pub is_valid: Cbor,
-    /// Encoder for CBOR. Canonical unless a test sets another.
+    /// Encodes CBOR: canonically, unless a test sets another encoder.
     pub encode: Encoder,
     pub nonce: String,
     pub offered: Offered,
-    /// Changes the payload's JSON, as the last step.
+    /// Change of the payload's JSON, applied last.
     pub wire: Option<WireEdit>,
-    /// Changes the transaction's bytes after signing.
+    /// Change of the transaction's bytes, applied after signing.
     pub cbor: Option<BytesEdit>,
-    /// Changes the body's bytes before signing.
+    /// Change of the body's bytes, applied before signing.
     pub body_cbor: Option<BytesEdit>,
     pub tip_slot: u64,
     pub tip_time_ms: u64,
@@ -217,7 +217,7 @@ impl Payment {
         }
     }
 
-    /// Sums the inputs' lovelace.
+    /// Sums the lovelace of the inputs.
     pub fn spent(&self) -> u64 {
         let lovelace = |input: &Input| match &input.state {
             InputState::Unspent(utxo) => utxo.value.lovelace.get(),
@@ -226,7 +226,7 @@ impl Payment {
         self.inputs.iter().map(lovelace).sum()
     }
 
-    /// Returns the outputs, with the change filled in.
+    /// Returns the outputs that the payment creates, with the rest in the change output.
     pub fn made(&self) -> Vec<Made> {
         let mut outputs = self.outputs.clone();
         if let (Some(fee), Some(at)) = (self.fee, self.change) {
@@ -325,7 +325,7 @@ impl Payment {
         verify_with_facts(&method(), &self.offered, payment, &self.facts(), &Native, moment()).now_or_never().unwrap()
     }
 
-    /// Submits the payment elsewhere, and makes the next block that many seconds later.
+    /// Simulates that the payment was submitted elsewhere, and that the newest block is `seconds` - 1 later than now.
     pub fn public_after(&mut self, seconds: u64) {
         self.in_mempool = true;
         (self.tip_slot, self.tip_time_ms) = (now_slot() + seconds - 1, NOW_MS + (seconds - 1) * 1_000);

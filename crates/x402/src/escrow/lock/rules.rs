@@ -8,10 +8,10 @@ use ::escrow::Credential;
 
 type LockResult = Result<(), LockError>;
 
-/// A rule for a lock.
+/// A rule for locks: returns an error if the lock breaks it.
 pub type LockRule = fn(&Lock<'_>) -> LockResult;
 
-/// Every rule about the transaction, in the order of checking.
+/// Every rule for locks, in the order in which they are checked.
 pub const RULES: &[LockRule] = &[
     output_count,
     datum_missing,
@@ -48,12 +48,13 @@ fn holds(condition: bool, error: LockError) -> LockResult {
     if condition { Ok(()) } else { Err(error) }
 }
 
-/// Applies a rule to the datum, if it was decoded.
+/// Applies a rule to the escrow's datum. If the datum could not be decoded, the rule passes, because another one
+/// rejects the lock.
 fn of_datum(lock: &Lock<'_>, rule: impl FnOnce(&Datum) -> LockResult) -> LockResult {
     lock.datum().map_or(Ok(()), rule)
 }
 
-/// Checks a field that must equal the signed terms.
+/// Checks that a field of the datum equals the signed terms. `same` compares them.
 fn signed(lock: &Lock<'_>, field: Field, same: impl FnOnce(&Datum) -> bool) -> LockResult {
     of_datum(lock, |datum| holds(same(datum), LockError::Mismatch(field)))
 }
@@ -90,8 +91,8 @@ fn cooldown(lock: &Lock<'_>) -> LockResult {
     of_datum(lock, |datum| holds(datum.seller_cooldown == 0 && datum.buyer_cooldown == 0, LockError::Cooldown))
 }
 
-/// Returns the addresses that the terms do not determine. The seller's two addresses have key credentials because the
-/// terms' addresses have.
+/// Returns the names and values of the datum's addresses that the buyer chooses. The seller's two addresses must equal
+/// those in the signed terms.
 fn buyers(datum: &Datum) -> impl Iterator<Item = (&'static str, PlutusAddress)> {
     let return_address = datum.buyer_return_address.map(|address| ("buyer_return_address", address));
     [("buyer", datum.buyer)].into_iter().chain(return_address)
@@ -125,14 +126,14 @@ fn buyer_key(datum: &Datum) -> Option<KeyHash> {
     }
 }
 
-/// Compares only the payment credential, because the buyer may choose any stake credential. Another rule rejects
-/// scripts.
+/// Checks that the datum's buyer is the payer. Compares only the payment key, because the buyer may choose any stake
+/// credential. Scripts are rejected by another rule.
 fn buyer(lock: &Lock<'_>) -> LockResult {
     let payer = lock.facts.payer.payment_key();
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(|key| key == *payer), LockError::Buyer))
 }
 
-/// Checks that a signature is present. The rules for all payments verify every signature of the transaction.
+/// Checks that the buyer's signature is present. The rules for all payments verify every signature of the transaction.
 fn buyer_witness(lock: &Lock<'_>) -> LockResult {
     let signed = |key: KeyHash| lock.facts.tx.vkey_witnesses.iter().any(|witness| witness.key_hash() == key);
     of_datum(lock, |datum| holds(buyer_key(datum).is_none_or(signed), LockError::BuyerWitness))
@@ -152,7 +153,8 @@ fn reference_key(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceKey, |datum| datum.reference_key == lock.facts.terms.reference_key)
 }
 
-/// The verified signature is always longer than the contract's minimum of 16 bytes; the check makes that explicit.
+/// Checks that the datum contains the seller's signature of the terms. A valid signature is always longer than the
+/// contract's minimum of 16 bytes; the check makes that explicit.
 fn reference_signature(lock: &Lock<'_>) -> LockResult {
     signed(lock, Field::ReferenceSignature, |datum| {
         datum.reference_signature == lock.facts.terms.reference_signature
@@ -223,7 +225,7 @@ fn min_utxo(lock: &Lock<'_>) -> LockResult {
     holds(locked >= least, LockError::MinUtxo(least))
 }
 
-/// The first slot that is no longer valid must begin at or before the deadline.
+/// Checks that the first slot after the validity interval begins at or before the deadline `pay_by`.
 fn ttl(lock: &Lock<'_>) -> LockResult {
     let ends = lock.facts.tx.ttl.and_then(|slot| lock.facts.slots.slot_begins_at(slot));
     let pay_by = lock.facts.terms.terms.deadlines.pay_by;

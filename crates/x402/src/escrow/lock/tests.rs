@@ -5,7 +5,7 @@ use super::*;
 use crate::escrow::fixture::{Attached, TestLock, buyer, deployment, honest_datum, key, parameters, terms};
 use ::escrow::{Deadlines, PlutusAddress, collateral::MIN_COLLATERAL};
 
-/// A complete payment, of which each test changes one thing.
+/// A valid lock with its terms and payer, of which each test changes one thing.
 struct LockCase {
     terms: AuthorizedTerms,
     datum: Datum,

@@ -15,13 +15,13 @@ refusals! {
     /// A datum that the ledger rejects.
     #[derive(Copy)]
     pub enum InvalidDatum {
-        /// A byte string of more than 64 bytes is not split into chunks.
+        /// A byte string of more than 64 bytes, in the datum of the output at this index, is not split into chunks.
         #[error("the datum of output {0} has a byte string of more than 64 bytes: write it in chunks of at most 64")]
         LongByteString(usize) => "invalid_exact_cardano_payload_datum_byte_string_too_long",
     }
 }
 
-/// Checks that no byte string or chunk in an inline datum has more than 64 bytes.
+/// Checks that no byte string or chunk in an output's inline datum has more than 64 bytes.
 pub fn byte_strings_are_short(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let long = case.payment.tx.outputs.iter().position(|output| match &output.datum {
         Some(OutputDatum::Inline(cbor)) => has_long_bytes(cbor),
@@ -30,7 +30,8 @@ pub fn byte_strings_are_short(case: &PaymentContext<'_>) -> Result<(), Refusal> 
     long.map_or(Ok(()), |output| Err(InvalidDatum::LongByteString(output).into()))
 }
 
-/// Malformed CBOR was rejected when the transaction was decoded.
+/// Returns `true` if CBOR contains a byte string or chunk of more than 64 bytes. The CBOR is well formed, because
+/// malformed CBOR was rejected when the transaction was decoded.
 fn has_long_bytes(cbor: &[u8]) -> bool {
     Tokenizer::new(cbor).any(|token| matches!(token, Ok(Token::Bytes(bytes)) if bytes.len() > MAX_CHUNK_BYTES))
 }

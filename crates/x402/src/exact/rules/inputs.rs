@@ -1,5 +1,5 @@
-//! Rule 5, for every input: unspent, at an address of this network with a payment key, and without anything that raises
-//! the fee.
+//! Rule 5, for every input: it must be unspent, at an address of this network with a payment key, and must not carry a
+//! script, which would raise the fee.
 
 use cardano::{Address, TxHash, TxRef, chain::Utxo};
 
@@ -13,26 +13,26 @@ refusals! {
     /// Inputs that a payment cannot spend.
     #[derive(Copy)]
     pub enum InvalidInputs {
-        /// The inputs come from more transactions than one request may look up.
+        /// The payment spends outputs of more transactions than one request may look up.
         #[error("the inputs come from {found} transactions, at most {most} are looked up: spend fewer, larger outputs")]
         TooManyTransactions {
-            /// Number of transactions that the inputs come from.
+            /// Number of transactions whose outputs the payment spends.
             found: usize,
-            /// Maximum number of transactions.
+            /// Maximum number of such transactions.
             most: usize,
         } => "invalid_exact_cardano_payload_too_many_inputs",
         /// The inputs hold more native tokens than one request may keep in memory.
         #[error("the inputs hold more than {0} native tokens: spend outputs with fewer")]
         TooManyTokens(usize) => "invalid_exact_cardano_payload_too_many_inputs",
-        /// No block includes the input.
+        /// No block known to the provider contains the output that the payment spends.
         #[error("input {0} is not on the chain: wait until the transaction that makes it is in a block")]
         Unknown(TxRef) => "invalid_exact_cardano_payload_input_not_available",
-        /// The input is already spent.
+        /// Another transaction has already spent an input of the payment.
         #[error("input {input} was already spent by {by}")]
         Spent {
-            /// The spent output.
+            /// Reference of the spent output.
             input: TxRef,
-            /// Transaction that spent it.
+            /// Id of the transaction that spent it.
             by: TxHash,
         } => "invalid_exact_cardano_payload_input_not_available",
         /// The input is not at an address with a payment key.
@@ -44,7 +44,7 @@ refusals! {
     }
 }
 
-/// Checks that the inputs come from few enough transactions to look up.
+/// Checks that the payment does not spend outputs of more transactions than one request may look up.
 pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let found = case.payment.sources().len();
     if found <= MAX_INPUT_TRANSACTIONS {
@@ -54,18 +54,18 @@ pub fn are_few(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that the inputs hold few enough native tokens.
+/// Checks that the payment's inputs do not hold more native tokens than one request may keep in memory.
 pub fn hold_few_tokens(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let few = context.facts.tokens() <= MAX_INPUT_TOKENS;
     if few { Ok(()) } else { Err(InvalidInputs::TooManyTokens(MAX_INPUT_TOKENS).into()) }
 }
 
-/// Checks that every input is unspent.
+/// Checks that no other transaction has spent an input of the payment.
 pub fn are_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     Ok(resolved(context).map(|_| ())?)
 }
 
-/// Checks that every input is at a preprod address with a payment key, so that a signature suffices to spend it.
+/// Checks that every input is at a preprod address with a payment key, so that a signature is enough to spend it.
 pub fn are_key_locked(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let stranger = resolved(context)?.into_iter().find(|(_, utxo)| utxo.address.parse::<Address>().is_err());
     stranger.map_or(Ok(()), |(input, _)| Err(InvalidInputs::Address(input).into()))
@@ -78,10 +78,10 @@ pub fn carry_no_script(context: &VerificationContext<'_>) -> Result<(), Refusal>
     carrier.map_or(Ok(()), |(input, _)| Err(InvalidInputs::ReferenceScript(input).into()))
 }
 
-/// Returns each input with the output that it spends.
+/// Returns each input's reference with the output that it spends.
 ///
 /// # Errors
-/// [`InvalidInputs`] if an input is not available.
+/// [`InvalidInputs`] if an input does not exist or is already spent.
 pub(super) fn resolved<'a>(context: &VerificationContext<'a>) -> Result<Vec<(TxRef, &'a Utxo)>, InvalidInputs> {
     let (facts, inputs) = (context.facts, &context.case.payment.tx.inputs);
     inputs

@@ -7,7 +7,7 @@ use super::VerificationContext;
 use crate::Refusal;
 
 refusals! {
-    /// A broken limit of the protocol parameters.
+    /// The limit of the protocol parameters that a payment breaks.
     #[derive(Copy)]
     pub enum LimitBroken {
         /// The transaction exceeds the maximum size.
@@ -18,10 +18,10 @@ refusals! {
             /// Maximum size, in bytes.
             most: u64,
         } => "invalid_exact_cardano_payload_too_large",
-        /// An output holds too many different tokens.
+        /// The output at this index holds too many different tokens.
         #[error("the value of output {0} is too large: spread its tokens over several outputs")]
         ValueTooLarge(usize) => "invalid_exact_cardano_payload_value_too_large",
-        /// An output holds too little lovelace.
+        /// An output holds less lovelace than its minimum.
         #[error("output {output} holds less than its minimum of {least} lovelace")]
         MinUtxo {
             /// Index of the output.
@@ -46,15 +46,15 @@ pub fn transaction_fits(context: &VerificationContext<'_>) -> Result<(), Refusal
     if fits(bytes, most) { Ok(()) } else { Err(LimitBroken::TooLarge { bytes, most }.into()) }
 }
 
-/// Checks that no output's value is larger than `maxValueSize`.
+/// Checks that the value of no output is larger than `maxValueSize`.
 pub fn values_fit(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let most = context.facts.parameters.max_value_size;
     let large = context.case.payment.tx.outputs.iter().position(|output| !fits(output.value_size, most));
     large.map_or(Ok(()), |index| Err(LimitBroken::ValueTooLarge(index).into()))
 }
 
-/// Checks that every output holds `(160 + size) * coinsPerUtxoByte`. The scheme requires this of the output to `payTo`;
-/// the ledger requires it of all.
+/// Checks that every output holds at least `(160 + size) * coinsPerUtxoByte` lovelace. The scheme requires this only of
+/// the output to `payTo`; the ledger requires it of all.
 pub fn outputs_hold_their_minimum(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     for (index, output) in context.case.payment.tx.outputs.iter().enumerate() {
         let least = context.facts.parameters.min_utxo(output.size);

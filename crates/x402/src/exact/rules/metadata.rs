@@ -1,4 +1,4 @@
-//! Rule 6, auxiliary data: present if and only if the body contains its hash, and metadata only.
+//! Rule 6, auxiliary data: they must be present if and only if the body contains their hash, and contain only metadata.
 
 use cardano::tx::AuxiliaryData;
 
@@ -6,7 +6,7 @@ use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
-    /// Auxiliary data that a payment must not have.
+    /// Reason why a payment's auxiliary data are not allowed.
     #[derive(Copy)]
     pub enum InvalidMetadata {
         /// The auxiliary data contain scripts.
@@ -18,7 +18,7 @@ refusals! {
     }
 }
 
-/// Checks that the body's hash matches the auxiliary data.
+/// Checks that the hash in the body is that of the auxiliary data, or that both are absent.
 pub fn matches_its_hash(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let tx = &case.payment.tx;
     if tx.auxiliary_data.as_ref().map(AuxiliaryData::hash) == tx.auxiliary_data_hash {

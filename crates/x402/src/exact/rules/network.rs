@@ -1,7 +1,7 @@
-//! Rule 1: the transaction is for the network of the requirements.
+//! Rule 1: the transaction must be for the network that the requirements name.
 //!
-//! Addresses always contain the network id and the body may. All test networks share one id; preprod and preview are
-//! told apart by whether the inputs exist.
+//! Addresses always contain the network id, and the body may contain it. All test networks share one id; preprod and
+//! preview are told apart by whether the inputs exist.
 
 use cardano::tx::AddressKind;
 
@@ -15,13 +15,13 @@ refusals! {
         /// The body contains another network's id.
         #[error("the transaction is for another network: build it for {0}")]
         Id(&'static str) => "invalid_exact_cardano_payload_network_id_mismatch",
-        /// An output is not at a base or enterprise address of a test network.
+        /// The output at this index is not at a base or enterprise address of a test network.
         #[error("output {0} is not at a base or enterprise address of this network")]
         OutputAddress(usize) => "invalid_exact_cardano_payload_output_address",
     }
 }
 
-/// Checks that the body's network id, if present, is the right one.
+/// Checks that the network id in the transaction's body, if present, is that of the requirements.
 pub fn network_id(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let network = case.offered.requirements.network;
     match case.payment.tx.network_id {

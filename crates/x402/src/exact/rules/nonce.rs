@@ -1,4 +1,4 @@
-//! Rule 5, for the nonce: an unspent input of the transaction, whose owner is the payer.
+//! Rule 5, for the nonce: it must be an unspent input of the transaction, whose owner is the payer.
 
 use cardano::{Address, TxRef};
 
@@ -6,13 +6,13 @@ use super::{InvalidInputs, PaymentContext, VerificationContext};
 use crate::{Refusal, exact::InputState};
 
 refusals! {
-    /// The nonce does not identify a payer.
+    /// Reason why the nonce does not identify a payer.
     #[derive(Copy)]
     pub enum InvalidNonce {
         /// The nonce is not an input of the transaction.
         #[error("payload.nonce {0} is not an input of the transaction")]
         NotInput(TxRef) => "invalid_exact_cardano_payload_nonce_not_in_inputs",
-        /// The nonce does not exist, or another transaction spent it.
+        /// The output that the nonce names does not exist, or another transaction spent it.
         #[error("payload.nonce {0} is not an unspent output on the chain")]
         NotUnspent(TxRef) => "invalid_exact_cardano_payload_nonce_not_on_chain",
         /// Payer and payee have the same payment key.
@@ -21,14 +21,14 @@ refusals! {
     }
 }
 
-/// Checks that the nonce is one of the inputs.
+/// Checks that the nonce names one of the transaction's inputs.
 pub fn is_an_input(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let nonce = case.payment.nonce;
     if case.payment.tx.inputs.contains(&nonce) { Ok(()) } else { Err(InvalidNonce::NotInput(nonce).into()) }
 }
 
-/// Checks that the nonce is unspent, or spent by this very transaction. In the latter case
-/// [`crate::exact::VerifiedPayment::public`] is set.
+/// Checks that the output that the nonce names is unspent, or that this very transaction has spent it. In the latter
+/// case, [`crate::exact::VerifiedPayment::public`] is set.
 pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let nonce = context.case.payment.nonce;
     match context.facts.inputs.get(&nonce) {
@@ -37,10 +37,10 @@ pub fn is_unspent(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the address that owns the nonce.
+/// Returns the address of the payer, who owns the output that the nonce names.
 ///
 /// # Errors
-/// The nonce is not an unspent output at an address with a payment key.
+/// Returns an error if the nonce does not name an unspent output at an address with a payment key.
 pub fn payer(context: &VerificationContext<'_>) -> Result<Address, Refusal> {
     let nonce = context.case.payment.nonce;
     match context.facts.inputs.get(&nonce) {

@@ -1,4 +1,4 @@
-//! Rules 2, 3 and 4: an output at exactly `payTo` holds at least the amount, of exactly the asset.
+//! Rules 2, 3 and 4: a single output at exactly `payTo` must hold at least the amount, of exactly the asset.
 //!
 //! Whole addresses are compared, so the same payment key with another stake credential is another address. Outputs are
 //! not summed: "the output sent to `payTo` MUST contain" the amount. Further outputs at `payTo` are gifts.
@@ -9,9 +9,9 @@ use super::PaymentContext;
 use crate::{Refusal, wire::Asset};
 
 refusals! {
-    /// The payee does not receive the requested amount.
+    /// Reason why the payee does not receive the requested amount.
     pub enum Underpaid {
-        /// No output is at `payTo`.
+        /// The transaction has no output at `payTo`, which is given here.
         #[error("no output pays {0}")]
         Recipient(String) => "invalid_exact_cardano_payload_recipient_mismatch",
         /// The outputs at `payTo` do not hold the asset.
@@ -20,20 +20,20 @@ refusals! {
         /// No single output at `payTo` holds the amount.
         #[error("no single output to payTo holds the {asked} that are asked for; the most is {most}")]
         AmountInsufficient {
-            /// Requested amount.
+            /// Amount that the offer requests.
             asked: u64,
-            /// Largest amount in one output.
+            /// Largest amount in a single output at `payTo`.
             most: u64,
         } => "invalid_exact_cardano_payload_amount_insufficient",
     }
 }
 
-/// Returns the outputs at `payTo`.
+/// Returns the transaction's outputs at `payTo`.
 fn paid<'a>(case: &'a PaymentContext<'_>) -> impl Iterator<Item = &'a Output> {
     case.payment.tx.outputs.iter().filter(|output| output.address == case.pay_to_bytes)
 }
 
-/// Checks that an output is at `payTo`.
+/// Checks that the transaction has an output at `payTo`.
 pub fn is_paid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match paid(case).next() {
         Some(_) => Ok(()),
@@ -41,7 +41,7 @@ pub fn is_paid(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that one output at `payTo` holds enough.
+/// Checks that a single output at `payTo` holds the requested amount.
 pub fn is_paid_enough(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     let asset = &case.offered.requirements.asset;
     let unit = asset.unit();

@@ -7,13 +7,13 @@ use super::PaymentContext;
 use crate::Refusal;
 
 refusals! {
-    /// The transaction has parts that a payment must not have.
+    /// Reason why a transaction is not a plain payment.
     #[derive(Copy)]
     pub enum NotPlain {
         /// The transaction has a part that a plain payment does not have.
         #[error("a payment must not have {0:?}: build a plain transaction of inputs, outputs, fee and TTL")]
         UnsupportedPart(TxPart) => "invalid_exact_cardano_payload_unsupported_part",
-        /// An output carries a datum or a script.
+        /// The output at this index carries a datum or a script.
         #[error("output {0} carries a datum or a reference script, which a payment must not")]
         Output(usize) => "invalid_exact_cardano_payload_output_not_plain",
         /// The transaction is marked as having failing scripts.

@@ -13,14 +13,15 @@
 use super::VerificationContext;
 use crate::Refusal;
 
-/// Number of slots (seconds) after its TTL for which a payment that is already on the chain is accepted. A payer asks
-/// for the content soon after paying; an older transfer to the same seller was for something else.
+/// Time in slots (seconds) after a payment's TTL during which it is still accepted if it was already on the chain. A
+/// payer asks for the content soon after paying. An older transfer to the same seller is rejected, because it was for
+/// something else.
 const PUBLIC_SLOTS: u64 = 60 * 60;
 
 const OUT_OF_RANGE: Refusal = Refusal::Requirements("the time is out of the range of the chain's slots");
 
 refusals! {
-    /// The transaction is not valid now, or valid for too long.
+    /// Reason why the transaction's validity interval is not acceptable.
     #[derive(Copy)]
     pub enum InvalidValidity {
         /// The transaction has no TTL.
@@ -29,7 +30,7 @@ refusals! {
         /// The TTL has passed.
         #[error("the transaction's TTL, slot {ttl}, has passed (slot {now} now): build a new one")]
         TtlExpired {
-            /// First slot that is no longer valid.
+            /// First slot in which the transaction is no longer valid.
             ttl: u64,
             /// Current slot.
             now: u64,
@@ -37,15 +38,15 @@ refusals! {
         /// The TTL is too far ahead.
         #[error("the transaction's TTL, slot {ttl}, is after slot {most}, the latest that maxTimeoutSeconds allows")]
         TtlTooFar {
-            /// First slot that is no longer valid.
+            /// First slot in which the transaction is no longer valid.
             ttl: u64,
-            /// Latest allowed TTL.
+            /// Latest TTL that `maxTimeoutSeconds` allows.
             most: u64,
         } => "invalid_exact_cardano_payload_ttl_too_far",
         /// The transaction is not valid yet.
         #[error("the transaction is valid from slot {start} only (the chain is at {tip}): leave its start out or lower it")]
         NotYetValid {
-            /// First valid slot.
+            /// First slot in which the transaction is valid.
             start: u64,
             /// Slot of the newest block.
             tip: u64,
@@ -53,12 +54,12 @@ refusals! {
     }
 }
 
-/// Checks that there is a TTL.
+/// Checks that the transaction has a TTL.
 pub fn has_an_end(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     end(context).map(|_| ())
 }
 
-/// Checks that the TTL has not passed, or, if the payment is already public, not long ago.
+/// Checks that the TTL has not passed. If the payment is already public, checks that it passed at most an hour ago.
 pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let ttl = end(context)?;
     let clock = context.moment.slots.slot_at(now_ms(context)).ok_or(OUT_OF_RANGE)?;
@@ -67,7 +68,7 @@ pub fn has_not_ended(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     if ttl.saturating_add(grace) > now { Ok(()) } else { Err(InvalidValidity::TtlExpired { ttl, now }.into()) }
 }
 
-/// Checks that the TTL is not later than the timeout allows.
+/// Checks that the TTL is not later than `maxTimeoutSeconds` allows.
 pub fn ends_soon_enough(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let ttl = end(context)?;
     let timeout_ms = u64::from(context.case.offered.requirements.max_timeout_seconds).saturating_mul(1_000);
@@ -76,7 +77,7 @@ pub fn ends_soon_enough(context: &VerificationContext<'_>) -> Result<(), Refusal
     if ttl <= most { Ok(()) } else { Err(InvalidValidity::TtlTooFar { ttl, most }.into()) }
 }
 
-/// Checks that the validity interval has begun.
+/// Checks that the transaction's validity interval has begun.
 pub fn has_begun(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let tip = context.facts.tip.slot;
     match context.case.payment.tx.validity_start {
@@ -85,10 +86,10 @@ pub fn has_begun(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the TTL.
+/// Returns the transaction's TTL.
 ///
 /// # Errors
-/// [`InvalidValidity::TtlMissing`].
+/// [`InvalidValidity::TtlMissing`] if the transaction has no TTL.
 pub fn end(context: &VerificationContext<'_>) -> Result<u64, Refusal> {
     Ok(context.case.payment.tx.ttl.ok_or(InvalidValidity::TtlMissing)?)
 }

@@ -1,4 +1,5 @@
-//! Rule 6, conservation of value: inputs equal outputs for each token, and inputs equal outputs plus fee for lovelace.
+//! Rule 6, conservation of value: for each token, inputs must equal outputs; for lovelace, inputs must equal outputs
+//! plus fee.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,20 @@ use cardano::chain::Value;
 use super::{VerificationContext, inputs::resolved};
 use crate::Refusal;
 
-/// Inputs and outputs do not balance.
+/// Inputs and outputs do not balance in the asset that is named here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value of {0} is not conserved: inputs must equal outputs plus fee")]
 pub struct NotConserved(pub String);
 
 impl NotConserved {
-    /// Returns the stable code.
+    /// Returns the stable code of the error.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         "invalid_exact_cardano_payload_value_not_conserved"
     }
 }
 
-/// Checks that inputs equal outputs plus fee.
+/// Checks that inputs equal outputs plus fee in every asset.
 pub fn is_conserved(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let tx = &context.case.payment.tx;
     let mut balance = ValueSums::default();
@@ -38,7 +39,8 @@ pub fn is_conserved(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     odd.map_or(Ok(()), |(unit, _)| Err(NotConserved(unit.into()).into()))
 }
 
-/// Sums that cannot overflow: a transaction of 16 KiB moves fewer than 2^14 quantities below 2^64.
+/// The sum of each asset over inputs minus outputs. Sums cannot overflow, because a transaction of 16 KiB moves fewer
+/// than 2^14 quantities below 2^64.
 #[derive(Default)]
 struct ValueSums<'a> {
     lovelace: i128,

@@ -11,29 +11,30 @@ use cardano::{
 use super::{InvalidInputs, PaymentContext, VerificationContext, inputs::resolved, nonce};
 use crate::{Refusal, exact::Payment};
 
-/// Maximum number of signatures of a foreign payment. A wallet spends few outputs for one, each with one key.
+/// Maximum number of signatures of a foreign payment. A wallet needs few outputs to pay for one listing, and each needs
+/// one signature.
 pub const MAX_SIGNATURES: usize = 32;
 
 refusals! {
-    /// Signatures are missing or invalid.
+    /// Reason why the transaction's signatures are not acceptable.
     #[derive(Copy)]
     pub enum InvalidWitnesses {
-        /// There is no signature.
+        /// The transaction has no signature.
         #[error("the transaction is not signed: sign it, do not submit it, and send it whole")]
         Unsigned => "invalid_exact_cardano_payload_unsigned",
-        /// There are more signatures than a payment needs. Each costs computing time.
+        /// The transaction has more signatures than a payment needs, and verifying each costs computing time.
         #[error("more than {MAX_SIGNATURES} signatures: spend outputs of fewer keys")]
         TooMany => "invalid_exact_cardano_payload_too_many_signatures",
-        /// A signature does not verify.
+        /// The signature by this key is invalid.
         #[error("the signature by key {0} does not verify: sign exactly the transaction that you send")]
         BadSignature(KeyHash) => "invalid_exact_cardano_payload_invalid_signature",
-        /// An owner of an input, or a required signer, did not sign.
+        /// This key, which owns an input or is a required signer, did not sign.
         #[error("the signature of key {0} is missing: every owner of an input and every required signer must sign")]
         MissingSignature(KeyHash) => "invalid_exact_cardano_payload_missing_signature",
     }
 }
 
-/// Checks that there is at least one signature, and not too many.
+/// Checks that the transaction has at least one signature and at most [`MAX_SIGNATURES`].
 pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     match case.payment.tx.vkey_witnesses.len() {
         0 => Err(InvalidWitnesses::Unsigned.into()),
@@ -42,7 +43,7 @@ pub fn exist(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that every required signer signed.
+/// Checks that every key in the body's list of required signers signed.
 pub fn required_signers_signed(case: &PaymentContext<'_>) -> Result<(), Refusal> {
     require(&signers(case.payment), &case.payment.tx.required_signers)
 }
@@ -53,7 +54,7 @@ pub fn payer_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     require(&signers(context.case.payment), [payer.payment_key()])
 }
 
-/// Checks that every owner of an input signed.
+/// Checks that the owner of every input signed.
 pub fn owners_signed(context: &VerificationContext<'_>) -> Result<(), Refusal> {
     let signers = signers(context.case.payment);
     for (input, utxo) in resolved(context)? {

@@ -1,4 +1,4 @@
-//! Tests of locks as payments: the rules for every payment, and the escrow's.
+//! Tests of payments into the escrow: they must follow the rules for every payment and the rules for locks.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::{
 
 const FEE: u64 = 200_000;
 
-/// A lock with the output that it spends.
+/// A payment into the escrow, with the owner of the output that it spends.
 struct EscrowPayment {
     lock: TestLock,
     now_ms: Millis,

@@ -24,7 +24,7 @@ fn recognise(sale: &Sale<'_>, entry: &Value) -> Result<Offered, &'static str> {
 
 const UNKNOWN: &str = "masumi_terms_unknown";
 
-/// Replaces or adds the value at a JSON pointer.
+/// Replaces or adds a value at a JSON pointer in a valid entry of `accepts`.
 fn with(pointer: &str, value: Value) -> Value {
     let mut entry = entry();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
