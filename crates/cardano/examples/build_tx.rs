@@ -34,7 +34,7 @@ struct TxScenario {
     reserved: BTreeSet<TxRef>,
     valid_from: Option<u64>,
     valid_until: u64,
-    /// Address to sweep the wallet to, instead of paying.
+    /// Address to which everything in the wallet is sent, instead of making a payment.
     sweep_to: Option<String>,
     #[serde(default)]
     reserve: Lovelace,

@@ -1,4 +1,5 @@
-//! CIP-8 for other programs, one JSON object per line. The tests use it to compare this crate with wallet libraries.
+//! Signs and verifies CIP-8 messages for other programs, one JSON object per line. The tests use it to compare this
+//! crate with wallet libraries.
 //!
 //! ```text
 //! {"seed": "<32 bytes hex>", "address": "addr_test1...", "payload": "<hex>"}      -> {"key": ..., "signature": ...}

@@ -18,11 +18,11 @@ use crate::{
 
 /// Network id in addresses of preprod, preview and every other test network.
 pub const NETWORK_ID: u8 = Network::Preprod.id();
-/// Maximum length of an address in text, in characters: hex of a base address, with room for a bech32 prefix.
+/// Maximum number of characters of an address in text: a base address in hex, with room for a bech32 prefix.
 const MAX_ADDRESS_TEXT: usize = 128;
-/// CIP-19 header type 8: the first byte of a CBOR array of two items, as Byron addresses begin.
+/// CIP-19 header type 8, of Byron addresses: their first byte is that of a CBOR array of two items.
 const BYRON: u8 = 8;
-/// [`BYRON`] with the array's length in a second byte, which the ledger also accepts.
+/// Like [`BYRON`], if the length of the CBOR array is in a second byte, which the ledger also accepts.
 const BYRON_WIDE: u8 = 9;
 
 /// The key or script that controls an address's payments, or its stake.
@@ -56,16 +56,17 @@ pub struct Address {
     stake: Option<Credential>,
 }
 
-/// Reason why a text or bytes are not an address of the expected type. The message tells the user what to do.
+/// Reason why a text or bytes are not an address of the expected type and network. The message tells the user what to
+/// do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// The text is neither bech32 nor hex, or has the wrong length.
     #[error("not a Cardano address: expected bech32 starting with addr_test1")]
     Malformed,
-    /// The address belongs to mainnet; a test network's was expected.
+    /// The address belongs to mainnet, although one of a test network was expected.
     #[error("not a preprod address: this address is for mainnet; switch the wallet to preprod")]
     WrongNetwork,
-    /// The address belongs to a test network; mainnet's was expected.
+    /// The address belongs to a test network, although one of mainnet was expected.
     #[error("not a mainnet address: this address is for a test network; switch the wallet to mainnet")]
     TestNetwork,
     /// The payment credential is a script, which cannot sign.
@@ -86,7 +87,7 @@ impl Credential {
         }
     }
 
-    /// Returns `true` for a script.
+    /// Returns `true` if the credential is a script.
     #[must_use]
     pub const fn is_script(&self) -> bool {
         matches!(self, Self::Script(_))
@@ -105,7 +106,7 @@ impl PaymentAddress {
         Self { payment: Credential::Script(hash), stake: None }
     }
 
-    /// Returns the hash of the payment key, or `None` for a script.
+    /// Returns the hash of the payment key, or `None` if the payment credential is a script.
     #[must_use]
     pub const fn payment_key(&self) -> Option<&KeyHash> {
         match &self.payment {
@@ -114,7 +115,7 @@ impl PaymentAddress {
         }
     }
 
-    /// Returns the hash of the payment script, or `None` for a key.
+    /// Returns the hash of the payment script, or `None` if the payment credential is a key.
     #[must_use]
     pub const fn payment_script(&self) -> Option<&ScriptHash> {
         match &self.payment {
@@ -129,14 +130,14 @@ impl PaymentAddress {
         Address::try_from(*self).ok()
     }
 
-    /// Encodes the address as bytes of a test network: a header, the payment credential's hash, the stake credential's
+    /// Encodes the address as bytes for a test network: a header, the payment credential's hash, the stake credential's
     /// hash.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.bytes_on(Network::Preprod)
     }
 
-    /// Encodes the address as bytes of this network.
+    /// Encodes the address as bytes for this network.
     #[must_use]
     pub fn bytes_on(&self, network: Network) -> Vec<u8> {
         const ENTERPRISE: u8 = 6;
@@ -148,13 +149,13 @@ impl PaymentAddress {
         bytes
     }
 
-    /// Encodes the address as bech32 text of this network.
+    /// Encodes the address as bech32 text for this network.
     #[must_use]
     pub fn text_on(&self, network: Network) -> String {
         bech32_of(network, &self.bytes_on(network)).unwrap_or_default()
     }
 
-    /// Decodes an address of a test network from bytes.
+    /// Decodes the bytes of an address on a test network.
     ///
     /// # Errors
     /// Any [`AddressError`] but [`AddressError::Script`].
@@ -162,7 +163,7 @@ impl PaymentAddress {
         Self::from_bytes_on(Network::Preprod, bytes)
     }
 
-    /// Decodes an address of this network from bytes.
+    /// Decodes the bytes of an address on this network.
     ///
     /// # Errors
     /// See [`PaymentAddress::from_bytes`].
@@ -186,7 +187,7 @@ impl PaymentAddress {
         Ok(Self { payment: Credential::read(kind & 1 != 0, payment)?, stake })
     }
 
-    /// Parses an address of this network from bech32.
+    /// Parses the bech32 text of an address on this network.
     ///
     /// # Errors
     /// See [`PaymentAddress::from_bytes`].
@@ -214,7 +215,7 @@ impl Address {
         Self { payment, stake: None }
     }
 
-    /// Creates a base address.
+    /// Creates a base address, which has a payment and a stake credential.
     #[must_use]
     pub const fn base(payment: KeyHash, stake: Credential) -> Self {
         Self { payment, stake: Some(stake) }
@@ -232,7 +233,7 @@ impl Address {
         self.stake.as_ref()
     }
 
-    /// Decodes an address of a test network from bytes (CIP-19).
+    /// Decodes the bytes of an address on a test network (CIP-19).
     ///
     /// # Errors
     /// [`AddressError`] if the bytes are not a test network's address with a payment key.
@@ -240,7 +241,7 @@ impl Address {
         PaymentAddress::from_bytes(bytes)?.try_into()
     }
 
-    /// Encodes the address as bytes of a test network (CIP-19).
+    /// Encodes the address as bytes for a test network (CIP-19).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         PaymentAddress::from(*self).to_bytes()
@@ -268,8 +269,8 @@ impl Address {
 /// of unknown attributes in a Byron address.
 #[must_use]
 pub fn text_of(address: &[u8]) -> String {
-    /// Maximum length of an address that is not returned as hex, in bytes. Base addresses have 57; Byron addresses in
-    /// use are much shorter than this too.
+    /// Maximum number of bytes of an address that is encoded as bech32 or base58 rather than hex. Base addresses have
+    /// 57 bytes, and Byron addresses in use are much shorter than the limit too.
     const MAX_ADDRESS: usize = 256;
     let header = address.first().filter(|_| address.len() <= MAX_ADDRESS);
     let usual = match header.map(|header| (header >> 4, header & 0x0f)) {
@@ -281,7 +282,7 @@ pub fn text_of(address: &[u8]) -> String {
     usual.unwrap_or_else(|| hex::encode(address))
 }
 
-/// Encodes any bytes as bech32. Returns `None` if they are too long for bech32, which no address is.
+/// Encodes any bytes as bech32. Returns `None` if they are too long for bech32, which no real address is.
 fn bech32_of(network: Network, address: &[u8]) -> Option<String> {
     bech32::encode::<Bech32>(Hrp::parse_unchecked(network.address_prefix()), address).ok()
 }

@@ -1,9 +1,9 @@
-//! Parses Blockfrost's answers into this crate's types. The parsing is pure, so it can be tested and fuzzed without a
+//! Parses Blockfrost's responses into this crate's types. The parsing is pure, so it can be tested and fuzzed without a
 //! network.
 //!
 //! Source: Blockfrost's OpenAPI description of the Cardano API (`/blocks/latest`, `/epochs/latest/parameters`,
 //! `/txs/{hash}` with its `/cbor` and `/utxos`, `/addresses/{address}` with its `/transactions` and `/utxos`). Every
-//! number that matters is checked, and an answer with an unexpected shape is rejected as a whole, because a provider
+//! number that matters is checked, and a response with an unexpected shape is rejected as a whole, because a provider
 //! can lie or lag.
 
 mod outputs;
@@ -31,7 +31,7 @@ use crate::{
     tx::transaction_id,
 };
 
-/// Maximum number of transactions read from one page. Blockfrost sends 100.
+/// Maximum number of transactions to read from one page of a response. Blockfrost sends 100.
 const MAX_LISTED: usize = 1_000;
 
 type ChainResult<T> = Result<T, ChainError>;
@@ -56,10 +56,10 @@ struct BlockJson {
     time: u64,
 }
 
-/// Parses `/blocks/latest`.
+/// Parses the response of `/blocks/latest`: the newest block.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if the answer does not have the documented shape.
+/// [`ChainError::Malformed`] if the response does not have the documented shape.
 pub fn tip(body: &[u8]) -> ChainResult<Tip> {
     let block: BlockJson = json(body, "block")?;
     Ok(Tip { hash: block.hash, height: block.height, slot: block.slot, time_ms: seconds_to_ms(block.time)? })
@@ -70,10 +70,10 @@ struct Genesis {
     network_magic: u64,
 }
 
-/// Parses the network magic in `/genesis`: 764824073 for mainnet, 1 for preprod.
+/// Parses the network magic in the response of `/genesis`: 764824073 for mainnet, 1 for preprod.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if it is missing.
+/// [`ChainError::Malformed`] if the response contains no network magic.
 pub fn network_magic(body: &[u8]) -> ChainResult<u64> {
     json(body, "genesis").map(|Genesis { network_magic }| network_magic)
 }
@@ -83,10 +83,10 @@ struct InEpoch {
     epoch: u64,
 }
 
-/// Parses the epoch in `/blocks/latest` or `/epochs/latest/parameters`.
+/// Parses the number of the epoch in the response of `/blocks/latest` or `/epochs/latest/parameters`.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if it is missing.
+/// [`ChainError::Malformed`] if the response contains no epoch.
 pub fn epoch(body: &[u8]) -> ChainResult<u64> {
     json(body, "epoch").map(|InEpoch { epoch }| epoch)
 }
@@ -101,10 +101,10 @@ struct Transaction {
     valid_contract: bool,
 }
 
-/// Parses `/txs/{hash}`, the answer about the transaction `asked`.
+/// Parses the response of `/txs/{hash}` for the transaction `asked`: the block that includes it.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if the answer does not have the documented shape or is about another transaction.
+/// [`ChainError::Malformed`] if the response does not have the documented shape or is about another transaction.
 pub fn inclusion(body: &[u8], asked: &TxHash) -> ChainResult<Inclusion> {
     let tx: Transaction = json(body, "transaction")?;
     if tx.hash != *asked {
@@ -127,11 +127,11 @@ struct Listed {
     block_time: u64,
 }
 
-/// Parses one page of `/addresses/{address}/transactions` and sorts it into chain order, because providers differ in
-/// the order within a block.
+/// Parses one page of `/addresses/{address}/transactions` and sorts it into chain order, because providers order the
+/// transactions of a block differently.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if the answer does not have the documented shape, or two transactions have the same
+/// [`ChainError::Malformed`] if the response does not have the documented shape, or if two transactions have the same
 /// position.
 pub fn address_transactions(body: &[u8]) -> ChainResult<Vec<AddressTransaction>> {
     let listed: Vec<Listed> = json(body, "transactions of an address")?;
@@ -157,10 +157,10 @@ struct CborJson {
     cbor: String,
 }
 
-/// Parses `/txs/{hash}/cbor` and returns the bytes of the transaction `asked`.
+/// Parses the response of `/txs/{hash}/cbor` and returns the bytes of the transaction `asked`.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if the answer does not have the documented shape or contains another transaction.
+/// [`ChainError::Malformed`] if the response does not have the documented shape or contains another transaction.
 pub fn transaction(body: &[u8], asked: &TxHash) -> ChainResult<Vec<u8>> {
     let CborJson { cbor } = json(body, "transaction's CBOR")?;
     let bytes = hex::decode(cbor).or_else(|_| malformed("a transaction that is not hexadecimal"))?;

@@ -1,4 +1,5 @@
-//! The port to the chain. `edge` implements it with Blockfrost's HTTP API; tests implement it with the local ledger.
+//! The port to the chain: a trait for reading the chain and submitting transactions. `edge` implements it with
+//! Blockfrost's HTTP API; tests implement it with the local ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::{
     slots::Millis,
 };
 
-/// The newest block.
+/// The newest block of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tip {
     /// Block hash.
@@ -27,12 +28,12 @@ pub struct Tip {
 /// Policy id and asset name in lowercase hex, joined without a separator (Blockfrost's `unit`).
 pub type AssetUnit = String;
 
-/// The value of an output.
+/// The value of a transaction output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Value {
     /// Amount of lovelace.
     pub lovelace: Lovelace,
-    /// Quantities of native tokens; never zero.
+    /// Quantities of native tokens by unit; never zero.
     pub assets: BTreeMap<AssetUnit, u64>,
 }
 
@@ -41,40 +42,40 @@ pub struct Value {
 pub struct Utxo {
     /// Reference of the output.
     pub reference: TxRef,
-    /// Address in its usual text form. Any address on the chain can occur.
+    /// Address in its usual text form: bech32, or base58 for Byron addresses.
     pub address: String,
     /// Value of the output.
     pub value: Value,
-    /// CBOR of the inline datum, if there is one.
+    /// CBOR of the inline datum; `None` if the output has none.
     pub inline_datum: Option<Vec<u8>>,
-    /// Hash of the datum, inline or not, if there is one.
+    /// Hash of the datum, whether it is inline or not; `None` if the output has no datum.
     pub datum_hash: Option<[u8; 32]>,
-    /// Hash of the reference script, if there is one.
+    /// Hash of the reference script; `None` if the output carries none.
     pub reference_script: Option<ScriptHash>,
 }
 
 impl Utxo {
-    /// Returns `true` if the output holds only lovelace and no reference script, so that spending it costs no more than
-    /// the fee for one input.
+    /// Returns `true` if the output holds no tokens and carries no reference script, so that spending it costs no more
+    /// than the fee for one input.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.value.assets.is_empty() && self.reference_script.is_none()
     }
 }
 
-/// An output of a transaction, with its spending status.
+/// An output of an included transaction, with its spending status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedOutput {
     /// The output.
     pub utxo: Utxo,
     /// Transaction that spent the output; `None` if it is unspent.
     pub spent_by: Option<TxHash>,
-    /// `true` if the output does not exist on the ledger: the collateral return of a transaction whose scripts
-    /// succeeded, or a regular output of one whose scripts failed.
+    /// `true` if the provider lists the output although it does not exist on the ledger: the collateral return of a
+    /// transaction whose scripts succeeded, or a regular output of one whose scripts failed.
     pub collateral: bool,
 }
 
-/// Limits the number of tokens kept over a series of outputs.
+/// Limits the total number of tokens over a series of outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FewTokens {
     most: usize,
@@ -86,7 +87,8 @@ impl FewTokens {
         Self { most, held: 0 }
     }
 
-    /// Returns the output, without the tokens beyond the first one that exceeds the limit.
+    /// Returns the output with only as many tokens as the limit leaves, plus one, so that the caller sees that it is
+    /// exceeded.
     pub fn of(&mut self, mut output: TracedOutput) -> TracedOutput {
         let assets = &mut output.utxo.value.assets;
         let left = self.most.saturating_add(1).saturating_sub(self.held);
@@ -114,45 +116,45 @@ pub struct Inclusion {
     pub valid: bool,
 }
 
-/// The provider's answer to a submission.
+/// The provider's response to a submitted transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// The node accepted the transaction into its mempool, or already had it there.
+    /// A node accepted the transaction into its mempool, or already had it there.
     Accepted,
-    /// The ledger rejects the transaction, with the node's reason (truncated). A retry with the same bytes can succeed
+    /// The ledger rejected the transaction, with the node's reason (truncated). A retry with the same bytes can succeed
     /// only if the reason was an input that does not exist yet.
     Refused(String),
 }
 
-/// Reason why the chain could not be read. The user is never at fault.
+/// Reason why the chain could not be read or used. The user is never at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// No answer in time, a broken connection, or a 5xx status, after the bounded retries.
+    /// The provider did not answer in time, the connection broke, or the status was 5xx. Safe calls were retried.
     #[error("the chain provider cannot be reached: {0}")]
     Unavailable(String),
-    /// The provider throttles us.
+    /// The provider throttles our requests.
     #[error("the chain provider limits our requests")]
     RateLimited,
-    /// The provider does not accept our credentials: nothing is served until they are replaced.
+    /// The provider rejects our credentials with this status, and will do so until they are replaced.
     #[error("the chain provider refuses our project id (status {0})")]
     Forbidden(u16),
-    /// The project has used up its calls of the day.
+    /// The provider's daily quota for our project is used up.
     #[error("the daily quota of our project at the chain provider is used up (status 402)")]
     QuotaUsedUp,
-    /// The answer is too large or does not have the documented shape.
+    /// The provider's response is too large or does not have the documented shape.
     #[error("the chain provider answered nonsense: {0}")]
     Malformed(String),
-    /// The newest block's time is so far ahead of the clock that the provider must be wrong.
+    /// The newest block's time is so far ahead of our clock that the provider must be wrong.
     #[error("the chain provider's newest block is dated {ahead_s} s ahead")]
     FutureBlock {
-        /// Seconds between the clock and the block's time.
+        /// Seconds by which the block's time is ahead of the clock.
         ahead_s: u64,
     },
-    /// The client has used up its share of the provider's calls for now.
+    /// The client that sent this request has used up its share of our calls to the provider for now.
     #[error("asked for too often")]
     TooMany,
-    /// The answer exceeds this request's remaining budget, because of data that strangers wrote to the chain. Other
-    /// answers may be shorter.
+    /// The provider's response is longer than this request may still read, because of data that strangers wrote to the
+    /// chain. Other responses may be shorter.
     #[error("an answer is too long for what is left of this request")]
     TooLong,
     /// This request's deadline has passed, so the provider was not called.
@@ -164,7 +166,7 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// Whether a submission that ended so certainly never reached a node.
+    /// Returns `true` if a submission that failed with this error certainly never reached a node.
     #[must_use]
     pub const fn was_not_sent(&self) -> bool {
         matches!(
@@ -173,30 +175,31 @@ impl ChainError {
         )
     }
 
-    /// Whether the provider serves nothing to us for now, whatever it is asked.
+    /// Returns `true` if the provider rejects every call of ours for now.
     #[must_use]
     pub const fn serves_nothing(&self) -> bool {
         matches!(self, Self::RateLimited | Self::Forbidden(_) | Self::QuotaUsedUp)
     }
 }
 
-/// The chain as seen by a provider. Every call has a timeout and is retried where that is safe.
+/// The chain as a provider shows it. Every call has a timeout and is retried where that is safe.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Chain {
     /// Returns the newest block.
     async fn tip(&self) -> Result<Tip, ChainError>;
-    /// Returns the newest block, or a cached one that was the newest at most two seconds ago. For callers to whom one
-    /// block more or less does not matter.
+    /// Returns the newest block, or a cached one that was the newest at most two seconds ago. For callers that can do
+    /// without the very newest block.
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }
-    /// Returns the parameters of the current epoch. They are cached for up to ten minutes, and never across an epoch
-    /// boundary.
+    /// Returns the protocol parameters of the current epoch. They are cached for up to ten minutes, and never across an
+    /// epoch boundary.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;
     /// Returns the outputs of an included transaction, or `None` if the provider does not know the transaction.
     async fn outputs_of(&self, tx: &TxHash) -> Result<Option<Vec<TracedOutput>>, ChainError>;
-    /// Returns the `named` outputs of an included transaction, without holding the others in memory. If these outputs
-    /// hold more than `most_tokens` tokens in total, some tokens beyond that number are missing.
+    /// Returns the `named` outputs of an included transaction, without holding its other outputs in memory. If these
+    /// outputs hold more than `most_tokens` tokens in total, some tokens beyond that number are missing. `None` if the
+    /// provider does not know the transaction.
     async fn outputs_among(
         &self,
         tx: &TxHash,
@@ -212,22 +215,23 @@ pub trait Chain {
     }
     /// Returns the bytes of an included transaction, checked against its id. `None` if the provider does not know it.
     async fn transaction(&self, tx: &TxHash) -> Result<Option<Vec<u8>>, ChainError>;
-    /// Returns whether the provider's node has the transaction in its mempool. If not, other nodes may still have it.
+    /// Returns whether the provider's node has the transaction in its mempool. If it does not, other nodes may still
+    /// have it.
     async fn in_mempool(&self, tx: &TxHash) -> Result<bool, ChainError>;
     /// Returns the block that includes a transaction, or `None` if no block does.
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError>;
     /// Returns the unspent outputs at an address (bech32).
     ///
     /// Outputs are read from both ends of the list, oldest and newest, because strangers may fill one end. Reading
-    /// stops when `enough` returns `true`, at the end of the list, or at the adapter's limit. Outputs with very many
-    /// tokens and little lovelace may be missing.
+    /// stops when `enough` returns `true` for the outputs read so far, at the end of the list, or at the adapter's
+    /// limit. Outputs with very many tokens and little lovelace may be missing.
     async fn utxos_at(&self, address: &str, enough: impl Fn(&[Utxo]) -> bool) -> Result<Vec<Utxo>, ChainError>;
     /// Returns one output with its spending status, or `None` if the provider does not know it.
     async fn output(&self, reference: &TxRef) -> Result<Option<TracedOutput>, ChainError> {
         let outputs = self.outputs_of(&reference.tx).await?.unwrap_or_default();
         Ok(outputs.into_iter().find(|output| output.utxo.reference == *reference))
     }
-    /// Returns the lovelace at an address (bech32), with one call.
+    /// Returns the total lovelace at an address (bech32), with a single call to the provider.
     async fn balance_of(&self, address: &str) -> Result<Lovelace, ChainError>;
     /// Submits a signed transaction. The adapter does not retry if the outcome is unknown.
     async fn submit(&self, cbor: &[u8]) -> Result<Submission, ChainError>;

@@ -1,4 +1,4 @@
-//! Evaluation: running a transaction's scripts to find the execution units that they need. A provider does this.
+//! Evaluation: running a transaction's scripts to find how many execution units they need. A provider does this.
 //!
 //! Source: Blockfrost's OpenAPI description (`/utils/txs/evaluate`), which forwards Ogmios 5's answer to `EvaluateTx`.
 
@@ -12,15 +12,16 @@ use crate::{
     fees::ExUnits,
 };
 
-/// Number of hex digits of a policy id.
+/// Number of hexadecimal digits of a policy id.
 const POLICY_HEX: usize = 56;
-/// Maximum number of characters kept of a script's error message.
+/// Maximum number of characters of a script's error message. Longer messages are truncated.
 const MAX_REASON: usize = 2_000;
 
-/// The provider's answer about a transaction with scripts.
+/// The provider's response to the evaluation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Every script succeeded. Maps the index of each script input among the transaction's inputs to the units it used.
+    /// Every script succeeded. Maps the index of each script input, in the ledger's order of all inputs, to the
+    /// execution units that its script used.
     Accepted(BTreeMap<usize, ExUnits>),
     /// A script failed, or the transaction cannot be evaluated; with the provider's reason (truncated).
     Refused(String),
@@ -39,8 +40,8 @@ pub trait Evaluate {
     async fn evaluate_chained(&self, cbor: &[u8], unconfirmed: &[Utxo]) -> Result<Evaluation, ChainError>;
 }
 
-/// Builds the request body of `/utils/txs/evaluate/utxos`: a transaction, and outputs that the provider may not know,
-/// in Ogmios 5's form.
+/// Builds the request body of `/utils/txs/evaluate/utxos` in Ogmios 5's form: a transaction, and unconfirmed outputs
+/// that the provider may not know.
 #[must_use]
 pub fn evaluation_request(cbor: &[u8], unconfirmed: &[Utxo]) -> String {
     let output = |utxo: &Utxo| {
@@ -77,10 +78,10 @@ struct Units {
     steps: u64,
 }
 
-/// Parses the answer of `/utils/txs/evaluate`.
+/// Parses the response of `/utils/txs/evaluate`.
 ///
 /// # Errors
-/// [`ChainError::Malformed`] if the answer does not have the documented shape.
+/// [`ChainError::Malformed`] if the response does not have the documented shape.
 pub fn evaluation(body: &[u8]) -> Result<Evaluation, ChainError> {
     let malformed = |what: &str| ChainError::Malformed(format!("evaluation: {what}"));
     let answer: EvaluationResponse = serde_json::from_slice(body).map_err(|error| malformed(&error.to_string()))?;

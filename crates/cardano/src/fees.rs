@@ -16,17 +16,17 @@ use crate::{
     params::{ProtocolParameters, Rational},
 };
 
-/// Bytes of reference script per price tier (Conway, `refScriptCostStride`).
+/// Number of bytes of reference scripts that have the same price (Conway, `refScriptCostStride`).
 pub const REFERENCE_SCRIPT_TIER_BYTES: u64 = 25_600;
-/// Price of each tier relative to the one before, 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
+/// Price per byte of a tier relative to the tier before, 6/5 (Conway, `refScriptCostMultiplier` = 1.2).
 const TIER_MULTIPLIER: Rational = Rational { numerator: 6, denominator: 5 };
-/// Maximum bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
+/// Maximum number of bytes of reference scripts in one transaction (Conway, `maxRefScriptSizePerTx`).
 pub const MAX_REFERENCE_SCRIPT_BYTES: u64 = 200 * 1024;
-/// Bytes of a submitted transaction that the ledger does not count towards the fee or the maximum size: the one byte
-/// `is_valid` (Alonzo, `toCBORForSizeComputation`).
+/// Number of bytes of a submitted transaction that the ledger counts neither for the fee nor for the maximum size: the
+/// one byte `is_valid` (Alonzo, `toCBORForSizeComputation`).
 pub const IS_VALID_BYTES: usize = 1;
 
-/// Execution units of scripts.
+/// Execution units of scripts: memory and CPU steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExUnits {
     /// Memory units.
@@ -36,7 +36,7 @@ pub struct ExUnits {
 }
 
 impl ExUnits {
-    /// Adds both components. Returns `None` on overflow.
+    /// Adds memory units and CPU steps. Returns `None` on overflow.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self { mem: self.mem.checked_add(other.mem)?, steps: self.steps.checked_add(other.steps)? })
@@ -50,17 +50,17 @@ pub struct Weight {
     pub tx_bytes: usize,
     /// Sum of the execution units that all redeemers declare.
     pub ex_units: ExUnits,
-    /// Bytes of the scripts carried by spent or referenced UTxOs, counted once per UTxO.
+    /// Size in bytes of the reference scripts in spent and referenced UTxOs, each UTxO counted once.
     pub reference_script_bytes: u64,
 }
 
-/// Returns the size that the ledger counts for a submitted transaction of `tx_bytes`.
+/// Returns the size by which the ledger charges and limits a transaction that has `tx_bytes` bytes when submitted.
 #[must_use]
 pub fn ledger_size(tx_bytes: usize) -> Option<usize> {
     tx_bytes.checked_sub(IS_VALID_BYTES)
 }
 
-/// Returns the minimum fee of a transaction of this weight.
+/// Returns the minimum fee of a transaction with these properties, or `None` if it is out of range.
 #[must_use]
 pub fn min_fee(params: &ProtocolParameters, weight: &Weight) -> Option<Lovelace> {
     let linear = params.min_fee(ledger_size(weight.tx_bytes)?)?.get();
@@ -71,20 +71,21 @@ pub fn min_fee(params: &ProtocolParameters, weight: &Weight) -> Option<Lovelace>
 }
 
 /// Returns the minimum collateral of a transaction with scripts and this fee: `ceil(fee * percent / 100)` (Alonzo,
-/// `validateInsufficientCollateral`).
+/// `validateInsufficientCollateral`). `None` if it is out of range.
 #[must_use]
 pub fn min_collateral(params: &ProtocolParameters, fee: Lovelace) -> Option<Lovelace> {
     fee.get().checked_mul(params.collateral_percent).map(|product| product.div_ceil(100)).and_then(Lovelace::new)
 }
 
-/// Returns `ceil(memory * price_mem + steps * price_step)`.
+/// Returns the part of the fee for execution units: `ceil(memory * price_mem + steps * price_step)`.
 fn execution_fee(params: &ProtocolParameters, units: ExUnits) -> Option<u64> {
     let mem = Fraction::from(params.price_mem).times(units.mem)?;
     let steps = Fraction::from(params.price_step).times(units.steps)?;
     mem.plus(steps)?.ceil()
 }
 
-/// The ledger's `tierRefScriptFee`: exact over all tiers, rounded down once at the end.
+/// Returns the part of the fee for reference scripts, like the ledger's `tierRefScriptFee`: computed exactly over all
+/// tiers and rounded down once at the end.
 fn reference_script_fee(base: Rational, multiplier: Rational, bytes: u64) -> Option<u64> {
     let mut total = Fraction::ZERO;
     let mut price = Fraction::from(base);

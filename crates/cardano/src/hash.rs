@@ -15,7 +15,7 @@ pub fn to_hex(bytes: impl AsRef<[u8]>) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// A text that is not a hash of the expected length in lowercase hex.
+/// The text is not a hash of the expected length in lowercase hex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected} lowercase hexadecimal characters")]
 pub struct HashError {
@@ -35,7 +35,7 @@ macro_rules! hash_type {
                 Self(bytes)
             }
 
-            /// Returns the bytes.
+            /// Returns the bytes of the hash.
             #[must_use]
             pub const fn as_bytes(&self) -> &[u8; $bytes] {
                 &self.0
@@ -98,7 +98,7 @@ hash_type!(
 );
 
 impl TxHash {
-    /// Computes the id of the transaction with this body, given as the exact CBOR bytes that were signed.
+    /// Computes the id of the transaction with this body, given as exactly the CBOR bytes that are signed.
     #[must_use]
     pub fn of_body(body: &[u8]) -> Self {
         Self(blake2b(body))
@@ -121,7 +121,7 @@ impl KeyHash {
     }
 }
 
-/// Computes BLAKE2b with an output of `N` bytes. The ledger uses 28 and 32.
+/// Computes a BLAKE2b hash of `N` bytes. The ledger uses 28 and 32.
 #[must_use]
 pub fn blake2b<const N: usize>(bytes: &[u8]) -> [u8; N] {
     const { assert!(N >= 1 && N <= 64, "the sizes that BLAKE2b has") };
@@ -139,7 +139,7 @@ pub struct TxRef {
     pub index: u16,
 }
 
-/// A text that is not an output reference.
+/// The text is not an output reference, `txHash#index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a UTxO reference: 64 lowercase hexadecimal characters, '#', and an index from 0 to 65535")]
 pub struct TxRefError;

@@ -1,5 +1,5 @@
-//! The port to the chain's history: the blocks, and the transactions of an address. The effects of a transaction are
-//! read from its bytes ([`Chain::transaction`], [`TransactionUtxos`]).
+//! The port to the chain's history: a trait for reading blocks by height, and the transactions of an address. The
+//! effects of a transaction are read from its bytes ([`Chain::transaction`], [`TransactionUtxos`]).
 //!
 //! [`Chain::transaction`]: crate::chain::Chain::transaction
 //! [`TransactionUtxos`]: crate::tx::TransactionUtxos
@@ -10,32 +10,33 @@ use crate::{
     slots::Millis,
 };
 
-/// Position of a transaction on the chain. Sorts in chain order.
+/// Position of a transaction on the chain. Positions compare in chain order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Height of the block.
+    /// Height of the block that includes the transaction.
     pub height: u64,
-    /// Index in the block.
+    /// Index of the transaction in its block.
     pub position: u64,
 }
 
-/// A transaction that spent from an address or created an output there.
+/// A transaction that spent an output at an address or created one there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressTransaction {
     /// Transaction id.
     pub tx: TxHash,
-    /// Position on the chain.
+    /// Position of the transaction on the chain.
     pub place: Place,
-    /// Time of the block, in POSIX milliseconds.
+    /// Time of the including block, in POSIX milliseconds.
     pub time_ms: Millis,
 }
 
-/// The chain's history as seen by a provider.
+/// The chain's history as a provider shows it.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait History {
-    /// Returns the block at this height, or `None` if the provider has none yet.
+    /// Returns the block at this height, or `None` if the provider knows no block at this height yet.
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError>;
-    /// Returns the first `count` transactions of an address (bech32) in chain order, starting at `from` (inclusive).
+    /// Returns up to `count` transactions of an address (bech32) in chain order, beginning at the position `from`
+    /// (inclusive), or at the first transaction if `from` is `None`.
     async fn address_transactions(
         &self,
         address: &str,

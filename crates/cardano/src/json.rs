@@ -1,27 +1,27 @@
 //! Limits on JSON from clients. The memory that parsed JSON takes depends on the number of values more than on the
 //! bytes: `{"":0},` has seven bytes, but takes about 400 once parsed into a map.
 
-/// Maximum number of values in a message, a payment or another JSON part of a request: more than twice as many as any
+/// Maximum number of JSON values in a message, a payment or another part of a request: more than twice as many as any
 /// valid one has.
 pub const MAX_VALUES: usize = 1_000;
 
-/// Returns whether a JSON text has more than `most` values. The check scans the bytes before anything is parsed.
-/// Characters inside strings are not counted, so a title may contain any number of commas.
+/// Returns whether a JSON text has more than `most` values. Scans the bytes without parsing them. Characters inside
+/// strings are not counted, so a title may contain any number of commas.
 #[must_use]
 pub fn has_more_values(text: &[u8], most: usize) -> bool {
     values(text).nth(most).is_some()
 }
 
-/// Maximum memory that one value takes once parsed: a map with one entry, in bytes.
+/// Maximum memory in bytes that one JSON value takes once parsed, which is that of a map with one entry.
 const VALUE_BYTES: usize = 400;
 
-/// Returns an upper bound of the memory that a text takes once parsed, in bytes.
+/// Returns an upper bound of the memory in bytes that a JSON text takes once parsed.
 #[must_use]
 pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Returns the bytes after which a value begins, for all values but the first.
+/// Returns the bytes of a JSON text after which a value begins. The first value begins without such a byte.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {

@@ -23,19 +23,19 @@ use crate::{
 
 pub mod strict;
 
-/// Minimum length of a master secret, in bytes: as much entropy as the keys derived from it.
+/// Minimum length of a master secret in bytes, so that it has as much entropy as the keys derived from it.
 pub const MIN_MASTER_BYTES: usize = 32;
 
-/// Domain separator of wallet keys in key derivation.
+/// Domain separator for deriving wallet keys from the master secret.
 const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
-/// Domain separator of the key that signs receipts.
+/// Domain separator for deriving the key that signs receipts from the master secret.
 const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
 /// Verifies Ed25519 signatures without the cofactor. Call [`verify`], which first rejects ambiguous encodings, rather
 /// than the port itself.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait VerifyEd25519 {
-    /// Returns whether the signature verifies. Also `false` if the verification itself failed.
+    /// Returns whether the signature is valid; `false` also if the verification could not be carried out.
     async fn verify(&self, key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool;
 }
 
@@ -50,7 +50,7 @@ pub trait SignEd25519 {
 /// Verifies a signature as strictly as the ledger does.
 ///
 /// # Errors
-/// The rule that the signature breaks.
+/// Returns the rule that the signature breaks.
 pub async fn verify(
     port: &impl VerifyEd25519,
     key: &[u8; 32],
@@ -64,21 +64,21 @@ pub async fn verify(
 /// Reason why a signature is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
-    /// The scalar S is not below the group order. Otherwise one signature would have several encodings.
+    /// The scalar S is not below the group order. If this were allowed, one signature would have several encodings.
     #[error("the signature's scalar is not reduced")]
     ScalarNotReduced,
-    /// A point is encoded with a coordinate that is not below the field's prime.
+    /// This point is encoded with a coordinate that is not below the field's prime.
     #[error("the {0} is not canonically encoded")]
     NonCanonicalPoint(Point),
-    /// A point has order 1, 2, 4 or 8. A public key of small order would verify almost any signature.
+    /// This point has order 1, 2, 4 or 8. A public key of small order would verify almost any signature.
     #[error("the {0} is a point of small order")]
     SmallOrder(Point),
-    /// The key did not sign this message.
+    /// The signature is not one of this message by this key.
     #[error("the signature does not verify")]
     Mismatch,
 }
 
-/// A point in the verification equation.
+/// A point in the equation by which a signature is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// The public key, A.
@@ -96,8 +96,8 @@ impl fmt::Display for Point {
     }
 }
 
-/// The verifier outside the workers. It does not use `ed25519-compact`, which multiplies by the cofactor and so accepts
-/// signatures that the ledger rejects.
+/// A verifier in pure Rust, for programs that do not run in a worker. It does not use `ed25519-compact`, which
+/// multiplies by the cofactor and so accepts signatures that the ledger rejects.
 #[cfg(not(target_family = "wasm"))]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
@@ -107,7 +107,7 @@ impl Native {
     /// Verifies a signature like [`verify`], but synchronously.
     ///
     /// # Errors
-    /// The rule that the signature breaks.
+    /// Returns the rule that the signature breaks.
     pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> Result<(), SignatureError> {
         strict::check(key, signature)?;
         if Self::equation_holds(key, message, signature) { Ok(()) } else { Err(SignatureError::Mismatch) }
@@ -133,32 +133,32 @@ impl VerifyEd25519 for Native {
     }
 }
 
-/// Reason why a secret is not a valid key.
+/// Reason why no key can be made from a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The seed is all zeros, so the secret was probably never set.
     #[error("a seed of zeros is not a secret")]
     ZeroSeed,
-    /// The master secret is too short.
+    /// The master secret is shorter than [`MIN_MASTER_BYTES`].
     #[error("a master secret has at least {MIN_MASTER_BYTES} bytes")]
     ShortMaster,
-    /// The scalar is not clamped as BIP32-Ed25519 requires.
+    /// The scalar of the key is not clamped as BIP32-Ed25519 requires.
     #[error("not an extended key: its scalar is not clamped")]
     NotClamped,
 }
 
-/// A secret Ed25519 key. Its memory is wiped on drop, and it is never printed.
+/// A secret Ed25519 key. Its memory is zeroized on drop, and it is never printed.
 #[derive(Clone)]
 pub struct SigningKey {
     secret: Secret,
-    /// Stake credential of the wallet's address, if it has one.
+    /// Stake credential of the key's address; `None` for an enterprise address.
     stake: Option<KeyHash>,
 }
 
 #[derive(Clone)]
 enum Secret {
     Seed(KeyPair),
-    /// Scalar and nonce prefix, as derived by HD wallets, with the public key.
+    /// A key of an HD wallet: scalar and nonce prefix, and the public key.
     #[cfg(not(target_family = "wasm"))]
     Extended(Zeroizing<[u8; 64]>, ed25519_dalek::VerifyingKey),
 }
@@ -167,7 +167,7 @@ impl SigningKey {
     /// Creates a key from a 32-byte seed (RFC 8032's secret key; the payload of a Cardano `ed25519_sk`).
     ///
     /// # Errors
-    /// [`KeyError::ZeroSeed`].
+    /// [`KeyError::ZeroSeed`] if all bytes of the seed are zero.
     pub fn from_seed(seed: &[u8; 32]) -> Result<Self, KeyError> {
         let mut seed = Seed::new(*seed);
         let pair = KeyPair::try_from_seed(seed);
@@ -176,11 +176,11 @@ impl SigningKey {
         Ok(Self { secret: Secret::Seed(pair), stake: None })
     }
 
-    /// Creates a key that a wallet derived from a recovery phrase (BIP32-Ed25519: a 32-byte scalar and a 32-byte nonce
-    /// prefix), with the stake credential of the same account (CIP-1852).
+    /// Creates a key from one that a wallet derived from a recovery phrase (BIP32-Ed25519: a 32-byte scalar and a
+    /// 32-byte nonce prefix). `stake` is the stake credential of the same account (CIP-1852).
     ///
     /// # Errors
-    /// [`KeyError::NotClamped`].
+    /// [`KeyError::NotClamped`] if the scalar is not clamped.
     #[cfg(not(target_family = "wasm"))]
     pub fn from_extended(extended: &[u8; 64], stake: KeyHash) -> Result<Self, KeyError> {
         use ed25519_dalek::{VerifyingKey, hazmat::ExpandedSecretKey};
@@ -202,7 +202,7 @@ impl SigningKey {
         }
     }
 
-    /// Returns the wallet's preprod address, with the stake credential if there is one.
+    /// Returns the key's preprod address, with the stake credential if the key has one.
     #[must_use]
     pub fn address(&self) -> Address {
         let enterprise = || Address::enterprise(self.key_hash());
@@ -215,14 +215,14 @@ impl SigningKey {
         KeyHash::of_public_key(&self.public_key())
     }
 
-    /// Returns the preprod address without a stake credential.
+    /// Returns the key's preprod address without a stake credential.
     #[must_use]
     pub fn enterprise_address(&self) -> Address {
         Address::enterprise(self.key_hash())
     }
 
-    /// Returns the seed, for signers that import keys, or `None` for an extended key. The seed is secret and must not
-    /// be stored or logged.
+    /// Returns the seed of the key, for signers that import keys. `None` for an HD wallet's key, which has no seed. The
+    /// seed is secret and must not be stored or logged.
     #[must_use]
     pub fn seed(&self) -> Option<Zeroizing<[u8; 32]>> {
         match &self.secret {
@@ -256,15 +256,15 @@ impl fmt::Debug for SigningKey {
 /// owner. Derived keys are not stored. A new version gives every owner a new wallet.
 ///
 /// # Errors
-/// [`KeyError::ShortMaster`].
+/// [`KeyError::ShortMaster`] if the master secret is shorter than [`MIN_MASTER_BYTES`].
 pub fn derive_wallet_key(master: &[u8], key_version: u32, owner: &str) -> Result<SigningKey, KeyError> {
     derive(WALLET_DOMAIN, master, key_version, owner)
 }
 
-/// Derives the key that signs the service's receipts. No money depends on it.
+/// Derives the key with which the service signs receipts. No money depends on it.
 ///
 /// # Errors
-/// [`KeyError::ShortMaster`].
+/// [`KeyError::ShortMaster`] if the master secret is shorter than [`MIN_MASTER_BYTES`].
 pub fn derive_receipt_key(master: &[u8], key_version: u32) -> Result<SigningKey, KeyError> {
     derive(RECEIPT_DOMAIN, master, key_version, "")
 }

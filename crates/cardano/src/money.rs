@@ -8,7 +8,7 @@ use std::{fmt, iter, str::FromStr};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lovelace(u64);
 
-/// Reason why a text is not an amount.
+/// Reason why a text is not an amount of lovelace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LovelaceError {
     /// The text does not match `^[0-9]+$`.
@@ -80,7 +80,7 @@ impl Lovelace {
 }
 
 impl iter::Sum for Lovelace {
-    /// Sums amounts and saturates at the maximum supply, which amounts on one ledger cannot exceed.
+    /// Sums amounts, but at most to the maximum supply, which amounts on one ledger cannot exceed.
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::ZERO, |sum, next| sum.checked_add(next).unwrap_or(Self::MAX))
     }

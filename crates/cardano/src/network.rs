@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use crate::slots::SlotConfig;
 
-/// A Cardano network. In text, its CAIP-2 name; CIP-34's chain id is also parsed.
+/// A Cardano network. In text, its CAIP-2 name; CIP-34's chain id is accepted as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
     /// `cardano:mainnet`, `cip34:1-764824073`.
@@ -15,7 +15,7 @@ pub enum Network {
     Preview,
 }
 
-/// A text that names none of these networks.
+/// The text is not the name of a Cardano network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a Cardano network: expected cardano:mainnet, cardano:preprod or cardano:preview")]
 pub struct NetworkError;
@@ -98,9 +98,9 @@ serialized_as_text!(Network);
 mod tests {
     use super::*;
 
-    /// Sources. Ids and magics: CIP-34's registry. Prefixes: CIP-19. Known slots: each network's Byron and Shelley
-    /// genesis, as in `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid, src/plutus/time.ts) and `SlotConfigs` of
-    /// cardano-client-lib (bloxbean).
+    /// The constants of each network come from these sources. Ids and magics: CIP-34's registry. Prefixes: CIP-19.
+    /// Known slots: each network's Byron and Shelley genesis, as in `SLOT_CONFIG_NETWORK` of lucid (spacebudz/lucid,
+    /// src/plutus/time.ts) and `SlotConfigs` of cardano-client-lib (bloxbean).
     #[test]
     fn each_network_has_the_constants_of_its_genesis_and_the_standards() {
         type Figures = (&'static str, &'static str, u8, u32, &'static str, u64, u64);

@@ -15,7 +15,7 @@ pub struct ProtocolParameters {
     pub coins_per_utxo_byte: u64,
     /// Maximum size of a transaction, in bytes.
     pub max_tx_size: u64,
-    /// Maximum size of one output's serialised value, in bytes.
+    /// Maximum size of the serialised value of one output, in bytes.
     pub max_value_size: u64,
     /// Percentage of the fee that collateral must cover.
     pub collateral_percent: u64,
@@ -45,13 +45,14 @@ pub struct Rational {
     pub denominator: u64,
 }
 
-/// Bytes that the ledger adds to each output's size for its entry in the UTxO map (Babbage, `utxoEntrySizeWithoutVal`).
+/// Number of bytes that the ledger adds to the size of an output for its entry in the UTxO map (Babbage,
+/// `utxoEntrySizeWithoutVal`).
 pub const UTXO_ENTRY_OVERHEAD: u64 = 160;
 
-/// Fixtures for tests.
+/// Parameters for tests.
 #[cfg(any(test, feature = "fixtures"))]
 impl ProtocolParameters {
-    /// Returns preprod's parameters of epoch 240, with an abbreviated cost model.
+    /// Returns preprod's protocol parameters of epoch 240, with an abbreviated cost model.
     #[must_use]
     pub fn preprod() -> Self {
         Self {
@@ -73,7 +74,8 @@ impl ProtocolParameters {
 }
 
 impl ProtocolParameters {
-    /// Returns the minimum lovelace of an output of this many serialised bytes, or `None` if it is out of range.
+    /// Returns the minimum lovelace of an output that has this many bytes when serialised, or `None` if it is out of
+    /// range.
     #[must_use]
     pub fn min_utxo(&self, output_bytes: usize) -> Option<Lovelace> {
         let bytes = u64::try_from(output_bytes).ok()?.checked_add(UTXO_ENTRY_OVERHEAD)?;

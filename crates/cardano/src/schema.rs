@@ -1,5 +1,5 @@
-//! JSON Schemas of types that are strings in JSON. Used for API descriptions and tests; the workers do not include
-//! them.
+//! JSON Schemas of types that are strings in JSON, for API descriptions and tests. The workers do not include this
+//! module.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{Address, ContentHash, Lovelace, TxHash, TxRef};
 
-/// Pattern of a 32-byte hash in lowercase hex.
+/// Regular expression for a 32-byte hash in lowercase hex.
 const HASH: &str = "^[0-9a-f]{64}$";
 
 macro_rules! texts {

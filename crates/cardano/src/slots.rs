@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// POSIX time in milliseconds.
+/// A POSIX time in milliseconds.
 pub type Millis = u64;
 
 /// Conversion between slots and time in the current era, in which slots have a fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotConfig {
-    /// A slot whose start time is known.
+    /// Number of a slot whose start time is known.
     pub zero_slot: u64,
-    /// Start of that slot, in POSIX milliseconds.
+    /// Start of the slot `zero_slot`, in POSIX milliseconds.
     pub zero_time_ms: Millis,
     /// Length of a slot, in milliseconds.
     pub slot_length_ms: u32,
@@ -24,14 +24,14 @@ impl SlotConfig {
     /// Preprod since its Shelley hard fork: slot 86,400 began at 2022-06-21T00:00:00Z.
     pub const PREPROD: Self = Self { zero_slot: 86_400, zero_time_ms: 1_655_769_600_000, slot_length_ms: 1_000 };
 
-    /// Returns the time at which a slot begins, in POSIX milliseconds, or `None` if the slot is before the known slot
-    /// or out of range.
+    /// Returns the time at which a slot begins, in POSIX milliseconds, or `None` if the slot is before `zero_slot` or
+    /// the time is out of range.
     #[must_use]
     pub fn slot_begins_at(&self, slot: u64) -> Option<Millis> {
         slot.checked_sub(self.zero_slot)?.checked_mul(self.slot_length_ms.into())?.checked_add(self.zero_time_ms)
     }
 
-    /// Returns the slot that contains this time, or `None` before the known slot.
+    /// Returns the slot that contains this time, or `None` if the time is before the start of `zero_slot`.
     #[must_use]
     pub fn slot_at(&self, time_ms: Millis) -> Option<u64> {
         time_ms.checked_sub(self.zero_time_ms)?.checked_div(self.slot_length_ms.into())?.checked_add(self.zero_slot)

@@ -1,6 +1,6 @@
-//! Serialisation of types that are strings in JSON.
+//! Serialises types that are strings in JSON.
 
-/// Serialises a type with its `Display` and deserialises it with its `FromStr`.
+/// Implements serde for a type that is a string in JSON, with its `Display` and `FromStr`.
 macro_rules! serialized_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {

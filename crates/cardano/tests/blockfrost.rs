@@ -1,5 +1,5 @@
-//! Parses Blockfrost's own examples, recorded from its OpenAPI description; devnet/test/vendor.test.ts compares the
-//! recording with the description. Each example is parsed in full, and with its required fields alone.
+//! Tests that parse Blockfrost's own examples, recorded from its OpenAPI description (devnet/test/vendor.test.ts
+//! compares the recording with the description). Each example is parsed in full, and with its required fields alone.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 const RECORDED: &str = include_str!("blockfrost.json");
 const TOKEN: &str = "b0d07d45fe9514f80213f4020e5a61241458be626841cde717cb38a76e7574636f696e";
 
-/// An endpoint as written in the description, and the parser of its answers.
+/// An endpoint's path as the OpenAPI description has it, and the parser of its responses.
 type Reader = (&'static str, fn(&[u8]));
 
 const READERS: &[Reader] = &[

@@ -46,8 +46,8 @@ fn an_overlong_text_is_refused_before_it_is_decoded() {
     assert_eq!(Address::parse_cip30(&"60".repeat(100_000)), Err(AddressError::Malformed));
 }
 
-/// The test vectors of CIP-19 (cardano-foundation/CIPs, CIP-0019/README.md, "Test Vectors"): mainnet's address, the
-/// test networks', and whether a script controls it. Types 0, 1, 2, 3, 6, 7.
+/// The test vectors of CIP-19 (cardano-foundation/CIPs, CIP-0019/README.md, "Test Vectors") for the header types 0, 1,
+/// 2, 3, 6 and 7: the address on mainnet, the same on test networks, and whether a script controls it.
 const PAYMENT_ADDRESSES: [(&str, &str, bool); 6] = [
     (
         "addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x",
@@ -142,7 +142,7 @@ fn a_script_without_stake_has_one_address() {
     assert_eq!(PaymentAddress::script(hash).to_string().parse(), Ok(PaymentAddress::script(hash)));
 }
 
-/// Both identifier vectors of scheme_exact_cardano.md use this address.
+/// The address is the one in both identifier vectors of scheme_exact_cardano.md.
 #[test]
 fn the_escrow_address_of_the_scheme_document_is_a_script_address() {
     let text = "addr_test1wzs4e6wc95hkwezlccjw9mdvq0r0rsgx6zk34avptga3ftgn37w4g";

@@ -1,5 +1,5 @@
-//! Reads `/txs/{hash}/utxos`: the outputs of a transaction, and which of them are spent. The inputs are skipped,
-//! because the transaction's bytes contain them.
+//! Parses the response of `/txs/{hash}/utxos`: the outputs of a transaction, and which of them are spent. The inputs
+//! are skipped, because the transaction's bytes contain them.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,30 @@ use crate::{
     hash::{TxHash, TxRef},
 };
 
-/// Maximum size of the outputs' JSON, in bytes. A transaction of 16 kB holds fewer than 5,500 tokens (at least 3 bytes
-/// each, about 100 bytes of JSON), or fewer than 500 outputs of about 400 bytes of JSON.
+/// Maximum size in bytes of the JSON of all outputs of a transaction. A transaction of 16 kB holds fewer than 5,500
+/// tokens (at least 3 bytes each, about 100 bytes of JSON), or fewer than 500 outputs of about 400 bytes of JSON.
 const MAX_OUTPUTS_JSON: usize = 2 << 20;
 
-/// Collects the outputs of a transaction.
+/// Collects the outputs of a transaction while a response is read.
 #[derive(Debug)]
 pub struct TransactionOutputs {
     asked: TxHash,
     answered: bool,
     outputs: Vec<TracedOutput>,
     bytes: usize,
-    /// Outputs to keep, and the limit on their tokens; `None` keeps everything.
+    /// References of the outputs to collect, and the limit on their tokens; `None` to collect all outputs.
     among: Option<(BTreeSet<TxRef>, FewTokens)>,
 }
 
 impl TransactionOutputs {
-    /// Creates a collector for the answer about this transaction.
+    /// Creates a collector of all outputs of the transaction `asked`.
     #[must_use]
     pub const fn of(asked: TxHash) -> Self {
         Self { asked, answered: false, outputs: Vec::new(), bytes: 0, among: None }
     }
 
-    /// Creates a collector that keeps only the `named` outputs ([`crate::chain::Chain::outputs_among`]).
+    /// Creates a collector of only the `named` outputs of the transaction `asked`
+    /// ([`crate::chain::Chain::outputs_among`]).
     #[must_use]
     pub fn among(asked: TxHash, named: BTreeSet<TxRef>, most_tokens: usize) -> Self {
         Self { among: Some((named, FewTokens::new(most_tokens))), ..Self::of(asked) }
@@ -83,10 +84,10 @@ impl Collect for TransactionOutputs {
     }
 }
 
-/// Parses a whole answer and returns the outputs in order.
+/// Parses a complete response and returns the transaction's outputs in order.
 ///
 /// # Errors
-/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape or is about another
+/// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape or is about another
 /// transaction.
 pub fn outputs(body: &[u8], asked: &TxHash) -> ChainResult<Vec<TracedOutput>> {
     stream::whole(body, TransactionOutputs::of(*asked))

@@ -1,14 +1,14 @@
-//! Parses `/epochs/latest/parameters`.
+//! Parses the response of `/epochs/latest/parameters`.
 
 use serde::Deserialize;
 
 use super::{ChainResult, json, malformed};
 use crate::params::{ProtocolParameters, Rational};
 
-/// Maximum number of entries in a cost model. Plutus V3 has 297 at present.
+/// Maximum number of entries to read from a cost model. Plutus V3 has 297 at present.
 const MAX_COST_MODEL: usize = 2_000;
 
-/// Maximum number of decimals of a price. With more, the fractions of a fee could overflow.
+/// Maximum number of decimals of a price. With more of them, the fractions in a fee could overflow.
 const MAX_DECIMALS: usize = 15;
 
 /// A number that some providers send as a JSON number and others as a string.
@@ -34,8 +34,8 @@ impl Number {
         self.text().parse().or_else(|_| malformed(what))
     }
 
-    /// Parses a decimal fraction exactly. With more than [`MAX_DECIMALS`] decimals it is rounded up, because a fee that
-    /// is one lovelace too high is still accepted.
+    /// Parses a decimal fraction exactly; `what` names it in errors. A fraction with more than [`MAX_DECIMALS`]
+    /// decimals is rounded up, because a fee that is one lovelace too high is still accepted.
     fn fraction(&self, what: &str) -> ChainResult<Rational> {
         let text = self.text();
         let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
@@ -58,7 +58,7 @@ struct ParametersJson {
     max_tx_size: Number,
     max_val_size: Number,
     coins_per_utxo_size: Option<Number>,
-    /// Older name of the same price per byte, since Babbage.
+    /// Older name of `coins_per_utxo_size`. Since Babbage it contains the same price per byte.
     coins_per_utxo_word: Option<Number>,
     collateral_percent: Number,
     max_collateral_inputs: Number,
@@ -71,18 +71,19 @@ struct ParametersJson {
     cost_models_raw: Option<CostModels>,
 }
 
-/// Cost models. Some providers send none, or none for Plutus V3; transactions without scripts do not need them.
+/// The cost models in a response. Some providers send none, or none for Plutus V3; transactions without scripts do not
+/// need them.
 #[derive(Default, Deserialize)]
 struct CostModels {
     #[serde(default, rename = "PlutusV3")]
     v3: Option<Vec<i64>>,
 }
 
-/// Parses `/epochs/latest/parameters`.
+/// Parses the response of `/epochs/latest/parameters`.
 ///
 /// # Errors
-/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape, or a parameter cannot be
-/// right (such as a price of zero per byte).
+/// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape, or a parameter cannot
+/// be right (such as a price of zero per byte).
 pub fn protocol_parameters(body: &[u8]) -> ChainResult<ProtocolParameters> {
     let p: ParametersJson = json(body, "protocol parameters")?;
     let coins_per_utxo_byte = p.coins_per_utxo_size.or(p.coins_per_utxo_word);

@@ -1,4 +1,4 @@
-//! Deviations of Blockfrost-compatible providers from the documented form, one test each.
+//! Tests of the ways in which Blockfrost-compatible providers deviate from the documented form.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Reads answers that contain one long list while they arrive, in bounded memory.
+//! Reads responses that contain one long list while they arrive, in bounded memory.
 //!
-//! Strangers determine how long some answers are, because Blockfrost lists every token of every output: a transaction
+//! Strangers determine how long some responses are, because Blockfrost lists every token of every output: a transaction
 //! of 16 kB can reference 450 outputs of 1,600 tokens each, which is 75 MB of JSON. The reader holds one element of the
 //! list at a time and skips everything else.
 
@@ -11,51 +11,52 @@ use crate::chain::ChainError;
 
 /// Maximum size of one JSON string or number, in bytes. The longest is a datum in hex, which has less than 33 kB.
 const MAX_TOKEN: usize = 128 << 10;
-/// Maximum size of one element, in bytes. An output of 1,600 tokens (about 95 bytes of JSON each) with a datum has less
-/// than 200 kB.
+/// Maximum size of one element of the list, in bytes. An output of 1,600 tokens (about 95 bytes of JSON each) with a
+/// datum has less than 200 kB.
 const MAX_ELEMENT: usize = 512 << 10;
-/// Maximum nesting depth, above that of every documented answer.
+/// Maximum nesting depth of a response's JSON, above that of every documented response.
 const MAX_DEPTH: usize = 16;
 
-/// Consumes the elements of an answer's list.
+/// Consumes the elements of a response's list, one by one.
 pub trait Collect {
-    /// Result of the whole list.
+    /// Result that is collected from the whole list.
     type Out;
-    /// Name of the field that contains the list; `None` if the answer itself is the list.
+    /// Name of the field that contains the list; `None` if the response itself is the list.
     const LIST: Option<&'static str>;
 
-    /// Consumes a string field outside the list.
+    /// Consumes a field of the response that is a string outside the list.
     ///
     /// # Errors
     /// [`ChainError`](crate::chain::ChainError) if the value is not as documented.
     fn field(&mut self, _name: &str, _text: &str) -> ChainResult<()> {
         Ok(())
     }
-    /// Consumes one element, as JSON. Returns whether more elements are wanted.
+    /// Consumes the JSON of one element of the list. Returns whether more elements are wanted.
     ///
     /// # Errors
     /// [`ChainError`](crate::chain::ChainError) if the element is not as documented.
     fn element(&mut self, json: &[u8]) -> ChainResult<bool>;
-    /// Returns the result after the last element.
+    /// Returns the collected result. Called after the last element.
     ///
     /// # Errors
-    /// [`ChainError`](crate::chain::ChainError) if something is missing.
+    /// [`ChainError`](crate::chain::ChainError) if a required part of the response is missing.
     fn out(self) -> ChainResult<Self::Out>;
 }
 
-/// Parses an answer chunk by chunk, in bounded memory.
+/// Parses a response chunk by chunk, in bounded memory.
 pub struct AnswerReader<C> {
     collected: C,
     parser: JsonParser<Piece>,
-    /// Number of bytes in the chunks before the current one.
+    /// Number of bytes of the response in the chunks before the current one.
     before: usize,
-    /// Offset in the answer at which the last token ended.
+    /// Offset in the response at which the last token ended.
     token_end: usize,
     depth: usize,
     /// Name of the current field at the outermost level.
     field: String,
     list: List,
-    /// Bytes of the current element from earlier chunks, and the offset in the answer up to which they reach.
+    /// Bytes of the current element that arrived in earlier chunks, and the offset in the response up to which they
+    /// reach. `None` between elements.
     element: Option<(Vec<u8>, usize)>,
     ended: Option<ChainResult<()>>,
 }
@@ -91,10 +92,10 @@ impl JsonFeeder for Piece {
 }
 
 impl<C: Collect> AnswerReader<C> {
-    /// Nesting depth inside the list.
+    /// Nesting depth at which the elements of the list are.
     const INSIDE: usize = if C::LIST.is_some() { 2 } else { 1 };
 
-    /// Creates a reader that passes the elements to `collect`.
+    /// Creates a reader that passes the elements of the list to `collect`.
     pub fn new(collect: C) -> Self {
         let options = JsonParserOptionsBuilder::default().with_max_depth(MAX_DEPTH).build();
         Self {
@@ -110,7 +111,8 @@ impl<C: Collect> AnswerReader<C> {
         }
     }
 
-    /// Parses the next chunk and returns whether more are wanted. Errors are returned by [`AnswerReader::finish`].
+    /// Parses the next chunk of the response and returns whether more chunks are wanted. Errors are returned by
+    /// [`AnswerReader::finish`].
     pub fn push(&mut self, piece: Vec<u8>) -> bool {
         if self.ended.is_none() {
             self.before = self.before.saturating_add(self.parser.feeder.bytes.len());
@@ -124,10 +126,10 @@ impl<C: Collect> AnswerReader<C> {
         self.ended.is_none()
     }
 
-    /// Ends the answer and returns the collected result.
+    /// Ends the response and returns the collected result.
     ///
     /// # Errors
-    /// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape or is truncated.
+    /// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape or is truncated.
     pub fn finish(mut self) -> ChainResult<C::Out> {
         match self.ended.take() {
             Some(Err(error)) => return Err(error),
@@ -143,13 +145,13 @@ impl<C: Collect> AnswerReader<C> {
         self.collected.out()
     }
 
-    /// Number of bytes of the answer in memory.
+    /// Returns the number of bytes of the response that are in memory.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.element.as_ref().map_or(0, |(text, _)| text.capacity()).saturating_add(self.parser.feeder.bytes.capacity())
     }
 
-    /// Parses the current chunk and returns whether more are wanted.
+    /// Parses the current chunk and returns whether more chunks are wanted.
     fn read(&mut self) -> ChainResult<bool> {
         loop {
             let event = self.parser.next_event().or_else(|error| malformed(&format!("an answer's JSON: {error}")))?;
@@ -171,7 +173,7 @@ impl<C: Collect> AnswerReader<C> {
         Ok(true)
     }
 
-    /// Handles one event and returns whether more are wanted.
+    /// Handles one event of the JSON parser and returns whether more events are wanted.
     fn take(&mut self, event: JsonEvent) -> ChainResult<bool> {
         match event {
             JsonEvent::StartObject | JsonEvent::StartArray => self.begin(event)?,
@@ -225,7 +227,8 @@ impl<C: Collect> AnswerReader<C> {
         }
     }
 
-    /// Saves the bytes of the current element that were read since the last call.
+    /// Saves the bytes of the current element that were parsed since the last call, because their chunk will be
+    /// dropped.
     fn keep(&mut self) -> ChainResult<()> {
         let Some((text, kept)) = &mut self.element else { return Ok(()) };
         let read = self.parser.parsed_bytes();
@@ -236,7 +239,7 @@ impl<C: Collect> AnswerReader<C> {
     }
 }
 
-/// Parses a whole answer at once.
+/// Parses a complete response at once.
 pub(super) fn whole<C: Collect>(body: &[u8], collect: C) -> Result<C::Out, ChainError> {
     let mut reader = AnswerReader::new(collect);
     reader.push(body.to_vec());

@@ -16,7 +16,8 @@ fn listed(height: u64, index: u64) -> serde_json::Value {
     json!({ "tx_hash": "ab".repeat(32), "tx_index": index, "block_height": height, "block_time": 1_700_000_000 })
 }
 
-/// Anyone may send such an output to any address, so a wallet that cannot read it would be blocked.
+/// Anyone may send an output with the maximum number of tokens to any address. If a wallet could not read it, the
+/// wallet would be blocked.
 #[test]
 fn an_output_with_as_many_tokens_as_the_ledger_allows_is_read() {
     // Maximum that fits into 5,000 bytes (`maxValueSize`): one policy (30 bytes), each name with its quantity 3 or 4
@@ -100,7 +101,7 @@ fn an_answer_about_another_transaction_is_refused() {
     assert_eq!(outputs(body.as_bytes(), &other), Ok(vec![]));
 }
 
-/// A transaction of 16 kB can reference 450 inputs of 1,600 tokens.
+/// A transaction of 16 kB can reference 450 inputs of 1,600 tokens, which must not be held in memory.
 #[test]
 fn inputs_of_any_size_are_skipped_in_bounded_memory() {
     let tx = TxHash::new([1; 32]);
@@ -182,7 +183,8 @@ fn page(outputs: &[serde_json::Value]) -> UnspentOutputs {
     stream::whole(json!(outputs).to_string().as_bytes(), UnspentPage::at("addr_test1")).unwrap()
 }
 
-/// Anyone may send outputs of 1,200 tokens each. Memory stays bounded, and the lovelace stays visible.
+/// Anyone may send outputs of 1,200 tokens each to a wallet. Memory stays bounded, and the wallet's lovelace stays
+/// visible.
 #[test]
 fn a_wallet_full_of_tokens_is_read_in_bounded_memory() {
     let mut holdings = Holdings::default();

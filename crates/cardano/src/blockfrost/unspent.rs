@@ -15,15 +15,16 @@ use crate::{
     money::Lovelace,
 };
 
-/// Maximum number of outputs read from one transaction or page. The ledger's size limit keeps real ones far below.
+/// Maximum number of outputs to read from one transaction or page. The ledger's size limit keeps real ones far below
+/// it.
 pub(super) const MAX_OUTPUTS: usize = 1_000;
-/// Maximum number of different tokens read from one output. An output's value has at most 5,000 bytes (`maxValueSize`)
-/// and each token at least 3, so every valid output can be read. If one could not, a stranger could block a wallet's
-/// payments by sending such an output to it.
+/// Maximum number of different tokens to read from one output. An output's value has at most 5,000 bytes
+/// (`maxValueSize`) and each token at least 3, so every valid output can be read. Otherwise a stranger could block a
+/// wallet's payments by sending an output that cannot be read.
 const MAX_ASSETS: usize = 2_000;
 
-/// Maximum number of tokens kept over all outputs read together, about 400 kB, because dozens of requests may read at
-/// once. A single output has at most 1,600.
+/// Maximum number of tokens that one request holds in memory (about 400 kB), because dozens of requests may be running
+/// at once. A single output has at most 1,600.
 const MAX_TOKENS: usize = 2_000;
 
 #[derive(Deserialize)]
@@ -91,7 +92,7 @@ impl OutputJson {
     }
 }
 
-/// Reads `/addresses/{address}`: the lovelace at an address, regardless of the number of tokens there.
+/// Reads the response of `/addresses/{address}`: the lovelace at an address, however many tokens there are.
 #[derive(Debug, Default)]
 pub struct LovelaceReader(Option<Lovelace>);
 
@@ -112,7 +113,7 @@ impl Collect for LovelaceReader {
     }
 }
 
-/// Reads one page of `/addresses/{address}/utxos`.
+/// Reads one page of the response of `/addresses/{address}/utxos`.
 #[derive(Debug)]
 pub struct UnspentPage {
     address: String,
@@ -120,23 +121,24 @@ pub struct UnspentPage {
     page: UnspentOutputs,
 }
 
-/// The outputs of one page.
+/// The unspent outputs on one page.
 #[derive(Debug, Default)]
 pub struct UnspentOutputs {
-    /// Outputs that were kept.
+    /// Outputs on the page, except those that were dropped because of their many tokens.
     pub utxos: Vec<Utxo>,
-    /// References of all outputs on the page.
+    /// References of all outputs on the page, including dropped ones.
     pub listed: Vec<TxRef>,
 }
 
 impl UnspentPage {
-    /// Creates a reader for the answer about this address (bech32).
+    /// Creates a reader for a page of outputs at this address (bech32).
     #[must_use]
     pub fn at(address: &str) -> Self {
         Self { address: address.to_owned(), has_datums: true, page: UnspentOutputs::default() }
     }
 
-    /// Skips inline datums. They can amount to megabytes, and outputs at a key's address are spent without them.
+    /// Makes the reader skip inline datums, which can amount to megabytes. Outputs at a key's address are spent without
+    /// them.
     #[must_use]
     pub fn without_datums(self) -> Self {
         Self { has_datums: false, ..self }
@@ -166,33 +168,33 @@ impl Collect for UnspentPage {
     }
 }
 
-/// Parses a whole page.
+/// Parses a complete page of unspent outputs.
 ///
 /// # Errors
-/// [`ChainError`](crate::chain::ChainError) if the answer does not have the documented shape.
+/// [`ChainError`](crate::chain::ChainError) if the response does not have the documented shape.
 pub fn utxos(body: &[u8], address: &str) -> ChainResult<UnspentOutputs> {
     stream::whole(body, UnspentPage::at(address))
 }
 
-/// The outputs of a wallet as far as they have been read, page by page from both ends of the list. A stranger who fills
-/// one end with outputs does not hide those at the other end.
+/// The unspent outputs of a wallet that have been read so far. They are read page by page from both ends of the list,
+/// so a stranger who fills one end with outputs does not hide those at the other end.
 #[derive(Debug, Default)]
 pub struct Holdings {
     utxos: Vec<Utxo>,
     seen: BTreeMap<TxRef, End>,
 }
 
-/// An end of the list of an address's unspent outputs, which is in chain order.
+/// An end of the list of unspent outputs at an address. The list is in chain order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The outputs of the earliest blocks.
+    /// The end with the outputs of the earliest blocks.
     Oldest,
-    /// The outputs of the latest blocks.
+    /// The end with the outputs of the latest blocks.
     Newest,
 }
 
 impl End {
-    /// Returns the value of Blockfrost's `order` parameter.
+    /// Returns the value of Blockfrost's parameter `order` for a list that begins at this end.
     #[must_use]
     pub const fn order(self) -> &'static str {
         match self {
@@ -203,14 +205,14 @@ impl End {
 }
 
 impl Holdings {
-    /// Returns the pages to request, alternating between the ends, up to `most` from each. The provider's first page is
-    /// 1.
+    /// Returns the number and end of each page to request, alternating between the ends, up to `most` pages from each.
+    /// Pages are numbered from 1.
     pub fn pages(most: usize) -> impl Iterator<Item = (usize, End)> {
         (1..=most).flat_map(|page| [(page, End::Oldest), (page, End::Newest)])
     }
 
-    /// Adds a page from one end and returns whether outputs remain between the ends. `full` is the number of outputs on
-    /// a full page.
+    /// Adds a page that was read from one end, and returns whether unread outputs may remain between the ends. `full`
+    /// is the number of outputs on a full page.
     pub fn take(&mut self, end: End, page: UnspentOutputs, full: usize) -> bool {
         let met = page.listed.iter().any(|listed| self.seen.get(listed).is_some_and(|other| *other != end));
         let more = page.listed.len() >= full && !met;
@@ -220,26 +222,26 @@ impl Holdings {
         more
     }
 
-    /// Returns the outputs.
+    /// Returns the outputs that have been read so far, except dropped ones.
     #[must_use]
     pub fn utxos(&self) -> &[Utxo] {
         &self.utxos
     }
 
-    /// Returns the outputs.
+    /// Converts to the outputs that have been read so far, except dropped ones.
     #[must_use]
     pub fn into_utxos(self) -> Vec<Utxo> {
         self.utxos
     }
 }
 
-/// Drops the outputs with the least lovelace per token until at most `MAX_TOKENS` tokens are kept. They reappear in a
-/// later reading once others have been spent.
+/// Drops the outputs with the least lovelace per token until at most `MAX_TOKENS` tokens remain. Dropped outputs are
+/// read again later, once others have been spent.
 pub fn keep_most_valuable(utxos: &mut Vec<Utxo>) {
     keep_most_valuable_within(utxos, MAX_TOKENS);
 }
 
-/// Drops outputs like [`keep_most_valuable`] until at most `most` tokens are kept.
+/// Drops outputs like [`keep_most_valuable`] until at most `most` tokens remain.
 pub fn keep_most_valuable_within(utxos: &mut Vec<Utxo>, most: usize) {
     let tokens = |utxo: &Utxo| utxo.value.assets.len();
     let mut held: usize = utxos.iter().map(tokens).sum();

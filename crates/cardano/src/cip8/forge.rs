@@ -4,7 +4,7 @@ use ciborium::Value;
 
 use crate::{address::Address, hash::blake2b, keys::SigningKey};
 
-/// A payload of the kind that this service uses: a digest.
+/// A payload of the kind that this service has signed: a digest of 32 bytes.
 pub(super) const DIGEST: [u8; 32] = [0xab; 32];
 
 pub(super) fn payment_key() -> SigningKey {
@@ -19,17 +19,17 @@ pub(super) fn owner() -> Address {
     Address::base(payment_key().key_hash(), crate::address::Credential::Key(stake_key().key_hash()))
 }
 
-/// The parts of a signed message, each of which can be changed.
+/// The parts of a signed message, each of which a test can change before the message is signed and encoded.
 #[derive(Clone)]
 pub(super) struct Forge {
     pub signer: SigningKey,
     pub key: Vec<(Value, Value)>,
     pub protected: Vec<(Value, Value)>,
-    /// Replaces the encoding of the protected map, if set.
+    /// Bytes in place of the encoded map of protected headers; `None` to encode the map.
     pub protected_bytes: Option<Vec<u8>>,
     pub unprotected: Vec<(Value, Value)>,
     pub payload: Value,
-    /// Payload in the signed `Sig_structure`, if it differs.
+    /// Payload over which the signature is made, if it differs from the payload in the message.
     pub signed_payload: Option<Vec<u8>>,
     pub aad: Vec<u8>,
     pub context: &'static str,
@@ -43,12 +43,13 @@ pub(super) struct Forged {
 }
 
 impl Forge {
-    /// The message in which a wallet of [`owner`] signs [`DIGEST`].
+    /// Creates the message with which the wallet of [`owner`] signs [`DIGEST`].
     pub(super) fn valid() -> Self {
         Self::for_address(payment_key(), &owner().to_bytes())
     }
 
-    /// A message signed by any key for any address bytes.
+    /// Creates a message that `signer` signs and that names `address`, which may be any bytes and need not be the
+    /// signer's.
     pub(super) fn for_address(signer: SigningKey, address: &[u8]) -> Self {
         Self {
             key: vec![(int(1), int(1)), (int(3), int(-8)), (int(-1), int(6)), (int(-2), bytes(&signer.public_key()))],
@@ -64,7 +65,7 @@ impl Forge {
         }
     }
 
-    /// A message with a hashed payload, as hardware wallets sign long messages.
+    /// Creates a message whose payload is hashed, as hardware wallets sign long messages.
     pub(super) fn hashed() -> Self {
         let mut forge = Self::valid();
         forge.unprotected = vec![(text("hashed"), Value::Bool(true))];
@@ -72,7 +73,7 @@ impl Forge {
         forge
     }
 
-    /// Applies a change; the result is still properly signed.
+    /// Applies a change to the parts. The changed message is properly signed.
     pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self

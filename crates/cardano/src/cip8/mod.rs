@@ -39,13 +39,13 @@ mod refusals;
 #[cfg(test)]
 mod wallets;
 
-/// Maximum size of a COSE_Key, in bytes. Wallets emit 42, or 101 with a base address as key id.
+/// Maximum size of a COSE_Key in bytes. Wallets emit 42, or 101 with a base address as key id.
 pub const MAX_KEY_BYTES: usize = 256;
 
-/// Maximum size of a COSE_Sign1, in bytes. Wallets emit up to about 250 over a digest.
+/// Maximum size of a COSE_Sign1 in bytes. For a digest as payload, wallets emit up to about 250.
 pub const MAX_SIGNATURE_BYTES: usize = 512;
 
-/// A part of a `signData` answer.
+/// A part of the result of CIP-30's `signData`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CosePart {
     /// The key, a COSE_Key.
@@ -78,7 +78,7 @@ pub enum Cip8Error {
     /// The part is not hexadecimal.
     #[error("the {0} is not hexadecimal")]
     NotHex(CosePart),
-    /// The part is longer than any wallet's.
+    /// The part is longer than any that wallets emit.
     #[error("the {0} is too large")]
     TooLarge(CosePart),
     /// The part is not CBOR of the right shape, or repeats a map key.
@@ -99,7 +99,7 @@ pub enum Cip8Error {
     /// The key has no public key of 32 bytes.
     #[error("the key has no public key of 32 bytes")]
     PublicKey,
-    /// The key contains its private part, so its owner should stop using it.
+    /// The key contains its secret part, so its owner should stop using it.
     #[error("the key contains a private key; never send it anywhere")]
     PrivatePart,
     /// The key's `key_ops` allow something other than verifying.
@@ -135,7 +135,7 @@ pub enum Cip8Error {
     /// The key is not the address's payment key. A stake key is not accepted either.
     #[error("the key is not the payment key of the address")]
     OtherKey,
-    /// The signature is of another message.
+    /// The signature is of another message than the expected one.
     #[error("the signature is of another message")]
     OtherPayload,
     /// The Ed25519 signature is invalid.
@@ -143,7 +143,7 @@ pub enum Cip8Error {
     Signature(#[from] SignatureError),
 }
 
-/// A well-formed `signData` answer. Neither the signer nor the message has been checked.
+/// A well-formed result of CIP-30's `signData`. Neither the signer nor the message has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedMessage {
     public_key: [u8; 32],
@@ -155,7 +155,8 @@ pub struct SignedMessage {
     signature: [u8; 64],
 }
 
-/// A signed message that passed every check but the Ed25519 verification, which a [`VerifyEd25519`] does.
+/// A signature whose address and payload have been checked. Only the Ed25519 signature itself remains to be verified,
+/// by a [`VerifyEd25519`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "nothing is proven before the signature is verified"]
 pub struct UnverifiedSignature {
@@ -168,10 +169,10 @@ pub struct UnverifiedSignature {
 }
 
 impl SignedMessage {
-    /// Decodes a `signData` answer.
+    /// Decodes the result of CIP-30's `signData`.
     ///
     /// # Errors
-    /// [`Cip8Error`] for every deviation from what wallets emit; see the module.
+    /// [`Cip8Error`] for every deviation from what wallets emit, as the module's comment explains.
     pub fn parse(cose_key: &[u8], cose_sign1: &[u8]) -> Result<Self, Cip8Error> {
         let key = parse::key(cbor::decode(cose_key, CosePart::Key)?)?;
         let sign1 = parse::sign1(cbor::decode(cose_sign1, CosePart::Signature)?)?;
@@ -187,8 +188,8 @@ impl SignedMessage {
         })
     }
 
-    /// Returns the address that the signature claims to be for. The claim is unproven until [`SignedMessage::check`]
-    /// and the signature's verification succeed.
+    /// Returns the address for which the message says that it is signed. This is unproven until
+    /// [`SignedMessage::check`] and the verification of the signature succeed.
     #[must_use]
     pub const fn address(&self) -> &Address {
         &self.address
@@ -200,13 +201,14 @@ impl SignedMessage {
         &self.public_key
     }
 
-    /// Returns the header `hashed`, which is not signed, or `None` if it is absent.
+    /// Returns the value of the header `hashed`, which is not covered by the signature, or `None` if the header is
+    /// absent.
     #[must_use]
     pub const fn says_hashed(&self) -> Option<bool> {
         self.hashed
     }
 
-    /// Returns the CBOR of the protected headers, as signed.
+    /// Returns the CBOR of the protected headers, exactly as it was signed.
     #[must_use]
     pub fn protected_headers(&self) -> &[u8] {
         &self.protected_headers
@@ -224,11 +226,12 @@ impl SignedMessage {
         &self.payload
     }
 
-    /// Checks everything but the Ed25519 signature: that the message is `payload`, and that the key is the payment key
-    /// of `claimed`.
+    /// Checks everything except the Ed25519 signature: that the message is `payload`, and that the key is the payment
+    /// key of the address `claimed`.
     ///
     /// # Errors
-    /// [`Cip8Error::OtherAddress`], [`Cip8Error::OtherKey`], [`Cip8Error::OtherPayload`], [`Cip8Error::Signature`].
+    /// [`Cip8Error::OtherAddress`], [`Cip8Error::OtherKey`], [`Cip8Error::OtherPayload`] or [`Cip8Error::Signature`] if
+    /// the corresponding check fails.
     pub fn check(&self, claimed: &Address, payload: &[u8]) -> Result<UnverifiedSignature, Cip8Error> {
         if self.address != *claimed {
             return Err(Cip8Error::OtherAddress);
@@ -254,16 +257,17 @@ impl UnverifiedSignature {
     /// Verifies the Ed25519 signature.
     ///
     /// # Errors
-    /// [`SignatureError::Mismatch`], or a rule of [`keys::strict`].
+    /// [`SignatureError::Mismatch`] if the key did not sign the message, or another [`SignatureError`] if the encoding
+    /// breaks a rule of [`keys::strict`].
     pub async fn verify(&self, port: &impl VerifyEd25519) -> Result<(), SignatureError> {
         keys::verify(port, &self.public_key, &self.message, &self.signature).await
     }
 }
 
-/// Verifies that the payment key of an address signed this payload (in this service, a digest of 32 bytes).
+/// Verifies that the payment key of an address signed this payload, which in this service is a digest of 32 bytes.
 ///
 /// # Errors
-/// The first check that fails.
+/// Returns the error of the first check that fails.
 pub async fn verify(
     port: &impl VerifyEd25519,
     cose_key: &[u8],
@@ -283,7 +287,7 @@ const HASHED: &str = "hashed";
 /// Label of the header that contains the version of CIP-8.
 const VERSION: &str = "version";
 
-/// Converts a registered number to a COSE label.
+/// Converts a number in COSE's registries to a label.
 fn label(number: impl coset::iana::EnumI64) -> coset::Label {
     coset::Label::Int(number.to_i64())
 }

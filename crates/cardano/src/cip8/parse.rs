@@ -9,18 +9,18 @@ use coset::{
 use super::{ADDRESS, Cip8Error, CosePart, HASHED, VERSION, cbor, into_bytes, label};
 use crate::{address::Address, hash::KeyHash};
 
-/// Contents of a COSE_Key.
+/// The contents of a COSE_Key that matter here.
 pub(super) struct Key {
     pub public_key: [u8; 32],
     key_id: Option<Vec<u8>>,
 }
 
-/// Contents of a COSE_Sign1.
+/// The contents of a COSE_Sign1 that matter here.
 pub(super) struct Sign1 {
     pub address: Address,
     key_id: Option<Vec<u8>>,
     unsigned_key_id: Option<Vec<u8>>,
-    /// The header `hashed`; `None` if absent, which means `false`.
+    /// Value of the header `hashed`; `None` if it is absent, which means `false`.
     pub hashed: Option<bool>,
     pub protected_headers: Vec<u8>,
     pub payload: Vec<u8>,
@@ -63,8 +63,9 @@ pub(super) fn key(value: Value) -> Result<Key, Cip8Error> {
 }
 
 impl Key {
-    /// Checks the key ids that are not signed. If the signature has a signed key id, they must equal it (CIP-30);
-    /// otherwise they must be the public key, its hash or the address.
+    /// Checks the two key ids that the signature does not cover: in the COSE_Key, and in the unprotected header. If
+    /// there is a key id in the protected header, they must equal it (CIP-30). Otherwise they must be the public key,
+    /// its hash or the address.
     pub(super) fn matches_key_ids(&self, sign1: &Sign1) -> Result<(), Cip8Error> {
         let names_key = |id: &[u8]| {
             id == self.public_key
@@ -114,8 +115,8 @@ pub(super) fn sign1(value: Value) -> Result<Sign1, Cip8Error> {
     Ok(Sign1 { address, key_id, unsigned_key_id, hashed, protected_headers, payload, to_be_signed, signature })
 }
 
-/// Returns the unprotected header `hashed`. CIP-8 requires it, but some wallets omit it when nothing was hashed. CIP-8
-/// also requires a version, which libraries omit; if present, it must be 1.
+/// Returns the unprotected header `hashed`, or `None` if it is absent. CIP-8 requires it, but some wallets omit it if
+/// nothing was hashed. CIP-8 also requires a header `version`, which libraries omit; if present, it must be 1.
 fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
     if take_text(&mut unprotected, VERSION).is_some_and(|version| version != Value::from(1)) {
         return Err(Cip8Error::Version);
@@ -128,7 +129,8 @@ fn hashed(mut unprotected: Header) -> Result<Option<bool>, Cip8Error> {
     if unprotected.is_empty() { Ok(hashed) } else { Err(Cip8Error::UnknownParameter(CosePart::Signature)) }
 }
 
-/// Removes the header with this text label from the map. `coset` has already rejected repeated labels.
+/// Removes the header with the label `name` and returns its value, or `None` if it is absent. `coset` has already
+/// rejected repeated labels.
 fn take_text(header: &mut Header, name: &str) -> Option<Value> {
     let position = header.rest.iter().position(|(label, _)| matches!(label, Label::Text(text) if text == name))?;
     Some(header.rest.swap_remove(position).1)

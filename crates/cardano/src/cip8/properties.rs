@@ -1,4 +1,4 @@
-//! Properties that hold for all inputs.
+//! Tests of properties that hold for all inputs.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn accepts(key: &[u8], sign1: &[u8]) -> bool {
     verdict == Ok(Ok(()))
 }
 
-/// Every accepted layout, from which tests start.
+/// Returns a valid message in every layout that is accepted.
 fn layouts() -> Vec<Forged> {
     let with_key_id = |key_id: &[u8]| {
         Forge::valid().with(|it| {

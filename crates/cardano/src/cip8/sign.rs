@@ -1,4 +1,4 @@
-//! Signs messages as a wallet does, for seller quotes and arbiters' awards.
+//! Signs messages as a wallet does. Used for sellers' quotes and arbiters' awards.
 
 use ciborium::Value;
 use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1, CoseSign1Builder, Header, HeaderBuilder, iana};
@@ -6,20 +6,20 @@ use coset::{CborSerializable, CoseKey, CoseKeyBuilder, CoseSign1, CoseSign1Build
 use super::{ADDRESS, Cip8Error, CosePart, HASHED};
 use crate::{address::Address, keys::SigningKey};
 
-/// Result of CIP-30's `signData`, which wallets return in hex.
+/// The result of CIP-30's `signData`, whose parts wallets return in hex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSignature {
-    /// COSE_Key.
+    /// Bytes of the COSE_Key.
     pub key: Vec<u8>,
-    /// COSE_Sign1.
+    /// Bytes of the COSE_Sign1.
     pub signature: Vec<u8>,
 }
 
 impl DataSignature {
-    /// Decodes a wallet's answer: two hexadecimal strings.
+    /// Decodes the two hexadecimal strings that a wallet returns.
     ///
     /// # Errors
-    /// [`Cip8Error::TooLarge`], [`Cip8Error::NotHex`].
+    /// [`Cip8Error::TooLarge`] or [`Cip8Error::NotHex`], with the part that is wrong.
     pub fn from_hex(key: &str, signature: &str) -> Result<Self, Cip8Error> {
         let bytes = |text: &str, part: CosePart| {
             if text.len() > part.max_bytes().saturating_mul(2) {
@@ -31,16 +31,17 @@ impl DataSignature {
     }
 }
 
-/// The parts of a signature that are the same for every payload signed for one address. They are encoded once.
+/// An address that signs, with the parts of its signatures that are the same for every payload and so are encoded only
+/// once.
 #[derive(Clone, Debug)]
 pub struct Signatory {
     key: Vec<u8>,
-    /// Message without a payload.
+    /// COSE_Sign1 to which the payload and the signature are still to be added.
     message: CoseSign1,
 }
 
 impl Signatory {
-    /// Creates the signatory of an address.
+    /// Prepares signatures for an address by its payment key.
     ///
     /// # Errors
     /// [`Cip8Error::OtherKey`] if the key is not the address's payment key.
@@ -51,7 +52,7 @@ impl Signatory {
         Ok(Self::of(secret, address))
     }
 
-    /// Creates the signatory of the key's own enterprise address.
+    /// Prepares signatures for the key's own enterprise address.
     #[must_use]
     pub fn own(secret: &SigningKey) -> Self {
         Self::of(secret, &secret.enterprise_address())
@@ -79,8 +80,8 @@ impl Signatory {
     }
 }
 
-/// A payload prepared for signing, with algorithm and raw address as protected headers and `hashed: false` unprotected.
-/// The encoding is deterministic and equals that of evolution-sdk and lucid-evolution.
+/// A payload prepared for signing. The protected headers are the algorithm and the raw address; `hashed: false` is
+/// unprotected. The encoding is deterministic and equals that of evolution-sdk and lucid-evolution.
 #[derive(Clone, Debug)]
 pub struct Unsigned {
     key: Vec<u8>,
@@ -89,13 +90,13 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// Returns the bytes to sign.
+    /// Returns the bytes over which the Ed25519 signature must be made.
     #[must_use]
     pub fn to_sign(&self) -> &[u8] {
         &self.to_sign
     }
 
-    /// Adds the key's signature.
+    /// Completes the message with the key's Ed25519 signature.
     #[must_use]
     pub fn signed(self, signature: [u8; 64]) -> DataSignature {
         let message = CoseSign1 { signature: signature.to_vec(), ..self.message };

@@ -1,4 +1,4 @@
-//! Verifies signatures made by the wallet libraries themselves (tests/fixtures/cip8/generate.ts).
+//! Tests that verify signatures which wallet libraries made (tests/fixtures/cip8/generate.ts).
 
 use serde::Deserialize;
 

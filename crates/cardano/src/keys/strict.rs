@@ -53,10 +53,11 @@ const SMALL_ORDER_Y: [[u8; 32]; 5] = [
     ],
 ];
 
-/// Rejects encodings on which verifiers disagree. A signature that passes must still be verified.
+/// Rejects public keys and signatures on whose encoding verifiers disagree. A signature that passes must still be
+/// verified.
 ///
 /// # Errors
-/// The rule that is broken.
+/// Returns the rule that the key or the signature breaks.
 pub fn check(key: &[u8; 32], signature: &[u8; 64]) -> Result<(), SignatureError> {
     let (commitment, scalar) = signature.split_at(32);
     if !is_below(scalar, &GROUP_ORDER) {
@@ -84,7 +85,7 @@ fn check_point(encoded: &[u8], which: Point) -> Result<(), SignatureError> {
     Ok(())
 }
 
-/// Compares two little-endian numbers of equal length.
+/// Returns `true` if a little-endian number is below another one of the same length.
 fn is_below(number: &[u8], bound: &[u8]) -> bool {
     number.iter().rev().lt(bound.iter().rev())
 }

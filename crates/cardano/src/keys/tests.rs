@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::*;
 
-/// Signatures on which verifiers disagree, each with the stage that must reject it: [`strict::check`], or every port.
-/// WebCrypto runs the same file (tests/chain/webcrypto.test.ts).
+/// Signatures on which verifiers disagree, each with the stage that must reject it: [`strict::check`], or every
+/// verifier. WebCrypto is tested with the same file (tests/chain/webcrypto.test.ts).
 const CASES: &str = include_str!("../../tests/fixtures/cip8/strictness.json");
 
 #[derive(Deserialize)]

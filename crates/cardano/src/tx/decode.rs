@@ -36,34 +36,34 @@ use crate::{
 /// with the current protocol parameter.
 pub const MAX_TX_BYTES: usize = 16_384;
 
-/// A signed transaction as received. Only its shape has been checked.
+/// A signed transaction, decoded but not verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedTx {
     /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// Spent outputs in their original order, without duplicates; never empty.
+    /// Spent outputs in the order in which the body lists them, without duplicates; never empty.
     pub inputs: Vec<TxRef>,
     /// Created outputs, in order.
     pub outputs: Vec<Output>,
     /// Fee in lovelace.
     pub fee: Lovelace,
-    /// First slot in which the transaction is no longer valid (TTL).
+    /// First slot in which the transaction is no longer valid (TTL); `None` if its validity does not end.
     pub ttl: Option<u64>,
-    /// First slot in which the transaction is valid.
+    /// First slot in which the transaction is valid; `None` if there is no such limit.
     pub validity_start: Option<u64>,
-    /// Network id: 0 for every test network, 1 for mainnet.
+    /// Network id: 0 for every test network, 1 for mainnet; `None` if the body does not contain it.
     pub network_id: Option<u8>,
-    /// Keys that must sign in addition to those of the inputs.
+    /// Keys that must sign in addition to those that own the inputs.
     pub required_signers: Vec<KeyHash>,
-    /// Hash of the auxiliary data according to the body.
+    /// Hash of the auxiliary data that the body states; `None` if it states none.
     pub auxiliary_data_hash: Option<[u8; 32]>,
-    /// Auxiliary data: metadata and published scripts.
+    /// Auxiliary data: metadata and published scripts; `None` if there are none.
     pub auxiliary_data: Option<AuxiliaryData>,
-    /// Signatures, at most one per key. They are not verified.
+    /// Signatures with their public keys, at most one per key. They have not been verified.
     pub vkey_witnesses: Vec<VkeyWitness>,
-    /// Flag that says whether the scripts are expected to succeed.
+    /// `true` if the transaction says that its scripts will succeed.
     pub is_valid: bool,
-    /// CBOR of every other part of the transaction.
+    /// CBOR of every part of the transaction that a plain payment does not have.
     pub parts: BTreeMap<TxPart, Vec<u8>>,
     cbor: Vec<u8>,
 }
@@ -93,41 +93,41 @@ pub enum TxPart {
     Redeemers,
 }
 
-/// Reason why bytes are not a readable transaction. The message says where.
+/// Reason why bytes cannot be decoded as a transaction. The message says where the error is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// There are more than [`MAX_TX_BYTES`] bytes.
+    /// The transaction has more than [`MAX_TX_BYTES`] bytes.
     #[error("the transaction is larger than {MAX_TX_BYTES} bytes")]
     TooLarge,
     /// The bytes are not exactly one well-formed CBOR item.
     #[error("the transaction is not well formed CBOR: {0}")]
     Cbor(#[from] CborError),
-    /// The item is not `[body, witnesses, isValid, auxiliary data]`.
+    /// The CBOR item is not `[body, witnesses, isValid, auxiliary data]`.
     #[error(
         "not a transaction of the Conway era: expected an array of body, witness set, validity flag, auxiliary data"
     )]
     NotATransaction,
-    /// The field or form exists only in eras before Conway.
+    /// This field or form exists only in eras before Conway.
     #[error("{0} no longer exists on the ledger since the Conway era")]
     OldEra(&'static str),
-    /// The ledger does not know this field.
+    /// The transaction contains a field that the ledger does not know.
     #[error("the {place} has an unknown field {key}")]
     UnknownField {
         /// The map that contains the field.
         place: &'static str,
-        /// The field's key.
+        /// Key of the unknown field in the map.
         key: u64,
     },
-    /// A mandatory field is missing.
+    /// This mandatory field is missing.
     #[error("the transaction has no {0}")]
     Missing(&'static str),
-    /// The field's type, length or range differs from the ledger's.
+    /// The type, length or range of this field differs from the ledger's.
     #[error("the {0} of the transaction is malformed")]
     Malformed(&'static str),
-    /// A set contains the same element twice.
+    /// This set contains the same element twice.
     #[error("the transaction has the same {0} twice")]
     Duplicate(&'static str),
-    /// A set or map that must not be empty is empty.
+    /// This set or map is empty although it must not be.
     #[error("the {0} of the transaction is empty")]
     Empty(&'static str),
 }
@@ -178,8 +178,9 @@ impl SignedTx {
         &self.cbor
     }
 
-    /// Returns the size that the ledger limits and charges for: the transaction without its one-byte validity flag.
-    /// Source: cardano-ledger, Alonzo's `toCBORForSizeComputation`, which keeps sizes as they were in Mary.
+    /// Returns the size in bytes that the ledger limits and charges for: that of the transaction without its one-byte
+    /// validity flag. Source: cardano-ledger, Alonzo's `toCBORForSizeComputation`, which keeps sizes as they were in
+    /// Mary.
     #[must_use]
     pub fn ledger_size(&self) -> usize {
         self.cbor.len().saturating_sub(1)

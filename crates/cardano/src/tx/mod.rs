@@ -1,5 +1,5 @@
-//! Transactions: decoding foreign ones ([`SignedTx::parse`]), building own ones ([`build`]), and decoding a wallet's
-//! unspent outputs ([`read_unspent`]).
+//! Transactions: decodes those that others made ([`SignedTx::parse`]), builds our own ([`build`]), and decodes a
+//! wallet's unspent outputs ([`read_unspent`]).
 
 pub mod build;
 mod decode;

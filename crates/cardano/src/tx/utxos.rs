@@ -1,4 +1,4 @@
-//! Reads the effects of any included transaction from its bytes: the outputs that it spent and created.
+//! Reads the effects of an included transaction from its bytes: the outputs that it spent and created.
 //!
 //! [`SignedTx`] decodes payments that are still to be judged and rejects encodings that wallets do not write. A
 //! transaction in a block has already passed the ledger's rules, so this reader accepts every encoding that the ledger
@@ -28,27 +28,30 @@ use crate::{
 use cbor::{ItemCount, unsupported};
 pub use unspent::{MAX_UNSPENT_OUTPUT, NotAnUnspentOutput, read_unspent};
 
-/// Maximum size of a transaction that is read, in bytes: four times the ledger's present limit, in case it is raised.
+/// Maximum size in bytes of an included transaction that is decoded: four times the ledger's present limit, in case the
+/// limit is raised.
 pub const MAX_TX_IN_BLOCK: usize = 64 << 10;
 
-/// The outputs that a transaction spent and created.
+/// The outputs that an included transaction spent and created.
 ///
-/// If a transaction's scripts failed, it spent its collateral and created the collateral return, and nothing else. The
-/// id does not cover whether they failed: see [`TransactionUtxos::valid`].
+/// If the transaction's scripts failed, it spent its collateral and created the collateral return, and nothing else.
+/// The transaction id does not cover whether the scripts failed: see [`TransactionUtxos::valid`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransactionUtxos {
     /// Transaction id: BLAKE2b-256 of the body's bytes as received.
     pub id: TxHash,
-    /// Whether the scripts succeeded, according to these bytes. The flag is outside the body, so the id does not cover
-    /// it; [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's answer about the block.
+    /// `true` if the scripts succeeded, according to these bytes. The transaction id does not cover this flag, which is
+    /// outside the body. [`Inclusion::valid`](crate::chain::Inclusion::valid) is the provider's statement about the
+    /// block.
     pub valid: bool,
-    /// First slot in which the transaction is valid.
+    /// First slot in which the transaction is valid; `None` if there is no such limit.
     pub validity_start: Option<u64>,
-    /// First slot in which the transaction is no longer valid.
+    /// First slot in which the transaction is no longer valid; `None` if its validity does not end.
     pub ttl: Option<u64>,
-    /// Spent outputs, in order.
+    /// Spent outputs, in the order in which the body lists them.
     pub spent: Vec<TxRef>,
-    /// Spent outputs that have a redeemer, so that a Plutus script allowed the spending; in the ledger's order.
+    /// Spent outputs for which there is a redeemer, so that a Plutus script allowed their spending; in the ledger's
+    /// order.
     pub by_script: Vec<TxRef>,
     /// Created outputs, in order.
     pub made: Vec<Utxo>,
@@ -57,15 +60,15 @@ pub struct TransactionUtxos {
 /// Reason why bytes are not a transaction of an era since Shelley.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionUtxosError {
-    /// There are more than [`MAX_TX_IN_BLOCK`] bytes.
+    /// The transaction has more than [`MAX_TX_IN_BLOCK`] bytes.
     #[error("the transaction is larger than {MAX_TX_IN_BLOCK} bytes")]
     TooLarge,
-    /// A part is malformed.
+    /// This part of the transaction is malformed.
     #[error("the {0} of the transaction cannot be read")]
     Malformed(&'static str),
 }
 
-/// Computes a transaction's id from its body's bytes as received.
+/// Computes the id of a transaction from the bytes of its body, as received.
 ///
 /// # Errors
 /// [`TransactionUtxosError`] if the bytes are too long or not a transaction.
@@ -75,7 +78,7 @@ pub fn transaction_id(bytes: &[u8]) -> Result<TxHash, TransactionUtxosError> {
 }
 
 impl TransactionUtxos {
-    /// Reads the effects of a transaction.
+    /// Reads the effects of an included transaction from its bytes.
     ///
     /// # Errors
     /// [`TransactionUtxosError`] if the bytes are too long or not a transaction of an era since Shelley.
@@ -94,7 +97,7 @@ impl TransactionUtxos {
     }
 }
 
-/// Returns the body's bytes and a decoder positioned after them.
+/// Returns the bytes of a transaction's body, and a decoder positioned after the body.
 fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> {
     if bytes.len() > MAX_TX_IN_BLOCK {
         return Err(TransactionUtxosError::TooLarge);
@@ -110,13 +113,14 @@ fn body_of(bytes: &[u8]) -> Result<(Decoder<'_>, &[u8]), TransactionUtxosError> 
     Ok((decoder, body))
 }
 
-/// The fields of a body that are read.
+/// The fields of a transaction body that determine its effects.
 #[derive(Default)]
 struct UtxosBody<'b> {
     inputs: Vec<TxRef>,
     outputs: Vec<output::ProducedOutput>,
     collateral: Vec<TxRef>,
-    /// Kept undecoded, because a valid transaction does not create it and may contain anything here.
+    /// CBOR of the collateral return. It is not decoded at first, because a transaction whose scripts succeed does not
+    /// create this output and may have anything here.
     collateral_return: Option<&'b [u8]>,
     validity_start: Option<u64>,
     ttl: Option<u64>,

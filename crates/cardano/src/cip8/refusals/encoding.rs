@@ -1,4 +1,4 @@
-//! Hex and CBOR.
+//! Tests of rejected messages: malformed hex and CBOR.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Keys, algorithms and header parameters.
+//! Tests of rejected messages: wrong keys, algorithms and header parameters.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Rejected messages, each next to the most similar one that is accepted.
+//! Tests of rejected messages, each next to the most similar message that is accepted.
 
 use ciborium::Value;
 
@@ -22,14 +22,14 @@ fn valid_but(change: impl FnOnce(&mut Forge)) -> Result<(), Cip8Error> {
     verdict(Forge::valid().with(change))
 }
 
-/// Verifies a valid message after its bytes are edited.
+/// Edits the bytes of a valid message, and verifies the result.
 fn edited(edit: impl FnOnce(&mut Forged)) -> Result<(), Cip8Error> {
     let mut forged = Forge::valid().build();
     edit(&mut forged);
     verdict_for(&forged, &owner(), &DIGEST)
 }
 
-/// Replaces some bytes that occur exactly once.
+/// Replaces the bytes `from`, which must occur exactly once, by `to`.
 fn replace(bytes: &mut Vec<u8>, from: &[u8], to: &[u8]) {
     let at: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(from)).collect();
     assert_eq!(at.len(), 1, "{} in {}", hex::encode(from), hex::encode(&*bytes));

@@ -1,4 +1,4 @@
-//! Messages whose payload differs from the expected one.
+//! Tests of rejected messages: the payload differs from the expected one.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The Ed25519 signature itself.
+//! Tests of rejected messages: the Ed25519 signature is invalid.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Messages of another signer or for another address.
+//! Tests of rejected messages: another signer, or another address.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Computes fee, change and collateral for given inputs.
+//! Computes fee, change and collateral of a transaction with given inputs.
 //!
 //! ```text
 //! inputs = outputs + fee + change          fee = min_fee(bytes of the transaction, in which all of these are)
@@ -27,34 +27,34 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Divisor of the tolerance: the fee may exceed the minimum by 1 % if the inputs hold slightly more than outputs and
-/// fee, and no further input is available to make a change output possible.
+/// Divisor of the minimum fee that gives the tolerance, 1 %. The fee may exceed the minimum by as much if the inputs
+/// hold slightly more than outputs and fee, and no further input is available that would make a change output possible.
 const FEE_TOLERANCE: u64 = 100;
-/// Maximum number of rounds until the fee is stable. Every round but the last makes the transaction longer, which only
-/// the few changes of integer widths can do.
+/// Maximum number of rounds until the computed fee no longer changes. Every round but the last makes the transaction
+/// longer, which happens only when an integer in it needs a wider encoding.
 const MAX_ROUNDS: usize = 16;
 
-/// Maximum CBOR size of one more input: a pair of 32 bytes with header and a 16-bit index, and the growth of the set's
-/// header.
+/// Maximum number of bytes by which one more input lengthens the transaction: a pair of 32 bytes with header and a
+/// 16-bit index, and the growth of the set's header.
 const INPUT_BYTES: u64 = 1 + 34 + 3 + 2;
-/// CBOR size of the first signature: the field's key, the set's tag and header, and a pair of 32 and 64 bytes with
-/// headers.
+/// Number of bytes of the first signature in CBOR: the field's key, the set's tag and header, and a pair of 32 and 64
+/// bytes with headers.
 const SIGNATURE_BYTES: u64 = 1 + 3 + 1 + 1 + 34 + 66;
 
-/// Amounts of a transaction's balance that do not depend on the selected inputs.
+/// The conditions that a balanced transaction must meet, whichever inputs are selected.
 pub(super) struct BalancingTerms<'a> {
     pub(super) checked: &'a Checked<'a>,
     pub(super) params: &'a ProtocolParameters,
-    /// Address that receives the rest.
+    /// Address that receives what remains of the inputs after outputs and fee.
     pub(super) rest_to: PaymentAddress,
-    /// `true` if there must be a rest.
+    /// `true` if something must remain for `rest_to`, as when a wallet is emptied.
     pub(super) rest_wanted: bool,
     /// The wallet's own address, which receives the collateral return.
     pub(super) home: PaymentAddress,
 }
 
 impl BalancingTerms<'_> {
-    /// Returns the fee for one more input.
+    /// Returns the increase of the fee that one more input causes, in lovelace.
     pub(super) fn input_fee(&self) -> u64 {
         self.params.min_fee_a.saturating_mul(INPUT_BYTES)
     }
@@ -71,13 +71,13 @@ pub(super) struct BalancedTx {
     pub(super) keys: BTreeSet<KeyHash>,
 }
 
-/// Reason why the given inputs cannot be balanced.
+/// Reason why a transaction with the given inputs cannot be balanced.
 pub(super) enum Unbalanced {
-    /// This much more lovelace is needed, not counting the fee for the input that brings it.
+    /// The inputs lack this much lovelace. The fee for the further input that brings it is not included.
     Short(u64),
-    /// The transaction exceeds a limit; fewer inputs may help.
+    /// The transaction exceeds a limit of the ledger; with fewer inputs it may not.
     TooLarge(BuildError),
-    /// No choice of inputs would help.
+    /// The transaction cannot be balanced with any inputs.
     Failed(BuildError),
 }
 
@@ -87,8 +87,8 @@ impl From<BuildError> for Unbalanced {
     }
 }
 
-/// Balances the plan with its own inputs and the chosen ones. `idle` are other wallet UTxOs that can serve as
-/// collateral.
+/// Balances a transaction with the plan's own inputs and those in `chosen`. `idle` are further UTxOs of the wallet,
+/// which can serve as collateral.
 pub(super) fn balance(
     terms: &BalancingTerms<'_>,
     chosen: &[&Source],
@@ -144,7 +144,7 @@ impl<'a> Balancing<'a> {
         })
     }
 
-    /// Returns all assets and the remaining lovelace in change outputs.
+    /// Balances the transaction with change outputs, which receive all remaining assets and lovelace.
     fn with_change(&self) -> Result<BalancedTx, Unbalanced> {
         let mut change = self.groups.clone();
         let mut least = 0u64;
@@ -176,7 +176,8 @@ impl<'a> Balancing<'a> {
         Err(BuildError::OutOfRange.into())
     }
 
-    /// Uses no change output, if the fee stays within the tolerance.
+    /// Balances the transaction without change outputs. Returns `None` if assets would remain, or if the fee would
+    /// exceed the minimum by more than the tolerance.
     fn without_change(&self) -> Result<Option<BalancedTx>, Unbalanced> {
         let has_assets = self.groups.iter().any(|bundle| !bundle.assets.is_empty());
         let Some(fee) = self.held.checked_sub(self.terms.checked.paid.lovelace) else { return Ok(None) };
@@ -218,12 +219,12 @@ impl<'a> Balancing<'a> {
         Ok((written, pledge))
     }
 
-    /// Returns the keys that must sign: those of inputs and collateral, and those that scripts require.
+    /// Returns the hashes of the keys that must sign: those of inputs and collateral, and those that scripts require.
     fn keys(&self, pledge: Option<&Pledge>) -> BTreeSet<KeyHash> {
         self.keys.iter().chain(pledge.map(Pledge::keys).into_iter().flatten()).copied().collect()
     }
 
-    /// Returns the fee for the wallet's own signature, or 0 if the wallet signs anyway.
+    /// Returns the fee in lovelace for the wallet's own signature, or 0 if the wallet must sign anyway.
     fn signature_fee(&self) -> u64 {
         let signs = self.terms.home.payment_key().is_some_and(|key| self.keys.contains(key));
         if signs { 0 } else { self.terms.params.min_fee_a.saturating_mul(SIGNATURE_BYTES) }

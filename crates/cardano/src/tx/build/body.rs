@@ -1,4 +1,4 @@
-//! The transaction body in the ledger's encoding, with its size and minimum fee.
+//! Encodes the transaction body in the ledger's form, and computes the transaction's size and minimum fee.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Plutus V3 in the ledger's numbering of languages.
+/// Number of Plutus V3 among the ledger's languages.
 const PLUTUS_V3: u8 = 2;
 
 /// A transaction body (Conway's CDDL, `transaction_body`). The fields are encoded in this order, which is the canonical
@@ -58,7 +58,7 @@ struct Body {
     reference_inputs: Option<NonEmptySet<TransactionInput>>,
 }
 
-/// A transaction without fee, change and collateral.
+/// A transaction whose inputs and outputs are known, but not yet fee, change and collateral.
 pub(super) struct Frame<'a> {
     body: Body,
     planned_outputs: usize,
@@ -68,7 +68,7 @@ pub(super) struct Frame<'a> {
     params: &'a ProtocolParameters,
 }
 
-/// An encoded transaction with its size and minimum fee.
+/// An encoded transaction body, with the whole transaction's size and minimum fee.
 pub(super) struct Written {
     pub(super) body: Vec<u8>,
     pub(super) tx_bytes: usize,
@@ -76,7 +76,7 @@ pub(super) struct Written {
 }
 
 impl<'a> Frame<'a> {
-    /// Creates a frame for these inputs. `script_bytes` is the size of the scripts that the inputs carry.
+    /// Creates a transaction with these inputs. `script_bytes` is the size of the scripts that the inputs carry.
     pub(super) fn new(
         checked: &'a Checked<'a>,
         inputs: &BTreeSet<TxRef>,
@@ -105,18 +105,18 @@ impl<'a> Frame<'a> {
         Ok(Self { body, planned_outputs: checked.outputs.len(), redeemers, script_bytes, checked, params })
     }
 
-    /// Returns `true` if scripts run, so that collateral is needed.
+    /// Returns `true` if the transaction runs scripts and therefore needs collateral.
     pub(super) const fn runs_scripts(&self) -> bool {
         self.redeemers.is_some()
     }
 
-    /// Returns the redeemers, for the witness set.
+    /// Returns the redeemers, which belong into the witness set.
     pub(super) fn redeemers(self) -> Option<Redeemers> {
         self.redeemers
     }
 
-    /// Encodes the transaction with this fee, change and collateral, and computes its size and minimum fee with
-    /// `signatures` signatures.
+    /// Encodes the transaction with this fee, change and collateral. Computes its size and minimum fee for this number
+    /// of signatures.
     pub(super) fn write(
         &mut self,
         fee: u64,
@@ -146,7 +146,7 @@ fn input(reference: &TxRef) -> TransactionInput {
     TransactionInput { transaction_id: Hash::new(*reference.tx.as_bytes()), index: reference.index.into() }
 }
 
-/// Builds the redeemers. Each names its input by the index in the ledger's order of all inputs.
+/// Builds the redeemers of the script inputs. Each names its input by the index in the ledger's order of all inputs.
 fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Option<Redeemers>, BuildError> {
     if scripts.is_empty() {
         return Ok(None);
@@ -161,8 +161,8 @@ fn redeemers(scripts: &[ScriptSource], inputs: &BTreeSet<TxRef>) -> Result<Optio
     Ok(Some(Redeemers::Map(redeemers)))
 }
 
-/// Hashes redeemers and cost model into the body (Alonzo, `hashScriptIntegrity`). Datums are inline and are not part of
-/// the hash.
+/// Computes the hash of redeemers and cost model that the body must contain (Alonzo, `hashScriptIntegrity`). Datums are
+/// inline and so are not part of the hash.
 fn script_data_hash(redeemers: &Redeemers, params: &ProtocolParameters) -> Result<Hash<32>, BuildError> {
     if params.cost_model_v3.is_empty() {
         return Err(BuildError::NoCostModel);

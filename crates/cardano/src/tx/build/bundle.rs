@@ -10,13 +10,13 @@ use crate::{
     money::Lovelace,
 };
 
-/// Number of hex digits of a policy id.
+/// Number of hexadecimal digits of a policy id.
 const POLICY_HEX: usize = 56;
-/// Maximum number of hex digits of an asset name, which has at most 32 bytes.
+/// Maximum number of hexadecimal digits of an asset name, which has at most 32 bytes.
 const MAX_NAME_HEX: usize = 64;
 
-/// Name of a native asset. Sorts shorter names first, because canonical CBOR orders map keys like that and hardware
-/// wallets sign nothing else (RFC 7049, section 3.9; CIP-21).
+/// Name of a native asset. Shorter names come first in its order, because canonical CBOR orders map keys like that, and
+/// hardware wallets sign nothing else (RFC 7049, section 3.9; CIP-21).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TokenName(pub(super) Vec<u8>);
 
@@ -35,10 +35,10 @@ impl PartialOrd for TokenName {
 /// Policy id and name of a native asset.
 pub(super) type TokenId = ([u8; 28], TokenName);
 
-/// The value of one or several outputs. No asset has a quantity of zero.
+/// The total value of one or several outputs. No asset has a quantity of zero.
 ///
-/// A single output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send them to
-/// anyone, so sums are 128 bits wide.
+/// A single output holds at most `u64::MAX` of an asset. Several outputs can hold more together, and anyone can send
+/// them to anyone, so quantities are 128 bits wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bundle {
     pub(super) lovelace: u64,
@@ -67,7 +67,7 @@ impl Bundle {
         bundles.into_iter().try_fold(Self::default(), Self::checked_add)
     }
 
-    /// Returns the assets of which `self` holds less than `wanted`, with the difference.
+    /// Returns the assets of which `self` holds less than `wanted`, each with the missing quantity.
     pub(super) fn assets_short_of<'a>(&self, wanted: &'a Self) -> Vec<(&'a TokenId, u128)> {
         let short = |(asset, quantity): (&'a TokenId, &u128)| {
             let missing = quantity.saturating_sub(self.assets.get(asset).copied().unwrap_or_default());

@@ -1,20 +1,20 @@
-//! Splits change over as few outputs as the ledger's limits allow.
+//! Distributes change over as few outputs as the ledger's limits allow.
 
 use std::collections::BTreeMap;
 
 use super::bundle::{Bundle, TokenId};
 use crate::params::ProtocolParameters;
 
-/// Maximum CBOR size of a value without its assets: the array's header, nine bytes of lovelace, the policy map's
-/// header.
+/// Maximum number of CBOR bytes of a value without its assets: the array's header, nine bytes of lovelace, the policy
+/// map's header.
 const VALUE_BYTES: u64 = 1 + 9 + 3;
-/// Maximum CBOR size of a policy without its assets: the id with its header and the asset map's header.
+/// Maximum number of CBOR bytes of a policy without its assets: the id with its header and the asset map's header.
 const POLICY_BYTES: u64 = 2 + 28 + 3;
-/// Maximum CBOR size of an asset without its name: the name's header and nine bytes of quantity.
+/// Maximum number of CBOR bytes of an asset without its name: the name's header and nine bytes of quantity.
 const ASSET_BYTES: u64 = 2 + 9;
 
-/// Distributes assets over values that respect the ledger's maximum value size. Returns at least one value, which is
-/// empty if there are no assets. The values hold no lovelace yet.
+/// Distributes assets over as few values as possible, none of which exceeds the ledger's maximum size. Returns at least
+/// one value, which is empty if there are no assets. The values hold no lovelace yet.
 pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameters) -> Vec<Bundle> {
     let mut done = Vec::new();
     let mut rest = assets.clone();
@@ -27,7 +27,7 @@ pub(super) fn split(assets: &BTreeMap<TokenId, u128>, params: &ProtocolParameter
     }
 }
 
-/// Removes as many assets as fit into one value, at least one.
+/// Removes from `rest` as many assets as fit into one value of `limit` bytes, but at least one, and returns them.
 fn take_group(rest: &mut BTreeMap<TokenId, u128>, limit: u64) -> BTreeMap<TokenId, u128> {
     let mut group: BTreeMap<TokenId, u128> = BTreeMap::new();
     let mut bytes = VALUE_BYTES;

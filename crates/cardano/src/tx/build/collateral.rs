@@ -1,5 +1,5 @@
-//! Collateral: inputs that the ledger takes if a script fails. A return output brings back everything but the required
-//! amount.
+//! Chooses collateral: inputs that the ledger takes if a script fails. A return output then brings back everything but
+//! the required amount.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// An input reference of maximum size, as a placeholder for collateral that is still missing.
+/// A reference whose encoding has the maximum size. It stands for a collateral input while none is available.
 const SOME_INPUT: TxRef = TxRef { tx: TxHash::new([0; 32]), index: u16::MAX };
 
 /// The collateral fields of a transaction body.
@@ -28,7 +28,8 @@ pub(super) struct Collateral {
     pub(super) back: Option<Output>,
 }
 
-/// Collateral for a fee. If too little is available, a placeholder of the same size and the missing amount.
+/// Collateral that covers a fee. If too little is available, a placeholder of the same size together with the missing
+/// amount.
 pub(super) struct Pledge {
     collateral: Collateral,
     keys: BTreeSet<KeyHash>,
@@ -44,7 +45,10 @@ impl Pledge {
         &self.keys
     }
 
-    /// Returns the collateral inputs.
+    /// Returns the references of the collateral inputs.
+    ///
+    /// # Errors
+    /// [`BuildError::CollateralMissing`] if too little is available.
     pub(super) fn inputs(self) -> Result<Vec<TxRef>, BuildError> {
         let Some(missing) = self.missing else { return Ok(self.collateral.inputs.into_iter().collect()) };
         let missing = Lovelace::new(missing).ok_or(BuildError::OutOfRange)?;
@@ -52,10 +56,10 @@ impl Pledge {
     }
 }
 
-/// Chooses collateral for this fee.
+/// Chooses collateral that covers this fee.
 ///
-/// If one UTxO is enough, the smallest such one is chosen, preferably from `preferred`. Those are inputs of the same
-/// transaction, which no other entry can spend meanwhile; `others` must be reserved in addition.
+/// If a single UTxO is enough, the smallest such one is chosen, preferably from `preferred`, which are the
+/// transaction's own inputs and therefore reserved already. UTxOs in `others` would have to be reserved in addition.
 pub(super) fn choose(
     preferred: &[&Source],
     others: &[&Source],
@@ -83,8 +87,8 @@ pub(super) fn choose(
     }
 }
 
-/// Uses these inputs as collateral. Returns `None` if they do not hold the required amount plus the minimum of the
-/// return output.
+/// Makes collateral of `total` lovelace from these UTxOs. Returns `None` if they do not hold that amount and what the
+/// return output needs.
 fn put_up(
     sources: &[&Source],
     total: u64,
@@ -99,7 +103,8 @@ fn put_up(
     Ok(Some(Pledge { collateral: Collateral { inputs, total, back }, keys, missing: None }))
 }
 
-/// Builds the return output. Returns `Some(None)` if nothing remains, and `None` if the rest cannot be an output.
+/// Builds the output that returns the rest of the collateral inputs. Returns `Some(None)` if there is no rest, and
+/// `None` if the rest cannot be an output.
 #[allow(clippy::option_option, reason = "no output needed and no output possible are different answers")]
 fn bring_back(
     rest: Bundle,

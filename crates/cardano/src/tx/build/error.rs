@@ -1,4 +1,4 @@
-//! Errors of the transaction builder, with the amounts that are missing.
+//! Errors of the transaction builder. They contain the amounts that are missing.
 
 use crate::{
     chain::AssetUnit,
@@ -10,18 +10,19 @@ use crate::{
 /// Reason why a transaction cannot be built. Nothing was spent or reserved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The wallet holds too little lovelace. The plan could be built if one more plain UTxO held `missing`.
+    /// The wallet holds too little lovelace. The transaction could be built if the wallet had one more plain UTxO of
+    /// `missing` lovelace.
     #[error("{} missing in the wallet", missing.display_tada())]
     Insufficient {
-        /// Missing amount, including the fee for one more input.
+        /// Missing lovelace, including the fee for one more input.
         missing: Lovelace,
     },
     /// The outputs need more of a native asset than the inputs and the wallet hold.
     #[error("{missing} of the native asset {unit} missing in the wallet")]
     AssetMissing {
-        /// The asset.
+        /// Unit of the asset.
         unit: AssetUnit,
-        /// Missing quantity.
+        /// Quantity of the asset that is missing.
         missing: u128,
     },
     /// An output holds less than the ledger's minimum for its size.
@@ -29,7 +30,7 @@ pub enum BuildError {
     OutputBelowMinimum {
         /// Index of the output in the plan.
         index: usize,
-        /// Minimum amount.
+        /// Minimum lovelace of the output.
         minimum: Lovelace,
     },
     /// An output's value is larger than the ledger allows, because it holds too many native assets.
@@ -39,7 +40,7 @@ pub enum BuildError {
         index: usize,
         /// Size of the value, in bytes.
         bytes: usize,
-        /// Maximum size, in bytes.
+        /// Maximum size of a value, in bytes.
         limit: u64,
     },
     /// The transaction would exceed the ledger's maximum size, because the wallet's money is spread over too many small
@@ -48,7 +49,7 @@ pub enum BuildError {
     TooLarge {
         /// Size of the transaction, in bytes.
         bytes: usize,
-        /// Maximum size, in bytes.
+        /// Maximum size of a transaction, in bytes.
         limit: u64,
     },
     /// The spent and referenced UTxOs carry more bytes of scripts than one transaction may use.
@@ -68,41 +69,41 @@ pub enum BuildError {
     /// The wallet has no UTxOs that can serve as collateral.
     #[error("{} missing in the wallet as collateral", missing.display_tada())]
     CollateralMissing {
-        /// Missing amount, to be held by one more plain UTxO.
+        /// Missing lovelace, which one more plain UTxO would have to hold.
         missing: Lovelace,
     },
-    /// The provider sent no cost model of Plutus V3.
+    /// The transaction runs scripts, but the provider sent no cost model of Plutus V3.
     #[error("the chain provider told no cost model of Plutus V3: no script can be run")]
     NoCostModel,
-    /// Nothing remains to be swept after the reserve and the fee.
+    /// A wallet cannot be emptied, because nothing would remain after the reserve and the fee.
     #[error("nothing to withdraw: the wallet holds {}, {} less than needed", balance.display_tada(), missing.display_tada())]
     NothingToSweep {
         /// Lovelace of the UTxOs that could have been swept.
         balance: Lovelace,
-        /// Missing amount.
+        /// Lovelace that is missing to form an output.
         missing: Lovelace,
     },
-    /// The validity interval is empty.
+    /// The plan's validity interval is empty.
     #[error("the transaction could never be valid: from slot {from}, before slot {until}")]
     EmptyInterval {
-        /// First valid slot.
+        /// First slot of the interval.
         from: u64,
-        /// First slot that is no longer valid.
+        /// First slot after the interval.
         until: u64,
     },
-    /// A required key was not given.
+    /// The key with this hash must sign, but was not among the signers.
     #[error("the transaction needs the signature of key {0}")]
     SignerMissing(KeyHash),
-    /// The plan uses an output twice: as two inputs, as two reference inputs, or as both.
+    /// The plan uses this output twice: as two inputs, as two reference inputs, or as both.
     #[error("the plan uses {0} twice")]
     UsedTwice(TxRef),
     /// A part of the plan, or of a UTxO that it names, is malformed.
     #[error("{what} is malformed")]
     Malformed {
-        /// The malformed part.
+        /// Description of the malformed part.
         what: &'static str,
     },
-    /// A sum or a price is out of the ledger's range.
+    /// A sum or a price exceeds the ledger's range.
     #[error("an amount leaves the ledger's range")]
     OutOfRange,
 }

@@ -15,7 +15,7 @@ use crate::{
 pub(super) static NOTHING_RESERVED: BTreeSet<TxRef> = BTreeSet::new();
 pub(super) const FOREVER: Validity = Validity { from: None, until: 100_000_000 };
 
-/// Preprod's parameters of epoch 240. Tests that need a cost model set their own.
+/// Returns preprod's parameters of epoch 240. Tests that need a cost model set their own.
 pub(crate) fn preprod() -> ProtocolParameters {
     ProtocolParameters { cost_model_v3: vec![1, -2, 3], ..ProtocolParameters::preprod() }
 }
@@ -34,7 +34,7 @@ pub(super) fn reference(number: u32) -> TxRef {
     TxRef { tx: TxHash::new(hash), index: (number % 7) as u16 }
 }
 
-/// A UTxO with native assets, given as (policy byte, name, quantity).
+/// Creates a UTxO with native assets, each given as (policy byte, name, quantity).
 pub(super) fn utxo(number: u32, at: Address, amount: u64, assets: &[(u8, &str, u64)]) -> Utxo {
     let unit = |(policy, name, quantity): &(u8, &str, u64)| {
         (format!("{}{}", hex::encode([*policy; 28]), hex::encode(name)), *quantity)

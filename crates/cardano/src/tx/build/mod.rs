@@ -71,10 +71,10 @@ use crate::{
     params::ProtocolParameters,
 };
 
-/// Builds a balanced transaction for a plan, paid for by the wallet.
+/// Builds a balanced transaction for a plan. The wallet pays for it and receives the change.
 ///
 /// # Errors
-/// See [`BuildError`], which contains the missing amounts.
+/// Returns [`BuildError`], with the missing amounts, if the transaction cannot be built.
 pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) -> Result<UnsignedTx, BuildError> {
     let checked = Checked::new(plan, params)?;
     let pool = sources::spendable(wallet, &plan.wallet_keys, &checked.used(), params);
@@ -84,7 +84,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     draft(&checked, balanced, &home, &wallet.address)
 }
 
-/// Computes the facts of a balanced transaction.
+/// Computes what callers need to know of a balanced transaction: its id, outputs and change.
 fn draft(
     checked: &Checked<'_>,
     balanced: BalancedTx,

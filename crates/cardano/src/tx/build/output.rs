@@ -18,12 +18,12 @@ use crate::{
 
 /// Byte that precedes a Plutus V3 script when the ledger hashes it (Conway, `hashScript`).
 const PLUTUS_V3_TAG: u8 = 3;
-/// Keys of an output's fields (Babbage's CDDL, `post_alonzo_transaction_output`).
+/// Keys of the fields in an output's CBOR map (Babbage's CDDL, `post_alonzo_transaction_output`).
 const ADDRESS: u8 = 0;
 const VALUE: u8 = 1;
 const DATUM: u8 = 2;
 const SCRIPT: u8 = 3;
-/// Marks an inline datum, as opposed to a datum hash (`datum_option`).
+/// Number that marks an inline datum, as opposed to a datum hash (Babbage's CDDL, `datum_option`).
 const INLINE: u8 = 1;
 
 /// CBOR of an output, in canonical order (CIP-21).
@@ -31,7 +31,7 @@ const INLINE: u8 = 1;
 pub(super) struct Output(Vec<u8>);
 
 impl Output {
-    /// Encodes an output. The bytes of its datum are kept unchanged.
+    /// Encodes an output that holds this value. The bytes of its datum are not changed.
     pub(super) fn new(output: &NewOutput, value: &Bundle) -> Result<Self, BuildError> {
         let datum = output.inline_datum.as_deref();
         if let Some(datum) = datum {
@@ -81,7 +81,7 @@ impl<C> Encode<C> for Output {
     }
 }
 
-/// Decodes the whole input as one item of Plutus data and keeps its bytes.
+/// Checks that CBOR is exactly one item of Plutus data, and keeps its bytes unchanged.
 pub(super) fn read_data(cbor: &[u8]) -> Result<KeepRaw<'_, PlutusData>, BuildError> {
     let data: KeepRaw<'_, PlutusData> =
         minicbor::decode(cbor).map_err(|_| BuildError::Malformed { what: "the CBOR of a datum or redeemer" })?;
@@ -97,7 +97,7 @@ pub(super) fn cbor<T: minicbor::Encode<()>>(value: &T) -> Result<Vec<u8>, BuildE
     minicbor::to_vec(value).map_err(|_| BuildError::OutOfRange)
 }
 
-/// Returns the minimum lovelace of the output that `encode` produces for a given amount.
+/// Returns the minimum lovelace of an output, given a function that encodes the output with a certain amount.
 ///
 /// The amount is part of the size on which it depends. The loop converges because more lovelace never takes fewer
 /// bytes.
@@ -116,7 +116,7 @@ pub(super) fn min_lovelace(
     }
 }
 
-/// Returns the minimum lovelace of an output with these assets and no datum or script.
+/// Returns the minimum lovelace of an output with the assets in this value, without datum and script.
 pub(super) fn min_lovelace_plain(
     to: &PaymentAddress,
     assets: &Bundle,
@@ -126,10 +126,11 @@ pub(super) fn min_lovelace_plain(
 }
 
 impl NewOutput {
-    /// Returns the ledger's minimum lovelace for this output, regardless of its present value.
+    /// Returns the lovelace that the ledger demands of this output at least, whatever it holds at present.
     ///
     /// # Errors
-    /// [`BuildError::Malformed`] for a malformed datum or asset; [`BuildError::OutOfRange`].
+    /// [`BuildError::Malformed`] if the datum or an asset is malformed; [`BuildError::OutOfRange`] if the amount is out
+    /// of range.
     pub fn min_lovelace(&self, params: &ProtocolParameters) -> Result<Lovelace, BuildError> {
         let value = Bundle::read(&self.value)?;
         let least = min_lovelace(params, |lovelace| Output::new(self, &Bundle { lovelace, ..value.clone() }))?;

@@ -10,24 +10,25 @@ use crate::{
     money::Lovelace,
 };
 
-/// A transaction without wallet inputs, change, collateral and fee, which the builder adds.
+/// A transaction to be built: everything but wallet inputs, change, collateral and fee, which the builder adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TxPlan {
-    /// Outputs, paid exactly, as the transaction's first outputs in this order.
+    /// Outputs to create, as the transaction's first outputs in this order and with exactly these values.
     pub outputs: Vec<NewOutput>,
-    /// UTxOs of key addresses that must be spent.
+    /// UTxOs at addresses of keys that must be spent.
     pub inputs: Vec<Utxo>,
     /// UTxOs to be spent with Plutus V3 scripts.
     pub script_inputs: Vec<ScriptInput>,
-    /// UTxOs that are read but not spent: those with the reference scripts.
+    /// UTxOs that are referred to but not spent, because they carry the scripts.
     pub reference_inputs: Vec<ReferenceInput>,
-    /// Keys whose signatures the scripts require.
+    /// Hashes of the keys whose signatures the scripts require.
     pub required_signers: Vec<KeyHash>,
-    /// Further keys of the wallet whose outputs may be spent. Each costs one more signature.
+    /// Hashes of further keys of the wallet whose outputs may be spent. Each of them costs one more signature.
     pub wallet_keys: BTreeSet<KeyHash>,
-    /// Collateral that the wallet set aside. If empty, any of its UTxOs may serve.
+    /// UTxOs that the wallet has set aside as collateral. If empty, any of the wallet's UTxOs may serve.
     pub collateral: Vec<Utxo>,
-    /// CBOR of the auxiliary data, whose hash goes into the body. It is not parsed; the ledger rejects malformed data.
+    /// CBOR of the auxiliary data, whose hash goes into the body; `None` for none. It is not parsed; the ledger rejects
+    /// malformed data.
     pub auxiliary_data: Option<Vec<u8>>,
     /// Validity interval.
     pub validity: Validity,
@@ -36,13 +37,13 @@ pub struct TxPlan {
 /// An output to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewOutput {
-    /// Recipient.
+    /// Address of the recipient.
     pub to: PaymentAddress,
     /// Value of the output.
     pub value: Value,
-    /// CBOR of the inline datum.
+    /// CBOR of the inline datum; `None` for none.
     pub inline_datum: Option<Vec<u8>>,
-    /// Plutus V3 reference script (`compiledCode` in a blueprint).
+    /// Plutus V3 reference script (`compiledCode` in a blueprint); `None` for none.
     pub script: Option<Vec<u8>>,
 }
 
@@ -54,7 +55,7 @@ impl NewOutput {
     }
 }
 
-/// A UTxO at a Plutus V3 script's address, with an inline datum, and the data needed to spend it.
+/// A UTxO at a Plutus V3 script's address, with the data that is needed to spend it. Its datum must be inline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptInput {
     /// UTxO to spend.
@@ -65,7 +66,7 @@ pub struct ScriptInput {
     pub ex_units: ExUnits,
 }
 
-/// A UTxO that is read but not spent.
+/// A UTxO that a transaction refers to without spending it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceInput {
     /// Reference of the UTxO.
@@ -74,24 +75,25 @@ pub struct ReferenceInput {
     pub script_bytes: u64,
 }
 
-/// Validity interval in slots: `from <= slot < until`.
+/// Validity interval of a transaction in slots: `from <= slot < until`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
-    /// First valid slot; `None` without a lower bound.
+    /// First slot in which the transaction is valid; `None` without a lower bound.
     pub from: Option<u64>,
-    /// First slot that is no longer valid. It is mandatory, so that every transaction is eventually included or
-    /// expired.
+    /// First slot in which the transaction is no longer valid. It is mandatory, so that every transaction is included
+    /// or expires in the end.
     pub until: u64,
 }
 
 /// The wallet that pays for a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Wallet<'a> {
-    /// Address that receives change. Inputs are taken only from addresses of the same payment key and of a plan's
-    /// `wallet_keys`.
+    /// Address that receives change. Inputs are taken only from addresses with the same payment key, or with one of the
+    /// keys in the plan's `wallet_keys`.
     pub address: Address,
     /// The wallet's unspent outputs, including the change of its pending transactions. Duplicates are counted once.
     pub utxos: &'a [Utxo],
-    /// UTxOs that must not be spent: those reserved for other transactions, and those with reference scripts.
+    /// References of UTxOs that must not be spent: those reserved for other transactions, and those with reference
+    /// scripts.
     pub reserved: &'a BTreeSet<TxRef>,
 }

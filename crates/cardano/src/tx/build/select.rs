@@ -1,4 +1,4 @@
-//! Selects the wallet's UTxOs that pay for a transaction.
+//! Selects which of the wallet's UTxOs pay for a transaction.
 //!
 //! The smallest plain UTxO that is enough on its own is used; otherwise the largest ones, so that there are few inputs.
 //! UTxOs with native assets come after plain ones, because their assets must be carried over to change. UTxOs with
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{hash::TxRef, money::Lovelace};
 
-/// Balances the plan with as many of the wallet's UTxOs as needed.
+/// Balances a transaction, and selects as many of the UTxOs in `pool` as it needs.
 pub(super) fn select(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<BalancedTx, BuildError> {
     let mut costly_last: Vec<&Source> = pool.iter().collect();
     costly_last.sort_by_key(|source| (source.script_bytes > 0, !source.bundle.assets.is_empty()));
@@ -47,7 +47,7 @@ fn insufficient(missing: u64) -> BuildError {
 
 struct Selection<'a> {
     terms: &'a BalancingTerms<'a>,
-    /// UTxOs that are not chosen yet, in the order of preference. Plain ones are sorted from large to small.
+    /// UTxOs that have not been chosen yet, in the order of preference. Plain ones are sorted from large to small.
     idle: Vec<&'a Source>,
     chosen: Vec<&'a Source>,
 }
@@ -87,7 +87,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Chooses UTxOs that bring `short` more lovelace. Returns `false` if there are none left.
+    /// Chooses further UTxOs that hold `short` lovelace. Returns `false` if there are none left.
     fn add(&mut self, short: u64) -> bool {
         let mut short = short;
         let mut added = false;

@@ -16,14 +16,14 @@ use crate::{
     money::Lovelace,
 };
 
-/// CBOR header of an array of four items, which a transaction is.
+/// CBOR header of an array of four items, with which a transaction begins.
 const ARRAY_OF_FOUR: u8 = 0x84;
-/// The flag `is_valid`, always true: transactions whose scripts fail are never submitted.
+/// CBOR of the flag `is_valid`, which is always true, because transactions whose scripts fail are never submitted.
 const IS_VALID: u8 = 0xf5;
-/// CBOR null, for no auxiliary data.
+/// CBOR null, which stands for the auxiliary data if there are none.
 const NO_AUXILIARY_DATA: u8 = 0xf6;
 
-/// A balanced transaction without signatures. Its id is final, because only witnesses are missing.
+/// A balanced transaction without signatures. Its id is final, because signatures are not part of what the id covers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnsignedTx {
     pub(super) body: Vec<u8>,
@@ -38,15 +38,15 @@ pub struct UnsignedTx {
 pub struct TxFacts {
     /// Transaction id.
     pub tx_id: TxHash,
-    /// Fee.
+    /// Fee of the transaction.
     pub fee: Lovelace,
     /// Spent outputs, in the ledger's order.
     pub inputs: Vec<TxRef>,
-    /// Collateral inputs. Reserve them together with `inputs`.
+    /// Collateral inputs, which must be reserved together with `inputs`.
     pub collateral: Vec<TxRef>,
-    /// Created outputs, in order.
+    /// Outputs that the transaction creates, in order.
     pub outputs: Vec<Utxo>,
-    /// Created outputs that the wallet can spend next.
+    /// Outputs that the transaction creates and the wallet can spend next.
     pub change: Vec<Utxo>,
     /// First slot in which the transaction is no longer valid.
     pub valid_until_slot: u64,
@@ -68,27 +68,28 @@ impl UnsignedTx {
         &self.facts
     }
 
-    /// Returns the keys that must sign.
+    /// Returns the hashes of the keys that must sign.
     #[must_use]
     pub const fn keys(&self) -> &BTreeSet<KeyHash> {
         &self.keys
     }
 
-    /// Returns the index of an input among all inputs, by which an evaluation names redeemers (`spend:<index>`).
+    /// Returns the index of an input in the ledger's order of all inputs, by which an evaluation names redeemers
+    /// (`spend:<index>`). `None` if it is not an input of the transaction.
     #[must_use]
     pub fn input_index(&self, reference: &TxRef) -> Option<usize> {
         self.facts.inputs.iter().position(|input| input == reference)
     }
 
-    /// Encodes the transaction without signatures, for evaluation.
+    /// Encodes the transaction without signatures, as evaluation needs it.
     ///
     /// # Errors
-    /// None for a balanced transaction.
+    /// Never returns an error in practice, because a balanced transaction can be encoded.
     pub fn unsigned_cbor(&self) -> Result<Vec<u8>, BuildError> {
         encode(&self.body, self.redeemers.clone(), Vec::new(), self.auxiliary_data.as_deref())
     }
 
-    /// Signs the transaction. Signers whose keys are not needed are ignored.
+    /// Signs the transaction with those of the `signers` whose signatures are needed.
     ///
     /// # Errors
     /// [`BuildError::SignerMissing`] for the first required key that is missing.

@@ -1,4 +1,4 @@
-//! Converts the plan and the wallet into the types on which balancing works.
+//! Converts the plan and the wallet into the types with which transactions are balanced.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub(super) struct Source {
     pub(super) reference: TxRef,
     pub(super) bundle: Bundle,
     pub(super) key: KeyHash,
-    /// Upper bound of the size of its reference script, in bytes; 0 if there is none.
+    /// Upper bound of the size in bytes of the UTxO's reference script; 0 if there is none.
     pub(super) script_bytes: u64,
 }
 
@@ -42,19 +42,19 @@ pub(super) struct ScriptSource {
     pub(super) ex_units: ExUnits,
 }
 
-/// A plan whose parts have each been checked.
+/// A plan whose parts have been checked one by one.
 pub(super) struct Checked<'a> {
     pub(super) plan: &'a TxPlan,
     pub(super) outputs: Vec<Output>,
     pub(super) paid: Bundle,
     pub(super) forced: Vec<Source>,
     pub(super) scripts: Vec<ScriptSource>,
-    /// Collateral that the plan prescribes. If empty, any of the wallet's UTxOs may serve.
+    /// UTxOs that the plan prescribes as collateral. If empty, any of the wallet's UTxOs may serve.
     pub(super) collateral: Vec<Source>,
-    /// Total value of the forced and script inputs.
+    /// Total value of the inputs that the plan itself spends.
     pub(super) brought: Bundle,
     pub(super) ex_units: ExUnits,
-    /// Size of the scripts that reference inputs and script inputs carry, in bytes.
+    /// Size in bytes of the scripts that the plan's reference inputs and script inputs carry.
     pub(super) script_bytes: u64,
 }
 
@@ -165,16 +165,16 @@ fn read_source(utxo: &Utxo, params: &ProtocolParameters) -> Result<Source, Build
     Ok(Source { reference: utxo.reference, bundle: Bundle::read(&utxo.value)?, key, script_bytes })
 }
 
-/// Returns an upper bound of the size of an output's script, because providers do not report it. The output must hold
-/// lovelace for each of its bytes (Babbage, `getMinCoinTxOut`) and was created by one transaction. Overestimating costs
-/// 15 lovelace per byte, while the output holds 4,310 for it.
+/// Returns an upper bound of the size in bytes of an output's script, because providers do not report the size. The
+/// output must hold lovelace for each of its bytes (Babbage, `getMinCoinTxOut`), and one transaction created it.
+/// Overestimating costs 15 lovelace per byte, while the output holds 4,310 for each.
 fn most_script_bytes(utxo: &Utxo, params: &ProtocolParameters) -> u64 {
     let paid_for = utxo.value.lovelace.get().checked_div(params.coins_per_utxo_byte).unwrap_or(u64::MAX);
     let bytes = paid_for.saturating_sub(UTXO_ENTRY_OVERHEAD).min(params.max_tx_size);
     if utxo.reference_script.is_some() { bytes } else { 0 }
 }
 
-/// Returns the wallet's spendable UTxOs, richest first, without duplicates. UTxOs with any datum or script are
+/// Returns the wallet's UTxOs that may be spent, richest first, without duplicates. UTxOs with any datum or script are
 /// included, because strangers can send them and must not be able to lock up the wallet's money. A UTxO that cannot be
 /// parsed is skipped.
 pub(super) fn spendable(

@@ -14,17 +14,17 @@ use crate::{address::PaymentAddress, hash::TxRef, money::Lovelace, params::Proto
 /// A transaction that empties a wallet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// The unsigned transaction.
+    /// The transaction, still unsigned.
     pub draft: UnsignedTx,
-    /// Lovelace that arrives at the address, next to the native assets.
+    /// Lovelace that the receiving address gets, in addition to the native assets.
     pub sent: Lovelace,
-    /// UTxOs that did not fit into this transaction, in the order in which to sweep them next. Reserved ones are never
-    /// swept or listed.
+    /// UTxOs that did not fit into this transaction, in the order in which to sweep them next. Reserved UTxOs are not
+    /// among them, because they are never swept.
     pub left: Vec<TxRef>,
 }
 
-/// Sends everything that the wallet holds to `to`, minus the fee and `reserve`, which stays as one plain UTxO (none if
-/// zero).
+/// Builds a transaction that sends everything in the wallet to the address `to`, except the fee and `reserve`. The
+/// reserve stays as one plain UTxO; if it is zero, nothing stays.
 ///
 /// UTxOs with datums and scripts are swept too. If not all UTxOs fit into one transaction, the largest are swept. If
 /// those hold no more lovelace than their tokens require, plain UTxOs go first, or alone.
@@ -60,7 +60,7 @@ pub fn sweep(
     Ok(Sweep { draft: draft(&checked, balanced, &rest_to, &wallet.address)?, sent, left })
 }
 
-/// Returns the transaction over as many of the largest UTxOs as fit, and their number.
+/// Builds a transaction that spends as many of the first UTxOs in `pool` as fit. Returns it with their number.
 fn largest(terms: &BalancingTerms<'_>, pool: &[Source]) -> Result<(BalancedTx, usize), BuildError> {
     let of = |count: usize| balance(terms, &pool.iter().take(count).collect::<Vec<_>>(), &[]);
     let too_large = match of(pool.len()) {

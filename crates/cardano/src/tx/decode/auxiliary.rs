@@ -1,5 +1,5 @@
-//! Auxiliary data: metadata and published scripts, in its three forms: Shelley's map, Allegra's pair, and the tagged
-//! map since Alonzo.
+//! Decodes auxiliary data (metadata and published scripts) in its three forms: Shelley's map, Allegra's pair, and the
+//! tagged map since Alonzo.
 
 use super::{
     DecodeError,
@@ -7,27 +7,27 @@ use super::{
 };
 use crate::hash::blake2b;
 
-/// Maximum length of a string in metadata, in bytes (ledger, `validMetadatum`).
+/// Maximum number of bytes of a string in metadata (ledger, `validMetadatum`).
 const MAX_METADATA_STRING: usize = 64;
 const NAME: &str = "auxiliary data";
 
-/// Data that accompanies a transaction outside its body.
+/// A transaction's auxiliary data: metadata and published scripts, outside its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuxiliaryData {
-    /// CBOR as received.
+    /// CBOR of the auxiliary data, as received.
     pub cbor: Vec<u8>,
-    /// `true` if it contains, or has a field for, anything but metadata.
+    /// `true` if the auxiliary data contain anything but metadata, or a field for it.
     pub has_scripts: bool,
 }
 
 impl AuxiliaryData {
-    /// Returns the BLAKE2b-256 hash of the bytes as received, which the body must contain.
+    /// Returns the BLAKE2b-256 hash of the auxiliary data's bytes as received, which the body must contain.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         blake2b(&self.cbor)
     }
 
-    /// Returns the CBOR of the metadata under a label, or `None` if there is none.
+    /// Returns the CBOR of the metadata under a label, or `None` if the label is absent.
     ///
     /// # Errors
     /// [`DecodeError::Malformed`], which cannot happen for auxiliary data of a decoded transaction.
@@ -85,7 +85,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<AuxiliaryData>, Dec
     Ok(Some(AuxiliaryData { cbor: bytes.to_vec(), has_scripts }))
 }
 
-/// `[metadata, [native scripts]]`.
+/// Decodes the form `[metadata, [native scripts]]`. Returns whether it contains scripts.
 fn pair_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
     let mut fields = reader.array()?;
     reader.expect(&mut fields)?;
@@ -101,7 +101,8 @@ fn pair_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
     Ok(has_scripts)
 }
 
-/// `259({0: metadata, 1: native scripts, 2..4: Plutus scripts})`.
+/// Decodes the form `259({0: metadata, 1: native scripts, 2..4: Plutus scripts})`. Returns whether there is a field for
+/// scripts.
 fn tagged_form(reader: &mut Reader<'_>) -> Result<bool, CborError> {
     reader.tag(259)?;
     let mut fields = reader.map()?;
@@ -128,7 +129,8 @@ fn labels(reader: &mut Reader<'_>) -> Result<(), CborError> {
     Ok(())
 }
 
-/// Recursive. The depth of the CBOR was limited before.
+/// Checks one item of metadata, and recursively its parts. The depth of recursion is limited, because the CBOR's
+/// nesting was checked before.
 fn metadatum(reader: &mut Reader<'_>) -> Result<(), CborError> {
     match reader.peek()? {
         ItemHead::Uint(_) | ItemHead::Nint(_) => reader.head().map(|_| ()),

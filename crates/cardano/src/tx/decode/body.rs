@@ -12,7 +12,7 @@ use crate::{
     money::Lovelace,
 };
 
-/// The fields of a body that a payment has.
+/// The fields of a transaction body that a payment has.
 pub(super) struct Body {
     pub(super) inputs: Vec<TxRef>,
     pub(super) outputs: Vec<Output>,
@@ -95,7 +95,7 @@ pub(super) fn read(bytes: &[u8], parts: &mut BTreeMap<TxPart, Vec<u8>>) -> Resul
     })
 }
 
-/// Decodes a set that must have at least one element and no duplicates.
+/// Decodes a set, which must not be empty and must not contain an element twice. `name` names it in errors.
 pub(super) fn set<T: Ord + Copy>(
     reader: &mut Reader<'_>,
     name: &'static str,

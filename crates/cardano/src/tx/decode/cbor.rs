@@ -1,18 +1,18 @@
-//! A typed cursor over the CBOR of a transaction (RFC 8949), which was checked to be well formed before.
+//! A typed cursor over the CBOR of a transaction (RFC 8949). The CBOR must have been checked to be well formed.
 
-/// Maximum nesting depth of arrays, maps and tags. Wallets' transactions have less than 20 levels.
+/// Maximum nesting depth of arrays, maps and tags. Transactions that wallets make have less than 20 levels.
 pub const MAX_CBOR_DEPTH: usize = 64;
 
 /// Reason why bytes are not CBOR of the kind that the ledger accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CborError {
-    /// The bytes end within an item.
+    /// The bytes end before the item is complete.
     #[error("it ends too early")]
     Truncated,
     /// Further bytes follow the item.
     #[error("there are bytes after its end")]
     Trailing,
-    /// The item is nested deeper than [`MAX_CBOR_DEPTH`].
+    /// Arrays, maps and tags are nested deeper than [`MAX_CBOR_DEPTH`].
     #[error("it is nested deeper than {MAX_CBOR_DEPTH}")]
     TooDeep,
     /// A number or length takes more bytes than it needs.
@@ -21,8 +21,8 @@ pub enum CborError {
     /// The item contains a float, `undefined` or a reserved value, which the ledger does not use.
     #[error("it has a value of a kind that the ledger does not use")]
     Unsupported,
-    /// A break is outside an indefinite item, a map has a key without a value, or a chunk has another type than its
-    /// string.
+    /// A break is outside an item of indefinite length, a map has a key without a value, or a chunk has another type
+    /// than its string.
     #[error("its items do not add up")]
     Structure,
     /// A text is not UTF-8.
@@ -36,11 +36,11 @@ pub enum CborError {
     Type,
 }
 
-/// The header of an item. A length of `None` means indefinite.
+/// The decoded header of a CBOR item. A length of `None` means indefinite length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ItemHead {
     Uint(u64),
-    /// The number -1 - n.
+    /// A negative integer with the value -1 - n.
     Nint(u64),
     Bytes(Option<u64>),
     Text(Option<u64>),
@@ -52,7 +52,7 @@ pub(super) enum ItemHead {
     Break,
 }
 
-/// Number of unread items of an array, or of unread pairs of a map; `None` if indefinite.
+/// Number of unread items of an array, or of unread pairs of a map; `None` if the length is indefinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Items(Option<u64>);
 
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Returns the result of `read` with the bytes that it consumed.
+    /// Calls `read`, and returns its result together with the bytes that it consumed.
     pub(super) fn spanned<T, E>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<(T, &'a [u8]), E> {
         let start = self.at;
         let value = read(self)?;
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a byte string of `N` bytes.
+    /// Reads a byte string that must have `N` bytes.
     pub(super) fn hash<const N: usize>(&mut self) -> Result<[u8; N], CborError> {
         self.bytes()?.try_into().map_err(|_| CborError::Type)
     }
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the header of a set: an array, with or without tag 258.
+    /// Reads the header of a set: an array, with or without the tag 258.
     pub(super) fn set(&mut self) -> Result<Items, CborError> {
         if self.peek()? == ItemHead::Tag(258) {
             self.head()?;
@@ -202,7 +202,8 @@ impl<'a> Reader<'a> {
         if self.head()? == ItemHead::Tag(expected) { Ok(()) } else { Err(CborError::Type) }
     }
 
-    /// Returns whether another item (or pair) follows. Consumes the break of an indefinite container.
+    /// Returns whether another item (in a map, another pair) follows. Consumes the break that ends a container of
+    /// indefinite length.
     pub(super) fn more(&mut self, items: &mut Items) -> Result<bool, CborError> {
         match &mut items.0 {
             Some(0) => Ok(false),
@@ -218,12 +219,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Fails unless another item (or pair) follows.
+    /// Returns an error unless another item (in a map, another pair) follows.
     pub(super) fn expect(&mut self, items: &mut Items) -> Result<(), CborError> {
         if self.more(items)? { Ok(()) } else { Err(CborError::Type) }
     }
 
-    /// Fails if another item (or pair) follows.
+    /// Returns an error if another item (in a map, another pair) follows.
     pub(super) fn end(&mut self, items: &mut Items) -> Result<(), CborError> {
         if self.more(items)? { Err(CborError::Type) } else { Ok(()) }
     }

@@ -12,28 +12,29 @@ use crate::{
     money::Lovelace,
 };
 
-/// Maximum length of an asset name, in bytes (ledger, `AssetName`).
+/// Maximum number of bytes of an asset name (ledger, `AssetName`).
 const MAX_ASSET_NAME: usize = 32;
-/// Length of a base address, in bytes, the longest that is kept. Byron addresses may be longer; they are only
-/// recognised.
+/// Maximum number of bytes of an address that is stored, that of a base address. Byron addresses may be longer; they
+/// are only recognised as such.
 const BASE_ADDRESS_BYTES: usize = 57;
 
 /// An output of a transaction that is not on the chain yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Address, as received.
+    /// Bytes of the address, as received.
     pub address: Vec<u8>,
     /// Kind of the address.
     pub owner: AddressKind,
-    /// Value.
+    /// Value of the output.
     pub value: Value,
-    /// Datum or datum hash.
+    /// Inline datum or datum hash; `None` if the output has no datum.
     pub datum: Option<OutputDatum>,
-    /// CBOR of the reference script (`[language, script]`).
+    /// CBOR of the reference script (`[language, script]`); `None` if the output carries none.
     pub reference_script: Option<Vec<u8>>,
-    /// Size of the whole output as received, in bytes. The minimum lovelace depends on it.
+    /// Size of the whole output as received, in bytes, on which its minimum lovelace depends.
     pub size: usize,
-    /// Size of the value as received, in bytes. The ledger measures its own encoding, which is never longer.
+    /// Size of the value as received, in bytes. The ledger measures its own encoding of the value, which is never
+    /// longer.
     pub value_size: usize,
 }
 
@@ -142,7 +143,7 @@ fn address(reader: &mut Reader<'_>) -> Result<Vec<u8>, DecodeError> {
     Ok(bytes.to_vec())
 }
 
-/// Decodes a value and returns its size in bytes.
+/// Decodes an output's value. Returns it with its size in bytes.
 fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
     const NAME: &str = "value of an output";
     let (value, bytes) = reader.spanned(|reader| {
@@ -165,7 +166,8 @@ fn value(reader: &mut Reader<'_>) -> Result<(Value, usize), DecodeError> {
     Ok((value, bytes.len()))
 }
 
-/// Decodes native assets. Since Conway, an output's value contains neither zero quantities nor empty maps.
+/// Decodes native assets and adds them to a value. Since Conway, an output's value contains neither zero quantities nor
+/// empty maps.
 fn assets(reader: &mut Reader<'_>, value: &mut Value) -> Result<(), DecodeError> {
     let malformed = |_| DecodeError::Malformed("assets of an output");
     let mut policies = reader.map().map_err(malformed)?;
@@ -201,7 +203,7 @@ fn datum_option(reader: &mut Reader<'_>) -> Result<OutputDatum, DecodeError> {
     }
 }
 
-/// Decodes CBOR that is embedded in a byte string (tag 24).
+/// Returns the CBOR that is embedded in a byte string (tag 24). `name` names the field in errors.
 fn embedded(reader: &mut Reader<'_>, name: &'static str) -> Result<Vec<u8>, DecodeError> {
     reader.tag(24).map_err(|_| DecodeError::Malformed(name))?;
     let bytes = reader.bytes().map_err(|_| DecodeError::Malformed(name))?;

@@ -9,7 +9,7 @@ use crate::{
     hash::{KeyHash, ScriptHash},
 };
 
-/// A plain payment: one input, one output with an asset, change, a TTL, metadata, one signature.
+/// Creates a plain payment: one input, one output with an asset, change, a TTL, metadata, one signature.
 fn payment() -> Cbor {
     let metadata = Cbor::Map(vec![(cbor!(674).unwrap(), cbor!({ "msg" => ["hello"] }).unwrap())]);
     let body = map([
@@ -206,7 +206,7 @@ fn datums_and_reference_scripts_of_outputs_are_kept() {
     assert_eq!(with([address, value, inline(&nested)]), Err(DecodeError::Cbor(CborError::TooDeep)));
 }
 
-/// Each case differs in one place from the payment that is accepted.
+/// Each case differs in one place from a payment that is accepted.
 #[test]
 fn malformed_transactions_are_refused_by_name() {
     use DecodeError::{Duplicate, Empty, Malformed, Missing, NotATransaction, OldEra, UnknownField};
@@ -406,7 +406,7 @@ fn other_encodings_of_lists_and_auxiliary_data_that_wallets_use_are_read() {
     }
 }
 
-/// Compares with the result of an independent decoder.
+/// Checks that the independent decoder pallas decodes the transaction in the same way.
 fn assert_pallas_agrees(tx: &SignedTx) {
     let theirs: conway::Tx<'_> = minicbor::decode(tx.cbor()).expect("pallas reads what we read");
     let body = &theirs.transaction_body;

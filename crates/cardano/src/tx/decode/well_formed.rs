@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::cbor::{CborError, ItemHead, MAX_CBOR_DEPTH, Reader};
 
-/// Checks that the bytes are exactly one item, which a [`Reader`] can then read.
+/// Checks that the bytes are exactly one well-formed item, which a [`Reader`] can then read.
 pub(super) fn check(bytes: &[u8]) -> Result<(), CborError> {
     let mut reader = Reader::new(bytes);
     walk(&mut reader)?;
@@ -22,11 +22,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A container whose items are being read.
+/// An array, map, tag or chunked string whose items are being read.
 struct OpenContainer<'a> {
     start: usize,
     kind: ContainerKind<'a>,
-    /// Number of unread items or pairs; `None` until a break.
+    /// Number of unread items, or of unread pairs of a map; `None` if the container has indefinite length.
     left: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ enum ContainerKind<'a> {
     Tag,
     Map {
         keys: BTreeSet<&'a [u8]>,
-        /// `true` if a key has been read and its value comes next.
+        /// `true` if a key of the map has been read and its value comes next.
         value_due: bool,
     },
     Chunks {
@@ -43,7 +43,7 @@ enum ContainerKind<'a> {
     },
 }
 
-/// Skips one item and checks all of it.
+/// Skips one item, while checking it and everything in it. Returns its bytes.
 fn walk<'a>(reader: &mut Reader<'a>) -> Result<(), CborError> {
     let mut stack: Vec<OpenContainer<'a>> = Vec::new();
     loop {
@@ -102,7 +102,7 @@ fn push<'a>(
     Ok(None)
 }
 
-/// Ends the innermost container at a break and returns its start.
+/// Ends the innermost container at a break. Returns the position at which the container began.
 fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError> {
     match stack.pop() {
         Some(OpenContainer { kind: ContainerKind::Map { value_due: true, .. } | ContainerKind::Tag, .. }) => {
@@ -113,7 +113,8 @@ fn end_indefinite(stack: &mut Vec<OpenContainer<'_>>) -> Result<usize, CborError
     }
 }
 
-/// Counts a finished item, which began at `start`, towards its container. Returns whether the outermost item has ended.
+/// Counts a finished item, which began at the position `start`, towards the container that it is in. Returns whether
+/// the outermost item has ended.
 fn close<'a>(stack: &mut Vec<OpenContainer<'a>>, reader: &Reader<'a>, mut start: usize) -> Result<bool, CborError> {
     loop {
         let Some(frame) = stack.last_mut() else { return Ok(true) };

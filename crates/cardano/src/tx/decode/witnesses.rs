@@ -1,4 +1,4 @@
-//! Decodes the witness set: signatures, scripts, and the data for scripts.
+//! Decodes the witness set: signatures, scripts, and the data that scripts get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::hash::KeyHash;
 
-/// A public key with its signature of the transaction id.
+/// A public key with its signature of a transaction id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VkeyWitness {
     /// Ed25519 public key.

@@ -1,4 +1,5 @@
-//! Reads CBOR in every encoding: containers and strings of definite or indefinite length, integers of any width.
+//! Reads CBOR in every encoding that the ledger accepts: containers and strings of definite or indefinite length,
+//! integers of any width.
 
 use std::borrow::Cow;
 
@@ -10,12 +11,12 @@ use pallas_codec::minicbor::{
 
 pub(super) type Error = decode::Error;
 
-/// The error for an item of an unexpected kind.
+/// Creates the error for an item of an unexpected kind.
 pub(super) fn unsupported() -> Error {
     Error::message("an item of an unexpected kind")
 }
 
-/// Number of unread items of an array, or of unread pairs of a map; `None` until a break.
+/// Number of unread items of an array, or of unread pairs of a map; `None` if the length is indefinite.
 pub(super) struct ItemCount(Option<u64>);
 
 impl ItemCount {
@@ -27,7 +28,8 @@ impl ItemCount {
         decoder.map().map(Self)
     }
 
-    /// Returns whether another item (or pair) follows. Skips the break.
+    /// Returns whether another item (in a map, another pair) follows. Skips the break that ends a container of
+    /// indefinite length.
     pub(super) fn more(&mut self, decoder: &mut Decoder<'_>) -> Result<bool, Error> {
         match &mut self.0 {
             Some(0) => Ok(false),
@@ -40,13 +42,13 @@ impl ItemCount {
         }
     }
 
-    /// Fails unless another item (or pair) follows.
+    /// Returns an error unless another item (in a map, another pair) follows.
     pub(super) fn expect(&mut self, decoder: &mut Decoder<'_>) -> Result<(), Error> {
         if self.more(decoder)? { Ok(()) } else { Err(unsupported()) }
     }
 }
 
-/// Reads all items of an array or set (an array with or without tag 258).
+/// Reads all items of an array or a set, which is an array with or without the tag 258.
 pub(super) fn list<T>(
     decoder: &mut Decoder<'_>,
     mut item: impl FnMut(&mut Decoder<'_>) -> Result<T, Error>,
@@ -72,12 +74,12 @@ pub(super) fn bytes<'b>(decoder: &mut Decoder<'b>) -> Result<Cow<'b, [u8]>, Erro
     Ok(Cow::Owned(chunks.concat()))
 }
 
-/// Reads a byte string of `N` bytes.
+/// Reads a byte string that must have `N` bytes.
 pub(super) fn fixed<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[u8; N], Error> {
     bytes(decoder)?.as_ref().try_into().map_err(|_| unsupported())
 }
 
-/// Reads CBOR that is embedded in a byte string (tag 24) and returns its bytes.
+/// Returns the CBOR that is embedded in a byte string (tag 24).
 pub(super) fn embedded<'b>(decoder: &mut Decoder<'b>) -> Result<Cow<'b, [u8]>, Error> {
     if decoder.tag()? == IanaTag::Cbor.tag() { bytes(decoder) } else { Err(unsupported()) }
 }

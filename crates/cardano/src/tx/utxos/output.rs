@@ -1,4 +1,4 @@
-//! Reads outputs in both forms: the array of the eras before Babbage, and the map.
+//! Reads outputs in both of the ledger's forms: the array of the eras before Babbage, and the map.
 
 use pallas_codec::minicbor::{Decoder, data::Type};
 
@@ -100,7 +100,7 @@ fn lovelace(decoder: &mut Decoder<'_>) -> Result<Lovelace, Error> {
     Lovelace::new(decoder.u64()?).ok_or_else(unsupported)
 }
 
-/// Inline datum, if there is one, and the datum's hash.
+/// The inline datum, or `None` if the datum is not inline; and the datum's hash, or `None` if there is no datum.
 type DatumParts = (Option<Vec<u8>>, Option<[u8; 32]>);
 
 fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
@@ -120,8 +120,8 @@ fn datum(decoder: &mut Decoder<'_>) -> Result<DatumParts, Error> {
     if fields.more(decoder)? { Err(unsupported()) } else { Ok(datum) }
 }
 
-/// Computes a script's hash from `[language, script]`: the language's tag and the script's bytes, which for a native
-/// script are its CBOR (CDDL, `script_hash`).
+/// Computes the hash of a script in the form `[language, script]`. It covers the language's tag and the script's bytes,
+/// which for a native script are its CBOR (CDDL, `script_hash`).
 fn script_hash(script: &[u8]) -> Result<ScriptHash, Error> {
     const NATIVE: u8 = 0;
     let decoder = &mut Decoder::new(script);

@@ -11,7 +11,7 @@ use crate::{
     tx::{AddressKind, Output, OutputDatum, SignedTx, TxPart},
 };
 
-/// Transactions of the common wallet libraries and of the local ledger's own tests (`devnet/test`), each with its
+/// Transactions that common wallet libraries and the local ledger's own tests (`devnet/test`) make, each with its
 /// effects according to the ledger's API. They contain payments, tokens, metadata, certificates, a script that succeeds
 /// and one that fails.
 const TRANSACTIONS: &str = include_str!("../../../tests/fixtures/transactions.jsonl");
@@ -65,7 +65,7 @@ fn transaction(body: Cbor) -> Vec<u8> {
     encode(&Cbor::Array(vec![body, map([]), Cbor::Bool(true), Cbor::Null]))
 }
 
-/// Reads a transaction with this single output.
+/// Reads a transaction whose only output is this one, and returns that output.
 fn made(output: Cbor) -> Result<Utxo, TransactionUtxosError> {
     let body = map([(0, Cbor::Array(vec![input(1, 0)])), (1, Cbor::Array(vec![output])), (2, int(1))]);
     TransactionUtxos::read(&transaction(body)).map(|mut ours| ours.made.remove(0))
@@ -136,7 +136,8 @@ fn a_transaction_whose_scripts_failed_spent_its_collateral_and_made_its_return()
     assert!(!failed.valid && failed.id == succeeded.id, "the flag is outside of what the id names");
 }
 
-/// The author of an escrow step chooses the collateral return, in any form that a later ledger may accept.
+/// The author of a transaction chooses the collateral return, in any form that a later ledger may accept. It must not
+/// prevent reading a transaction whose scripts succeeded.
 #[test]
 fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     let negative = Cbor::Array(vec![bytes(&[0x60; 29]), cbor!(-5).unwrap()]);
@@ -151,7 +152,7 @@ fn the_collateral_return_of_a_valid_transaction_is_not_read() {
     }
 }
 
-/// Parts that payments never have must not prevent reading the effects.
+/// Parts of a transaction that no caller asks for must not prevent reading its effects.
 #[test]
 fn unrequested_parts_are_skipped() {
     let parts = [
@@ -233,7 +234,7 @@ fn an_output_tells_its_datum_its_tokens_and_the_hash_of_its_script() {
     assert_eq!(value.assets, [(policy.clone(), u64::MAX), (format!("{policy}636f696e"), 5)].into());
 }
 
-/// The ledger accepts `bf ... ff` instead of lengths, and numbers in more bytes than needed.
+/// The ledger accepts containers of indefinite length (`bf ... ff`), and integers in more bytes than they need.
 #[test]
 fn unusual_encodings_that_the_ledger_accepts_are_read() {
     let owner = hex::encode(owner().to_bytes());
@@ -292,7 +293,7 @@ fn bytes_that_are_no_transaction_are_refused() {
     }
 }
 
-/// Checks that both readers of this crate agree on a transaction.
+/// Checks that [`SignedTx`] and [`TransactionUtxos`] agree on a transaction.
 fn assert_readers_agree(cbor: &[u8]) {
     let Ok(tx) = SignedTx::parse(cbor) else { return };
     // The strict reader does not check whether these bytes are an address and a script.

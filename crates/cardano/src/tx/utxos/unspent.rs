@@ -8,18 +8,19 @@ use super::{
 };
 use crate::{chain::Utxo, tx::MAX_TX_BYTES};
 
-/// Maximum size of an unspent output, in bytes. The transaction that created it was at least as large.
+/// Maximum size of an encoded unspent output, in bytes. The transaction that created the output was at least as large.
 pub const MAX_UNSPENT_OUTPUT: usize = MAX_TX_BYTES;
 
-/// The bytes are too long or not exactly one `[input, output]`.
+/// The bytes are too long, or not exactly one pair `[input, output]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the CBOR of an unspent output, [input, output]")]
 pub struct NotAnUnspentOutput;
 
-/// Decodes an unspent output. The wallet only claims that the output exists; the ledger decides when it is spent.
+/// Decodes an unspent output that a wallet sent. The output may not exist; only the ledger decides that when it is
+/// spent.
 ///
 /// # Errors
-/// See [`NotAnUnspentOutput`].
+/// [`NotAnUnspentOutput`] if the bytes are too long or not exactly one pair `[input, output]`.
 pub fn read_unspent(bytes: &[u8]) -> Result<Utxo, NotAnUnspentOutput> {
     if bytes.len() > MAX_UNSPENT_OUTPUT {
         return Err(NotAnUnspentOutput);

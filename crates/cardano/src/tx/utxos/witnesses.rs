@@ -1,4 +1,4 @@
-//! Reads which inputs have a redeemer, the only part of the witness set that matters for a transaction's effects.
+//! Finds the inputs that have a redeemer, the only part of the witness set that matters for a transaction's effects.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use pallas_codec::minicbor::{Decoder, data::Type};
 use super::cbor::{Error, ItemCount};
 
 const REDEEMERS: u64 = 5;
-/// Tag of a redeemer for an input (CDDL, `redeemer_tag`).
+/// Number that marks the redeemer of an input (CDDL, `redeemer_tag`).
 const SPEND: u64 = 0;
 
-/// Returns the indexes of the inputs that have a redeemer.
+/// Returns the indexes, in the ledger's order of all inputs, of the inputs that have a redeemer.
 pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let mut indices = BTreeSet::new();
     let mut fields = ItemCount::of_map(decoder)?;
@@ -24,7 +24,8 @@ pub(super) fn spending_redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<u
     Ok(indices)
 }
 
-/// Reads `[[tag, index, data, units], ...]`, or since Conway `{[tag, index]: [data, units], ...}`.
+/// Reads redeemers in the form `[[tag, index, data, units], ...]`, or since Conway `{[tag, index]: [data, units],
+/// ...}`. Returns the indexes of the inputs among them.
 fn redeemers(decoder: &mut Decoder<'_>) -> Result<BTreeSet<usize>, Error> {
     let keyed = matches!(decoder.datatype()?, Type::Map | Type::MapIndef);
     let mut all = if keyed { ItemCount::of_map(decoder)? } else { ItemCount::of_array(decoder)? };

@@ -1,5 +1,5 @@
-//! The ledger's rules for built transactions, written a second time over [`SignedTx`], which shares no code with the
-//! builder.
+//! The ledger's rules for built transactions, written a second time. They work on [`SignedTx`], which shares no code
+//! with the builder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use crate::{
     tx::{AddressKind, OutputDatum, SignedTx, build::BuiltTx},
 };
 
-/// A transaction that passed every check.
+/// A transaction that passed every rule.
 pub(super) struct Approved {
     pub(super) tx: SignedTx,
-    /// Minimum fee for its bytes and those of the scripts that its inputs carry.
+    /// Minimum fee in lovelace for the transaction's bytes and those of the scripts that its inputs carry.
     pub(super) min_fee: u64,
 }
 
-/// Checks a transaction without scripts that spends some of `known`.
+/// Checks a transaction without scripts. Its inputs must be among the outputs `known`.
 pub(super) fn approve(built: &BuiltTx, known: &[Utxo], params: &ProtocolParameters) -> Approved {
     let tx = SignedTx::parse(&built.cbor).expect("readable");
     let spent: Vec<&Utxo> = tx.inputs.iter().map(|input| find(known, input)).collect();
@@ -40,7 +40,7 @@ pub(super) fn approve(built: &BuiltTx, known: &[Utxo], params: &ProtocolParamete
     Approved { tx, min_fee }
 }
 
-/// Fee for the scripts that the inputs carry, each as large as the output's lovelace permits.
+/// Returns the fee for the scripts that the inputs carry, assuming each is as large as the output's lovelace permits.
 fn scripts_fee(spent: &[&Utxo], params: &ProtocolParameters) -> u64 {
     let carriers = spent.iter().filter(|utxo| utxo.reference_script.is_some());
     let bytes: u64 = carriers.map(|utxo| (utxo.value.lovelace.get() / 4310 - 160).min(16_384)).sum();
@@ -70,7 +70,7 @@ fn conserves_value(tx: &SignedTx, spent: &[&Utxo]) {
     assert!(balance.is_empty(), "not conserved: {balance:?}");
 }
 
-/// Checks that exactly the keys of the inputs and the required signers have signed.
+/// Checks that exactly the keys of the inputs and the required signers signed.
 fn signatures(tx: &SignedTx, spent: &[&Utxo]) {
     let owner = |utxo: &&Utxo| *utxo.address.parse::<crate::Address>().unwrap().payment_key();
     let needed: BTreeSet<KeyHash> = spent.iter().map(owner).chain(tx.required_signers.iter().copied()).collect();

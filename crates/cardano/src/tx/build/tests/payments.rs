@@ -1,4 +1,4 @@
-//! Payments from a wallet, case by case.
+//! Tests of payments from a wallet, case by case.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Fee of a payment from one UTxO of an enterprise address to another such address, with change. Counted by hand: a
-/// body of 134 bytes (input 41, two outputs of 39 in 2, fee 6, TTL 6, map 1), a witness set of 107, 2 more.
+/// Fee in lovelace of a payment from one UTxO of an enterprise address to another such address, with change. Counted by
+/// hand: a body of 134 bytes (input 41, two outputs of 39 in 2, fee 6, TTL 6, map 1), a witness set of 107, 2 more.
 const SIMPLE_FEE: u64 = 166_073;
 
 fn home() -> Address {
@@ -60,7 +60,7 @@ fn a_simple_payment_has_these_bytes() {
     assert!(body[expected.len()..].starts_with(rest) && body.ends_with("f5f6"));
 }
 
-/// Source of the figures: x402-foundation/x402, `specs/extensions/cardano_request_commitment.md`, "Cost".
+/// The sizes and the fee are those of x402-foundation/x402, `specs/extensions/cardano_request_commitment.md`, "Cost".
 #[test]
 fn auxiliary_data_are_named_in_the_body_and_paid_for() {
     let utxos = [utxo(1, home(), 10_000_000, &[])];
@@ -248,7 +248,7 @@ fn a_utxo_with_a_script_pays_where_no_other_can() {
     assert_eq!(built.facts().fee, lovelace(SIMPLE_FEE + 15 * script_bytes), "as large as its lovelace lets it be");
 }
 
-/// An attacker sends 1,000 outputs with scripts, each with the minimum lovelace, to make the wallet stop paying.
+/// An attacker sends 1,000 outputs with scripts, each with the minimum lovelace, to keep the wallet from paying.
 #[test]
 fn dust_with_scripts_does_not_freeze_a_wallet() {
     let utxos: Vec<Utxo> = (1..=1_000).map(|n| carrying_script(n, 1_250_000 + u64::from(n))).collect();

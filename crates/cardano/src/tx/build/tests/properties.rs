@@ -1,4 +1,4 @@
-//! Every wallet and payment yields a valid transaction, or an error with correct amounts.
+//! Tests that every wallet and payment yields a valid transaction, or an error with correct amounts.
 
 use std::collections::BTreeSet;
 
@@ -24,10 +24,10 @@ fn amount() -> impl Strategy<Value = u64> {
     prop_oneof![1_200_000u64..2_500_000, 1_200_000u64..50_000_000, 4_000_000_000u64..5_000_000_000]
 }
 
-/// Lovelace, assets, and a number: 0 adds a datum, 1 adds a script.
+/// Contents of a generated UTxO: lovelace, assets, and a number, of which 0 adds a datum and 1 adds a script.
 type Held = (u64, Vec<(u8, String, u64)>, u8);
 
-/// UTxOs that hold at least the minimum for their size, as on a chain.
+/// Generates up to `most` UTxOs that hold at least the minimum for their size, like all UTxOs on a chain.
 fn utxos(most: usize) -> impl Strategy<Value = Vec<Utxo>> {
     let assets = vec((0u8..4, "[a-c]{0,2}", 1u64..1000), 0..4);
     let one = (amount(), prop_oneof![3 => Just(std::vec::Vec::new()), 1 => assets], 0u8..12);

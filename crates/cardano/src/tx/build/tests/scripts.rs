@@ -1,4 +1,4 @@
-//! Transactions with scripts: redeemers, collateral and reference scripts.
+//! Tests of transactions with scripts: redeemers, collateral and reference scripts.
 
 use super::checker::reports;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const UNITS: ExUnits = ExUnits { mem: 500_000, steps: 200_000_000 };
-/// `Constr 0 []`.
+/// CBOR of the Plutus data `Constr 0 []`.
 const UNIT: [u8; 3] = [0xd8, 0x79, 0x80];
 
 fn home() -> Address {
@@ -160,7 +160,7 @@ fn impossible_script_inputs_are_refused() {
     );
 }
 
-/// A party that chooses the continuing output could attach a script to it.
+/// The party that chooses an escrow's next output could attach a script to it.
 #[test]
 fn a_script_input_that_carries_a_script_is_spent_and_its_bytes_are_paid_for() {
     let utxos = [utxo(1, home(), 9_000_000, &[])];

@@ -1,4 +1,4 @@
-//! Emptying wallets, case by case.
+//! Tests of emptying wallets, case by case.
 
 use super::checker::approve;
 use crate::{
@@ -133,7 +133,7 @@ fn an_empty_or_poor_wallet_has_nothing_to_sweep() {
     }
 }
 
-/// An output with one of each of these tokens and the minimum lovelace.
+/// Creates an output that holds one of each of these tokens and the minimum lovelace.
 fn laden(number: u32, tokens: impl Iterator<Item = String>) -> Utxo {
     let mut laden = utxo(number, home(), 0, &[]);
     laden.value.assets = tokens.map(|token| (token, 1)).collect();
