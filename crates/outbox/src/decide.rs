@@ -4,72 +4,76 @@ use cardano::{chain::Inclusion, slots::Millis};
 
 use crate::entry::{Entry, EntryState, Provenance};
 
-/// Time after a submission without an answer at which the same bytes are submitted again, in ms.
+/// Milliseconds to wait for the answer to a submission before the same bytes are submitted again.
 pub const RESEND_UNANSWERED_MS: Millis = 5_000;
-/// Time after an accepted submission without inclusion at which the same bytes are submitted again, in ms: three times
-/// preprod's average block time. A node's mempool is lost when it restarts.
+/// Milliseconds to wait for a block that includes an accepted transaction before the same bytes are submitted again:
+/// three times preprod's average block time. A node loses its mempool when it restarts.
 pub const RESEND_UNCONFIRMED_MS: Millis = 60_000;
-/// Maximum time between the begin of a submission and the recording of its answer, in ms. If nothing is recorded by
-/// then, the request that submitted it has died.
+/// Maximum time in ms from the start of a submission until its answer is recorded. If no answer is recorded by then,
+/// the request that submitted the transaction is assumed to have died.
 pub const ANSWER_RECORDED_MS: Millis = 75_000;
-/// Reason recorded for a refused payment that a block includes although no node accepted it from this service.
+/// Reason recorded with a payment that is refused because somebody else submitted it: a block includes it, although no
+/// node accepted it from this service.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
-/// Reason recorded for a refused payment that expired without an answer to its submission.
+/// Reason recorded with a payment that is refused because it expired and no node ever answered its submission.
 const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
-/// Number of slots between the end of a transaction's validity interval and the time at which it counts as expired:
-/// about three blocks, in case of a short fork.
+/// Number of slots after the end of a transaction's validity interval before the transaction counts as expired: about
+/// three blocks, because a short fork may still include it.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;
 
-/// The state of a transaction on the chain.
+/// State of a transaction on the chain, as the provider shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainObservation {
     /// The provider did not answer.
     Unavailable,
-    /// No block up to the tip includes it.
+    /// No block up to the tip includes the transaction.
     InNoBlock {
         /// Slot of the newest block; `None` if it was not read before this observation.
         tip_slot: Option<u64>,
     },
-    /// A block includes it.
+    /// This block includes the transaction.
     InBlock(Inclusion),
-    /// A node accepted it when it was submitted just now.
+    /// A node accepted the transaction, which was submitted just now.
     Accepted,
-    /// Rejected when it was submitted just now, and no block includes it; with the node's reason.
+    /// A node rejected the transaction, which was submitted just now, and no block includes it. Contains the node's
+    /// reason.
     Refused(String),
 }
 
-/// The requester on whose behalf an entry is driven.
+/// Whether the request that submits or polls a transaction is known to come from the payer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The watcher, or a request without proof of the payer.
+    /// The watcher, or a request that does not prove who sent it.
     Unproven,
-    /// The payer, proven by a signature over the request, by a request commitment, or by being signed in to the paying
-    /// account.
+    /// A request that comes from the payer, as proven by a signature over the request, by a request commitment, or by a
+    /// session of the paying account.
     Payer,
 }
 
-/// The action to take for an entry.
+/// Action to take for an outbox entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing, until the chain shows something else.
+    /// Do nothing until the state on the chain changes.
     Wait,
-    /// Begin another attempt and submit the same bytes.
+    /// Begin another attempt: submit the same bytes again.
     Submit,
-    /// Record that a node accepted it.
+    /// Record that a node accepted the transaction.
     Accept,
-    /// Record its inclusion in this block.
+    /// Record that this block includes the transaction.
     Include(Inclusion),
-    /// Record its inclusion in another block than the recorded one.
+    /// Record that this block includes the transaction, in place of the block recorded before.
     Reanchor(Inclusion),
-    /// Reopen the entry, because its block was rolled back or its scripts failed in the block.
+    /// Reopen the entry, because a rollback removed the transaction's block, or because its scripts failed in that
+    /// block.
     Unconfirm,
     /// Mark the entry as refused, for this reason.
     Refuse(String),
-    /// Record that its validity interval ended.
+    /// Record that the validity interval ended before any block included the transaction.
     Expire,
 }
 
-/// Decides what to do with an entry at `now`, in POSIX milliseconds, given what was observed on the chain and who asks.
+/// Decides what to do with an outbox entry at `now`, in POSIX milliseconds, given the observed state of its transaction
+/// and whether the payer is known to ask.
 #[must_use]
 pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: Millis) -> Decision {
     match (observation, entry.state) {
@@ -112,8 +116,8 @@ pub fn decide(entry: &Entry, observation: &ChainObservation, trust: Trust, now: 
     }
 }
 
-/// Returns whether only the payer can say what this payment is for. A plain payment names no listing, so a copy of it
-/// could be claimed for another one. A lock's signed terms name the listing.
+/// Returns whether only the payer can say which listing this transaction pays for. A plain payment does not name its
+/// listing, so somebody could claim a copy of it for another listing. A lock names its listing in the signed terms.
 fn needs_payer(entry: &Entry, trust: Trust) -> bool {
     entry.provenance == Provenance::Unknown && trust == Trust::Unproven && !entry.kind.names_its_listing()
 }

@@ -26,7 +26,7 @@ use crate::{
 /// nothing.
 pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
 
-/// Suspends a task, so that tests can simulate time.
+/// A way to wait: workers sleep, and tests advance a simulated clock.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Sleep {
     /// Returns after this many milliseconds.
@@ -39,12 +39,12 @@ pub struct PollPolicy<'a, Z> {
     pub sleep: &'a Z,
     /// Milliseconds to wait before each poll. A poll makes up to three provider calls.
     pub schedule: &'a [Millis],
-    /// Whether to poll before the first wait, as a repeated request does. Such a request stops when the provider limits
-    /// its rate.
+    /// Whether to poll once before the first wait, as for a client that returns to a pending payment. Such a client
+    /// stops waiting once it has used up its share of provider calls.
     pub at_once: bool,
 }
 
-/// Reason why an entry could not be submitted or polled. Changes that were stored before remain.
+/// Reason why an entry could not be submitted or polled. Changes recorded before the error are kept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutboxError {
     #[error(transparent)]
@@ -53,7 +53,7 @@ pub enum OutboxError {
     Chain(#[from] ChainError),
 }
 
-/// Returns `None` if the provider failed, for callers that then go on as if the chain showed nothing new.
+/// Converts a failure of the provider to `None`, for callers that then continue with the recorded state.
 ///
 /// # Errors
 /// Returns an error if the database query failed.
@@ -65,7 +65,7 @@ pub fn unless_chain_fails<T>(answer: Result<T, OutboxError>) -> Result<Option<T>
     }
 }
 
-/// Status of an entry after it was driven.
+/// Status of a transaction after it was submitted or polled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxStatus {
     /// A block includes the transaction.
@@ -75,7 +75,7 @@ pub enum TxStatus {
         /// `true` if a node has accepted the transaction.
         submitted: bool,
     },
-    /// Rejected permanently, with the node's reason.
+    /// A node rejected the transaction permanently, for this reason.
     Refused(String),
     /// The validity interval ended before any block included the transaction.
     Expired,
@@ -88,17 +88,17 @@ pub struct WaitOutcome<'a> {
     /// Rows returned by the [`Hook`]'s statements when the inclusion was recorded; empty if another call recorded it
     /// before.
     pub hook_answers: Vec<Rows>,
-    /// The waits of [`PollPolicy::schedule`] that were not needed, in ms.
+    /// The waits of the polling schedule ([`PollPolicy::schedule`]) that were not needed, in ms.
     pub rest: &'a [Millis],
 }
 
 /// Result of one poll of the chain.
 struct Poll {
-    /// The final status; `None` if it is worth waiting longer.
+    /// Final status of the transaction; `None` if further polls may find a block.
     end: Option<TxStatus>,
     /// Rows returned by the [`Hook`]'s statements, if this poll recorded the inclusion.
     hook_answers: Vec<Rows>,
-    /// Whether the provider answered that too many requests were made.
+    /// `true` if the poll was not made because the client has used up its share of provider calls.
     throttled: bool,
 }
 
@@ -107,7 +107,7 @@ struct Poll {
 pub struct Outbox<'a, D, C> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// Adds statements to the batches that change entries.
+    /// Function that returns additional statements for each batch that changes an entry.
     pub hook: &'a Hook<'a>,
 }
 
@@ -132,8 +132,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok((has_changed, hook_answers))
     }
 
-    /// Submits an entry whose attempt is recorded. If it is rejected, the node may have lost the unconfirmed
-    /// transactions whose change it spends. These are then submitted first, and the entry once more.
+    /// Submits the transaction of an entry whose attempt was recorded before. If a node rejects it, the unconfirmed
+    /// transactions whose change it spends are submitted again, because the node may have lost them, and then the
+    /// transaction itself once more.
     async fn submit(
         &self,
         entry: &mut Entry,
@@ -186,10 +187,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(block)
     }
 
-    /// Submits a transaction that was just recorded. Returns the reason if the ledger rejects it, `None` otherwise.
+    /// Submits a transaction that was just recorded. Returns the reason if the ledger rejects it, or else `None`.
     ///
     /// # Errors
-    /// Returns an error if the database query failed. If the provider fails, the entry stays claimed.
+    /// Returns an error if the database query failed. If the provider fails, the entry stays open.
     pub async fn submit_first(
         &self,
         entry: &mut Entry,
@@ -205,7 +206,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         })
     }
 
-    /// Submits the same bytes again, unless another attempt began since the entry was read.
+    /// Submits an entry's transaction again, unless another request has begun an attempt since the entry was read.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -218,8 +219,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Marks the entry of `tx` as refused because the included transaction `by` spent one of its inputs, and with it
-    /// the entries that spend its change. Returns whether the entry was open.
+    /// Marks the entry of `tx` as refused, because the included transaction `by` spent one of its inputs. Also marks
+    /// the entries that spend outputs of `tx`. Returns whether the entry was open.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
@@ -235,8 +236,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(changed)
     }
 
-    /// Marks as refused all entries that spend outputs of `tx`, directly or through each other, because `tx` will never
-    /// be included. Otherwise their inputs would stay reserved until their validity intervals end.
+    /// Marks all entries as refused that spend outputs of `tx`, directly or indirectly, because `tx` will never be
+    /// included. Otherwise their inputs would stay reserved until their validity intervals end.
     async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
         let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
         let mut gone = vec![tx];
@@ -253,8 +254,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(())
     }
 
-    /// Polls the chain once for an entry, and acts on the result: records it, or submits the transaction again. Returns
-    /// the decision.
+    /// Looks up an entry's transaction on the chain once, and then records the result or submits the transaction again.
+    /// Returns the decision that was taken.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -272,8 +273,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(decision)
     }
 
-    /// Polls the chain once for an entry and records the result. If the decision is [`Decision::Submit`], the caller
-    /// must submit the transaction ([`Outbox::submit_again`]).
+    /// Looks up an entry's transaction on the chain once and records the result. If the decision is
+    /// [`Decision::Submit`], the caller must submit the transaction ([`Outbox::submit_again`]).
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.
@@ -342,7 +343,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(WaitOutcome { status, hook_answers, rest })
     }
 
-    /// Polls once for [`Outbox::wait_for_block`]. The newest block is read first, so that a transaction in it is found.
+    /// Polls the chain once for [`Outbox::wait_for_block`]. With `asks_tip`, the newest block is read before the
+    /// transaction is looked up, so that a transaction in that very block is found.
     async fn poll(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Poll, DatabaseError> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
         let mut poll = Poll { end: None, hook_answers: vec![], throttled: false };
@@ -389,8 +391,9 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         Ok(poll)
     }
 
-    /// Polls [`crate::overdue`] entries: open ones expire, and one that is refused or expired may be in a block after
-    /// all. Returns whether a refused or expired one is.
+    /// Looks up the transactions of overdue entries ([`crate::overdue`]) and records the results. Open entries may have
+    /// expired, and a block may include a refused or expired one after all. Returns whether a block does include a
+    /// refused or expired one.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.

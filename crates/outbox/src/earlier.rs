@@ -22,47 +22,48 @@ use crate::{
     wallet::{MAX_SENT, WalletSnapshot},
 };
 
-/// Maximum number of the wallet's own transactions that are followed back, from a transaction to the one whose change
-/// it spends.
+/// Maximum number of steps from a transaction back to the transaction whose change it spends.
 const MAX_ANCESTORS: usize = MAX_SENT;
 /// Maximum number of outputs that one call looks up on the chain. Failed transactions for the same purpose mostly share
 /// their inputs.
 const MAX_ASKED: usize = 24;
-/// Number of failed transactions for one purpose after which the next one may still follow at once.
+/// Number of failed transactions for one purpose up to which the next transaction is sent without an additional delay.
 const FREE_RETRIES: usize = 8;
-/// Additional delay of the next transaction for each failed one above [`FREE_RETRIES`], in ms. It keeps the number of
-/// failed transactions within [`crate::MAX_LATE_MS`] below [`MAX_GIVEN_UP`].
+/// Delay in ms before the next transaction that each failed one above [`FREE_RETRIES`] adds. With this delay, fewer
+/// than [`MAX_GIVEN_UP`] transactions can fail within [`crate::MAX_LATE_MS`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
-/// State of the transactions for one purpose that were refused or expired.
+/// State of the earlier transactions for one purpose, all of which were refused or expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// A transaction that spends all these outputs cannot be included together with any of the failed transactions.
+    /// No failed transaction is included. A transaction that spends all these outputs cannot be included together with
+    /// any of the failed ones.
     ReplacementInputs(Vec<Utxo>),
-    /// This one of the failed transactions is included in a block after all.
+    /// A block includes the failed transaction with this id after all.
     InBlock(TxHash),
-    /// This one of the failed transactions may still be included, and the next transaction cannot conflict with it now,
-    /// because its inputs are reserved by another open entry or unknown to the provider. The next transaction must
-    /// wait.
+    /// The failed transaction with this id may still be included, and no transaction can be made that conflicts with
+    /// it, because its inputs are reserved by another open entry or unknown to the provider. The next transaction for
+    /// the purpose must wait.
     Unresolved(TxHash),
 }
 
 /// State of one transaction that was refused or expired.
 enum EarlierStatus {
-    /// Can no longer be included, because another included transaction spent one of its inputs.
+    /// The transaction can no longer be included, because another included transaction spent one of its inputs.
     Excluded,
-    /// Cannot be included together with a transaction that spends this output.
+    /// The transaction cannot be included together with another one that spends this output.
     Input(Utxo),
-    /// Included.
+    /// A block includes the transaction.
     InBlock,
-    /// The provider cannot tell.
+    /// The transaction may still be included, and no output is known that another transaction could spend to prevent
+    /// that.
     Unknown,
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Returns the inputs that the wallet's next transaction must spend so that none of the failed transactions `ended`
-    /// can be included as well. `shown` are the wallet's outputs according to the provider. The chain is asked about
-    /// the first input of a failed transaction only if nothing else shows its state.
+    /// Returns the inputs that the wallet's next transaction must spend, so that none of the failed transactions
+    /// `ended` can be included as well. `shown` are the wallet's outputs according to the provider. The provider is
+    /// asked about an input of a failed transaction only if neither `known` nor `shown` tells its state.
     ///
     /// # Errors
     /// Returns [`OutboxError`] if the database or the chain is unavailable.
@@ -159,8 +160,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 #[derive(Default)]
 struct Lookups {
     outputs: BTreeMap<TxRef, Option<TracedOutput>>,
-    /// Inputs of the failed transactions whose change was spent, by transaction id; `None` if the database has no
-    /// failed transaction with this id.
+    /// Inputs of the failed transactions whose change was spent, by the id of the failed transaction; `None` if the
+    /// database has no failed transaction with this id.
     parents: BTreeMap<TxHash, Option<Vec<TxRef>>>,
 }
 

@@ -99,11 +99,11 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
-    /// This service: a service wallet built the transaction, a node accepted it at our only attempt, or its payer
-    /// committed to the HTTP request in it. The request that contained it is then taken to be the payer's.
+    /// This service: a service wallet built the transaction, a node accepted it at our only attempt, or its metadata
+    /// commits to the HTTP request that carried it. Such a request is taken to be the payer's.
     Ours,
-    /// Somebody else: the transaction was public before, or its payer claimed it with a signature. Only the payer's
-    /// signature gives access to the purchase.
+    /// Somebody else: the transaction was public before this service submitted it, or its payer claimed it with a
+    /// signature. Only the payer's signature gives access to the purchase.
     Foreign,
     /// Unknown, because no answer to our submission is known. Only the payer's signature gives access to the purchase.
     Unknown,
@@ -128,14 +128,15 @@ pub struct Entry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
-    /// CBOR of the transaction. Only these bytes are submitted. Empty for an external payer's transaction that failed.
+    /// CBOR of the transaction. Only these bytes are submitted. Empty for a failed transaction of an external payer,
+    /// whose bytes are deleted.
     #[serde(deserialize_with = "hex::serde::deserialize")]
     pub cbor: Vec<u8>,
     /// Current state of the entry.
     pub state: EntryState,
-    /// First slot in which it is no longer valid.
+    /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Number of submissions that may have reached a node. Recording the entry begins the first.
+    /// Number of times that the transaction was submitted, or may have been. Recording the entry counts as the first.
     pub attempts: u32,
     /// Time at which the last submission began, in POSIX milliseconds.
     pub attempted_at_ms: Millis,
@@ -177,7 +178,7 @@ impl Entry {
 /// A condition that must hold in the database when an entry is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guard {
-    /// SQL query over `?1` that returns NULL if the entry may be recorded, or else the reason why not.
+    /// SQL query with one parameter, `?1`. Returns NULL if the entry may be recorded, or else the reason why not.
     pub blocked_by: &'static str,
     /// Value of the query's parameter `?1`.
     pub facts: serde_json::Value,
@@ -194,7 +195,7 @@ pub struct NewEntry {
     /// The service wallet that built the transaction; `None` for a transaction of an external payer.
     pub wallet: Option<Address>,
     pub cbor: Vec<u8>,
-    /// First slot in which it is no longer valid.
+    /// First slot in which the transaction is no longer valid.
     pub valid_until: u64,
     /// Party that first submitted the transaction, as far as known when it is recorded. With [`Provenance::Unknown`],
     /// an entry that was refused can be recorded again for the same purpose only.

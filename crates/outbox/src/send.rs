@@ -19,15 +19,15 @@ use crate::{
     wallet::WalletSnapshot,
 };
 
-/// The pauses between the attempts of an intent.
+/// The pauses between attempts to send a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy<'a, Z> {
     pub sleep: &'a Z,
-    /// Milliseconds to wait before each further attempt. Its length is the number of further attempts.
+    /// Milliseconds to wait before each further attempt. The number of pauses is the number of further attempts.
     pub pauses: &'a [Millis],
 }
 
-/// A [`Sleep`] for policies without pauses: returns at once.
+/// A [`Sleep`] that returns at once, for retry policies without pauses.
 #[derive(Clone, Copy, Debug)]
 pub struct NoPause;
 
@@ -35,27 +35,27 @@ impl Sleep for NoPause {
     async fn sleep(&self, _: Millis) {}
 }
 
-/// One attempt of an intent.
+/// An attempt to send a transaction, as passed to the caller's function that builds it ([`Outbox::send`]).
 #[derive(Debug)]
 pub struct Attempt {
-    /// Number of attempts of this intent before this one.
+    /// Number of attempts before this one.
     pub number: usize,
-    /// The wall clock, POSIX ms.
+    /// Wall clock in POSIX milliseconds.
     pub now: Millis,
-    /// The transaction of this attempt, once the intent has sent one.
+    /// Outcome of the transaction that this attempt has sent; `None` before it has sent one.
     pub sent: Option<Sent>,
 }
 
-/// The next thing to do for an intent.
+/// The next step that the caller's function chooses in [`Outbox::send`].
 #[derive(Debug)]
 pub enum Next<T> {
-    /// Record and submit this transaction, built from this wallet. The intent is then called again with the outcome.
+    /// Record and submit this transaction, built from this wallet. The function is then called again with the outcome.
     Send(Box<NewEntry>, Box<WalletSnapshot>),
-    /// Submit this transaction, which the intent has recorded together with what it pays for.
+    /// Submit this transaction, which the function has already recorded.
     Submit(Box<Entry>, Box<WalletSnapshot>),
-    /// Make another attempt after the policy's next pause.
+    /// Begin another attempt after the policy's next pause.
     Retry,
-    /// Nothing more: the intent has ended with this result.
+    /// Stop, and return this result.
     Done(T),
 }
 
@@ -64,7 +64,8 @@ pub enum Next<T> {
 pub enum Sent {
     /// Submitted: a node accepted it, or no answer is known.
     Submitted(Entry),
-    /// Rejected by the ledger, for this reason. The entry is refused, or still open if the rejection proves nothing.
+    /// Rejected by the ledger, for this reason. The entry is now refused, or still open if the transaction may have
+    /// been accepted at an earlier attempt.
     Rejected(Entry, String),
     /// Not recorded: another entry has the same purpose or has reserved one of the outputs, or the transaction's
     /// [`Guard`](crate::Guard) failed.
@@ -72,11 +73,11 @@ pub enum Sent {
 }
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
-    /// Calls an intent and sends its transactions until it ends, and returns its result. Returns `None` if the policy
-    /// allows no further attempt before that.
+    /// Sends the transactions that the function `intent` returns, until it returns [`Next::Done`], and returns its
+    /// result. Returns `None` if the policy allows no further attempt before that.
     ///
     /// # Errors
-    /// Returns the intent's error. A transaction that was recorded stays recorded.
+    /// Returns the error of `intent`. A transaction that was recorded stays recorded.
     pub async fn send<T, E: From<DatabaseError>, Z: Sleep>(
         &self,
         policy: &RetryPolicy<'_, Z>,
@@ -103,8 +104,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Records a transaction with its inputs reserved, and submits it.
     ///
     /// # Errors
-    /// Returns [`DatabaseError`] if the database cannot be asked. If the chain does not answer, the entry stays
-    /// claimed.
+    /// Returns [`DatabaseError`] if the database is unavailable. If the provider does not answer, the entry stays open.
     pub async fn send_once(&self, new: &NewEntry, wallet: &WalletSnapshot, now: Millis) -> Result<Sent, DatabaseError> {
         match Entry::first(&self.database.run(write_down(new, now)).await?)? {
             Some(entry) => self.sent(entry, wallet, now).await,

@@ -11,12 +11,12 @@ use crate::{
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
-/// Maximum number of inputs reserved for an external payment. Enough that the same money cannot back two payments, and
+/// Maximum number of inputs reserved for an external payment: enough that the same money cannot back two payments, and
 /// few enough to bound the number of rows that one request writes.
 const MAX_RESERVED: usize = 32;
 
-/// Maximum number of refused or expired entries of the last hour for one purpose. With more, no further entry for this
-/// purpose is made. One more is read, to detect this.
+/// Maximum number of transactions for one purpose that were refused or expired in the last hour. With more, no further
+/// transaction is sent for this purpose. One more than this number is read, to detect that.
 pub const MAX_GIVEN_UP: usize = 32;
 /// Maximum number of a wallet's overdue entries that one call reads to close them.
 const MAX_OVERDUE: u32 = 3;
@@ -178,8 +178,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
     )
 }
 
-/// Builds the statement that ends external payments that expired long ago, without looking them up on the chain.
-/// `which` is an SQL query that selects their transaction ids, with `over_since` as `?1`.
+/// Builds the statement that marks external payments as refused or expired that expired long ago, without looking them
+/// up on the chain. `which` is an SQL query that selects their transaction ids, with `over_since` as `?1`.
 pub fn give_up(which: &str, over_since: u64) -> Statement {
     statement!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \

@@ -34,8 +34,8 @@ pub const MAX_LATE_MS: Millis = MAX_LAG_MS + 5 * 60 * 1_000;
 /// Maximum number of a wallet's recent transactions that are read with their CBOR, so that their change can be spent
 /// before the provider shows it. The change of older transactions is spent once the provider shows it.
 pub(crate) const MAX_SENT: usize = 32;
-/// Maximum number of a wallet's recently refused or expired transactions that are read, oldest first, because later
-/// ones share their inputs.
+/// Maximum number of a wallet's recently refused or expired transactions that are read. The oldest are read first,
+/// because later ones mostly spend the same inputs.
 const MAX_CONTESTED: usize = 32;
 /// Maximum number of parent transactions that are submitted again for one that depends on them.
 const MAX_PARENTS: usize = 16;
@@ -43,7 +43,7 @@ const MAX_PARENTS: usize = 16;
 /// A wallet's reservations and change according to the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalletSnapshot {
-    /// Outputs that own transactions spend or use as collateral.
+    /// Outputs that recorded transactions of the wallet spend or use as collateral.
     pub reserved: BTreeSet<TxRef>,
     /// Outputs that included transactions of the wallet have spent, each with the spending transaction.
     spent: BTreeMap<TxRef, TxHash>,
@@ -60,7 +60,7 @@ pub struct WalletSnapshot {
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// A row read by [`snapshot`].
+/// A row that the statement of [`snapshot`] returns.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SnapshotRow {
