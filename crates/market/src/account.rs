@@ -30,7 +30,8 @@ pub const DEFAULT_MAX_PER_PAYMENT: Lovelace = Lovelace::from_ada(10);
 pub const DEFAULT_DAILY_BUDGET: Lovelace = Lovelace::from_ada(30);
 /// Owner of the shared demo account, whose limits cannot be changed.
 pub const DEMO_OWNER: &str = "demo";
-/// Key version of the demo account's wallet, whose key is derived from a secret of its own.
+/// Version number of the secret from which the key of the demo account's wallet is derived. Versions of the secret for
+/// other wallets begin at 1.
 pub const DEMO_KEY_VERSION: u32 = 0;
 
 /// Returns the lifetime of a new session in ms.
@@ -128,11 +129,13 @@ impl Account {
     }
 }
 
-/// SQL for the columns of an [`AccountRow`] that an account has; `session` and `grant_id` follow.
+/// SQL list of the columns of an [`AccountRow`] that the table of accounts has. Queries append `session` and
+/// `grant_id`.
 const ACCOUNT: &str = "owner, wallet_address, key_version, CAST(max_per_payment AS TEXT) AS max_per_payment, \
     CAST(daily_budget AS TEXT) AS daily_budget, CAST(ask_above AS TEXT) AS ask_above";
 
-/// The owner of a live session, as a scalar subquery over `?1` (the token's hash) and `?2` (now).
+/// SQL expression for the owner of a session that has not expired; `?1` is the hash of its token, `?2` the current
+/// time.
 pub(crate) const SESSION_OWNER: &str = "(SELECT owner FROM sessions WHERE token_hash = ?1 AND expires_at_ms > ?2)";
 
 /// Service wallet for an account that does not have one yet.
@@ -146,7 +149,7 @@ pub struct NewWallet {
 /// Time in ms for which an answered challenge is remembered. It exceeds a challenge's lifetime, even if clocks differ.
 const CLAIM_MS: u64 = 60 * 60 * 1_000;
 
-/// Maximum number of unexpired sessions of an account with a purchase. A new session above it ends the oldest one.
+/// Maximum number of unexpired sessions of an account with a purchase. Opening one more ends the oldest.
 pub const MAX_SESSIONS: usize = 64;
 /// Maximum number of unexpired sessions of an account without a purchase.
 pub const MAX_SESSIONS_UNPAID: usize = 8;
@@ -181,7 +184,8 @@ pub async fn known_among(
     db.fetch(known).await
 }
 
-/// Opens a session for the first answer to a challenge, and creates the account on the first sign-in.
+/// Opens a session for the owner of a wallet who signed a challenge, which can be used only once, and creates the
+/// account on the first sign-in.
 ///
 /// Owners of an account can sign in even if the database is nearly full. A rejected sign-in writes nothing.
 ///
@@ -236,7 +240,7 @@ pub async fn sign_in(
     account.ok_or(if is_answered { NotSignedIn::Answered } else { NotSignedIn::StorageFull })
 }
 
-/// Builds the statement that deletes the account's oldest sessions above its maximum.
+/// Builds the statement that deletes the oldest sessions of an account that has more than the maximum number.
 fn end_oldest_sessions(owner: &str, hash: &str) -> Write {
     sql::write!(
         "DELETE FROM sessions WHERE owner = ?1 AND token_hash <> ?2 AND token_hash NOT IN (SELECT token_hash FROM sessions \

@@ -51,20 +51,20 @@ const MAX_STEPS: usize = 4;
 /// Number of slots for which the transaction built to estimate a fee is valid.
 const ESTIMATE_VALID_SLOTS: u64 = 180;
 
-/// Context of one request.
+/// Operations on escrows during one request, with the ports and times that they use.
 pub struct Actions<'a, D, C, K> {
     pub database: &'a D,
     pub chain: &'a C,
-    /// The store of listed contents, from which the hash is computed that a seller posts as the result.
+    /// Store of the listings' contents. The hash that a seller posts as the result is computed from the content.
     pub contents: &'a K,
     pub deployment: &'a Deployment,
-    /// The wall clock, POSIX ms.
+    /// Wall clock in POSIX milliseconds.
     pub now: Millis,
-    /// Allowed lead of the newest block over the wall clock.
+    /// How far the newest block's time may be ahead of the wall clock.
     pub lead: Lead,
 }
 
-/// A protected purchase's row.
+/// The stored data of a protected purchase.
 #[derive(Clone, Debug, Deserialize)]
 struct LockedPurchase {
     mode: DeliveryMode,
@@ -74,8 +74,8 @@ struct LockedPurchase {
     creator: Address,
     share: Lovelace,
     buyer: Address,
-    /// Result (hash for the escrow) of the delivered content, if it is known. A seller who posted this result wins
-    /// every dispute.
+    /// Hash that the seller must post in the escrow as proof of delivery (the result); `None` if it is not known yet. A
+    /// seller who has posted this hash wins every dispute.
     delivered: Option<ContentHash>,
 }
 
@@ -100,9 +100,9 @@ from_by_way_of!(NoEscrow, PortError: DatabaseError, ChainError, ContentsError);
 
 /// Current state of a purchase's escrow.
 enum CurrentEscrow {
-    /// Unspent.
+    /// The escrow has not ended. Contains its unspent output.
     Open(Box<Escrow>),
-    /// Spent, with the purchase's final status.
+    /// The escrow has ended, and the purchase has this final status.
     Ended(Status),
 }
 
@@ -214,7 +214,7 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
         possible.collect()
     }
 
-    /// Estimates the fee of an action by a wallet with one output.
+    /// Estimates the network fee of an action, for a wallet that pays with one output.
     fn estimate(
         &self,
         escrow: &Escrow,
@@ -282,8 +282,8 @@ impl LockedPurchase {
         Some(if datum.result_hash == delivered.as_bytes() { Party::Seller } else { Party::Buyer })
     }
 
-    /// Returns the step of an action, `None` for actions that no party performs. `result` is called only if a result is
-    /// posted.
+    /// Returns the step that performs an action, or `None` for actions that no party performs. `result` computes the
+    /// hash to post, and is called only for the action that posts one.
     fn step(&self, action: Action, result: impl FnOnce() -> Option<ContentHash>) -> Option<Step> {
         Some(match action {
             Action::SubmitResult => Step::SubmitResult(result()?),
@@ -297,7 +297,7 @@ impl LockedPurchase {
     }
 }
 
-/// Returns the party's address, `None` for arbiters and scripts.
+/// Returns the address of a party to an escrow, or `None` for arbiters, and for a party whose address is a script's.
 fn address_of(by: Party, escrow: &Escrow) -> Option<Address> {
     match by {
         Party::Buyer => escrow.datum.buyer.key_address(),
@@ -319,8 +319,8 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     )
 }
 
-/// Builds the statement that reads the last known output of an escrow, as a JSON string, if a live transaction of the
-/// service acts on it that is not recorded as a step.
+/// Builds the statement that reads the last recorded output of an escrow, as a JSON string. It returns no row unless
+/// the service has an open or included transaction that spends this output and is not recorded as a step yet.
 fn acted_on(purchase: &TxHash) -> Statement {
     statement!(
         "SELECT json_quote(e.utxo) FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \

@@ -10,7 +10,8 @@ use sql::Param;
 
 /// Returns the SQL for a table of a buyer's payment keys, with one column `value`.
 ///
-/// `array` is SQL for a JSON array of keys. The table has these, and the keys of the service wallets of their accounts.
+/// `array` is SQL for a JSON array of keys. The table contains these keys, and those of the service wallets of the
+/// accounts that these keys own.
 pub(crate) fn keys(array: &str) -> String {
     format!(
         "(SELECT value FROM json_each({array}) \
@@ -18,7 +19,7 @@ pub(crate) fn keys(array: &str) -> String {
     )
 }
 
-/// Parameter for [`keys`].
+/// Returns the value of the SQL parameter with a buyer's payment keys, a JSON array, for [`keys`].
 pub(crate) fn parameter(keys: &[KeyHash]) -> Param {
     serde_json::json!(keys).to_string().into()
 }

@@ -27,7 +27,7 @@ pub use newest::Newest;
 pub use page::{count, page};
 pub use store::{Quota, QuotaExceeded, Source, Stored, store};
 
-/// Listings per row of the whole catalogue: about 1 MB of JSON, where D1 allows 2 MB.
+/// Number of listings that a query concatenates into one row: about 1 MB of JSON, while D1 allows 2 MB.
 const CHUNK: u32 = 100;
 /// Maximum number of listings in the whole catalogue or on a creator's page, newest first.
 const MAX_WHOLE: u32 = 1_000;
@@ -41,7 +41,7 @@ const FIGURES_BYTES: u32 = 130;
 const MAX_QUERY: usize = 200;
 /// Maximum number of words in a search, each of which reads all listings that contain it.
 const MAX_WORDS: usize = 12;
-/// Maximum number of listings read for one answer.
+/// Maximum number of listings that one request may read.
 const MAX_SCANNED: u32 = 10_000;
 
 /// SQL join of listings with their sellers' figures, as [`LISTING_JSON`] needs it. A left join preserves the order of

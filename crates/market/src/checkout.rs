@@ -49,12 +49,12 @@ use crate::{
 /// A configured payment method with its delivery mode.
 pub type PaymentOption<'a> = (DeliveryMode, &'a dyn PaymentMethod);
 
-/// Context of one request.
+/// The checkout during one request, with the ports, settings and times that it uses.
 pub struct Checkout<'a, D, C, V, Z, K> {
     pub database: &'a D,
     pub chain: &'a C,
     pub signatures: &'a V,
-    /// Sleeps between polls.
+    /// Waits between polls of the chain.
     pub sleep: &'a Z,
     pub contents: &'a K,
     /// The platform as seller of protected sales, if configured.
@@ -62,7 +62,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     /// Whether the newest known block is too old to offer protected sales.
     pub behind: bool,
     pub options: &'a [PaymentOption<'a>],
-    /// The wall clock, POSIX ms.
+    /// Wall clock in POSIX milliseconds.
     pub now: Millis,
     /// Clock for escrow deadlines: the later of the wall clock and the newest known block's time.
     pub clock: Millis,
@@ -82,9 +82,10 @@ enum EarlierPayments {
     NotFound(usize),
     /// A block includes one of the payments, or some can no longer be included. The claim must be decided again.
     Found,
-    /// This one of the payments is in a node's mempool.
+    /// A node's mempool contains the failed payment with this id.
     Waiting(TxHash),
-    /// There are more failed payments than can be looked up at once. This is the last one that was looked up.
+    /// There are more failed payments than can be looked up at once. Contains the id of the last one that was looked
+    /// up.
     TooMany(TxHash),
 }
 
@@ -184,8 +185,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         })
     }
 
-    /// Returns the content that a payment bought, for its buyer. Reads it unless it was read before in this request. No
-    /// other function hands out content.
+    /// Returns the content that a payment bought, for its buyer. Reads the content unless this request has read it
+    /// before. No other function hands out content.
     async fn hand_out(
         &self,
         Released { .. }: Released,
@@ -204,7 +205,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }
 
-    /// Builds a new payment for the claim. `header` is the hash of its `PAYMENT-SIGNATURE`.
+    /// Builds the record of a payment that is to be claimed. `header` is the hash of the payment's `PAYMENT-SIGNATURE`
+    /// header.
     async fn new_payment<'a>(
         &self,
         (terms, mode, offered): (&'a ListingTerms, DeliveryMode, &Offered),

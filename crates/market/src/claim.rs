@@ -48,7 +48,7 @@ pub struct NewPayment<'a> {
     pub cbor: &'a [u8],
     /// End of the validity interval: the first slot in which the transaction is no longer valid.
     pub valid_until: u64,
-    /// Provenance as known before submission.
+    /// Party that first submitted the transaction, as far as it is known before this service submits it.
     pub provenance: Provenance,
     pub listing_id: &'a ListingId,
     pub mode: DeliveryMode,
@@ -81,7 +81,7 @@ pub enum Claim {
     New(Entry),
     /// A condition blocks the claim. Nothing was written.
     Blocked(Blocked),
-    /// Another entry has reserved an input. Nothing was written.
+    /// Another outbox entry has reserved an input. Nothing was written.
     InputsTaken,
 }
 
@@ -104,8 +104,8 @@ pub enum Blocked {
     Restoring,
     /// A failed payment of the buyer for the listing may still be included, so the chain must be asked first.
     Unresolved,
-    /// Since this payment was built, another one of the wallet for the listing has failed, with which it does not
-    /// conflict.
+    /// Another payment of this wallet for the listing has failed since this one was built, and both could be included,
+    /// because they share no input.
     Superseded,
     /// The signed terms are bound to another transaction.
     TermsTaken,
@@ -178,7 +178,7 @@ struct Facts<'a> {
 struct AccountFacts<'a> {
     owner: &'a str,
     wallet: Address,
-    /// The time since when failed payments of the wallet count as recent, POSIX ms.
+    /// Time after which a failed payment of the wallet counts as recent, POSIX ms.
     since: Millis,
     day: u64,
     session: Option<&'a str>,
@@ -332,7 +332,8 @@ impl NewPayment<'_> {
         )
     }
 
-    /// Builds the statement that records the agent's grant if the statement before it inserted the payment.
+    /// Builds the statement that records which agent made the payment, by its grant. It writes nothing unless the
+    /// statement before it inserted the payment.
     fn attribute(&self, grant: &str) -> Statement {
         statement!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \

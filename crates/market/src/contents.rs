@@ -14,14 +14,14 @@ pub enum ContentsError {
     TooMuch,
 }
 
-/// A store of immutable contents.
+/// A store of listings' contents, which never change.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Contents {
-    /// Stores a content under its hash. Idempotent.
+    /// Stores the text of a listing's content under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// Builds the statement that reads a content as part of a batch. Returns `None` if the store is not the database.
-    /// The statement returns no content above [`MOST_HELD`] bytes.
+    /// Builds the statement that reads the content with this hash, to be run in a batch. Returns `None` if the store is
+    /// not the database. The statement returns nothing if the content has more than [`MOST_HELD`] bytes.
     fn reading(&self, hash: &ContentHash) -> Option<Statement>;
 
     /// Returns the content with this hash; `None` if the store does not have it.
@@ -39,7 +39,7 @@ pub trait Contents {
 /// this cheaply by buying from themselves, at the cost of a fee per purchase.
 pub const MOST_HELD: usize = 64 << 10;
 
-/// A store of contents in a database table. D1 limits a row, and so a content, to 2 MB.
+/// A content store in a database table. D1 limits a row, and so a listing's content, to 2 MB.
 pub struct InDatabase<'a, D>(pub &'a D);
 
 impl<D: Database> Contents for InDatabase<'_, D> {

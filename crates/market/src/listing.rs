@@ -83,7 +83,7 @@ impl FromStr for ListingId {
 
 /// Maximum bytes per character in UTF-8.
 const UTF8: usize = 4;
-/// Maximum bytes of short fields: numbers, addresses, names.
+/// Maximum number of bytes of each short field, such as an address or a name.
 const SHORT: usize = 256;
 /// Error message for a text that consists of spaces and invisible characters only.
 const NOTHING_VISIBLE: &str = "must have a character that can be seen";
@@ -93,9 +93,9 @@ const PREVIEW_ENDINGS: [&str; 4] = [".mp4", ".webm", ".webp", ".gif"];
 /// A valid offer to list something for sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewListing {
-    /// 1..=120 characters.
+    /// Title: 1 to 120 characters.
     pub title: String,
-    /// 1..=2000 characters.
+    /// Description: 1 to 2,000 characters.
     pub description: String,
     /// Price, at least the minimum of each delivery mode.
     pub price: Lovelace,

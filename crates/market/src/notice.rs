@@ -9,12 +9,12 @@ use cardano::slots::Millis;
 use serde::{Deserialize, Serialize};
 use sql::{Statement, statement};
 
-/// Time after which a set of alarms that lasts is notified again, ms.
+/// Time in ms after which the operator is notified again of alarms that persist.
 const REMINDER_MS: Millis = 6 * 60 * 60 * 1_000;
-/// Number of ticks in a row that must fail before the operator is told: a provider that fails once answers a minute
-/// later.
+/// Number of consecutive ticks that must fail before the operator is notified. A provider that fails once usually
+/// answers a minute later.
 const FAILURES: u32 = 3;
-/// Maximum number of characters of the text: Discord refuses messages of more than 2,000.
+/// Maximum number of characters of a notification's text, because Discord rejects messages of more than 2,000.
 const MAX_TEXT: usize = 1_900;
 
 /// The alarms that the operator was last notified of.

@@ -95,7 +95,7 @@ pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Stat
     )
 }
 
-/// Stored data about a presented payment.
+/// The stored data that concern a payment which a client has presented.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Known {
     /// The payment to which the client's payment identifier is bound, or else the transaction's own.

@@ -38,7 +38,7 @@ pub(crate) fn is_wallet_check_due(before: Option<u64>, now: u64) -> bool {
     before.is_none_or(|before| period(before) != period(now))
 }
 
-/// Returns whether an output pays for an action alone. Outputs with tokens or scripts do not.
+/// Returns whether an output is enough to pay for an action on its own. Outputs with tokens or scripts do not count.
 pub(crate) fn pays_alone(utxo: &Utxo) -> bool {
     utxo.is_plain() && utxo.value.lovelace >= MIN_FUNDS
 }
@@ -80,7 +80,8 @@ pub(crate) struct PlatformWallet {
 static NONE: BTreeSet<TxRef> = BTreeSet::new();
 
 impl PlatformWallet {
-    /// Reads the wallet page by page until free outputs that pay alone hold this amount, or to the end.
+    /// Reads the wallet page by page, until the unreserved outputs that can pay for an action on their own hold `needs`
+    /// in total, or until the last page.
     ///
     /// # Errors
     /// Returns an error if the database or the provider failed.

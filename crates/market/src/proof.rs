@@ -105,7 +105,7 @@ impl Proof {
         digest(&["service:listing:v1", &text(&self.address), &text(content), price, &text(&timestamp)])
     }
 
-    /// Returns the digest that a buyer signs to get a purchased content again.
+    /// Returns the digest that a buyer signs to get purchased content again.
     #[must_use]
     pub fn unlock_digest(&self, listing: &str) -> ContentHash {
         digest(&["service:unlock:v1", listing, &text(&self.address), &text(&self.timestamp)])

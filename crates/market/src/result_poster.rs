@@ -83,14 +83,14 @@ struct StoredEscrow {
     result: Option<Entry>,
 }
 
-/// The result of one lock, to be sent.
+/// The transaction that posts the result of one lock, with the data that its attempts share.
 struct ResultIntent<'a, D, C> {
     poster: &'a ResultPoster<'a, D, C>,
     lock: &'a Entry,
     result: ContentHash,
     /// The escrow's output that the last attempt spent; `None` before the first attempt.
     output: Option<TxRef>,
-    /// Whether the chain was asked what spent the escrow: once is enough.
+    /// Whether the chain was already asked which transaction spent the escrow. It is asked only once.
     has_followed: bool,
 }
 

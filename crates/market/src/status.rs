@@ -26,7 +26,7 @@ pub struct TickOutcome {
     pub notes: Vec<String>,
 }
 
-/// The database's record of earlier ticks, as [`note_tick`] answers it.
+/// The database's record of earlier ticks, as the statement of [`note_tick`] returns it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TickRecord {
     /// Number of ticks in a row that ended early, this one included.
@@ -63,7 +63,7 @@ const VITALS: &str = "json_object(\
   'newestBlock', json((SELECT json_object('height', tip_height, 'at', CAST(tip_time_ms AS TEXT)) \
     FROM chain_state WHERE id = 1)))";
 
-/// The part of the stored status that alarms follow from.
+/// The part of the stored status from which alarms are derived.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Vitals {
@@ -96,7 +96,7 @@ pub fn read(now: Millis) -> Statement {
     statement!(include_str!("status.sql").replace("{vitals}", VITALS), day(now))
 }
 
-/// Builds the statement that reads the vitals alone, which costs the same however many escrows are open.
+/// Builds the statement that reads only [`Vitals`], at a cost that does not grow with the number of open escrows.
 pub fn read_vitals(now: Millis) -> Statement {
     statement!("SELECT {VITALS}", day(now))
 }
@@ -132,7 +132,7 @@ impl Vitals {
         self.tick.as_ref().map_or(0, |tick| tick.calls)
     }
 
-    /// Balances of the wallets that pay fees, as the watcher last read them.
+    /// Returns the balances of the wallets that pay fees, as the watcher last read them.
     #[must_use]
     pub fn wallets(&self) -> &[WalletBalance] {
         self.tick.as_ref().map_or(&[], |tick| &tick.wallets)

@@ -48,8 +48,8 @@ fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     escrow.ok_or_else(|| DatabaseError(format!("the lock {} cannot be read", entry.tx)))
 }
 
-/// Builds the statement that gives the steps that an entry made the entry's block. They may have been found before that
-/// block was known.
+/// Builds the statement that copies the block of an entry's transaction to the escrow steps that the transaction made.
+/// The steps may have been recorded before the block was known.
 fn date_steps(entry: &Entry) -> Statement {
     statement!(
         "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \
@@ -58,8 +58,8 @@ fn date_steps(entry: &Entry) -> Statement {
     )
 }
 
-/// Builds the statement that removes the steps that an entry made, and those after them, because a rollback removed its
-/// block.
+/// Builds the statement that deletes the escrow steps that an entry's transaction made, and all later steps of the same
+/// escrows, because a rollback removed the transaction's block.
 fn remove_steps(entry: &Entry) -> Statement {
     statement!(
         "DELETE FROM escrow_steps WHERE (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id \
@@ -70,8 +70,9 @@ fn remove_steps(entry: &Entry) -> Statement {
     )
 }
 
-/// Builds the statement that makes the escrows of an action due at once, because it was given up; an expired one counts
-/// as a failure. It writes nothing if the statement before it, which gives the entry up, wrote nothing.
+/// Builds the statement that makes escrows due at once because the action on them in this entry was refused or expired.
+/// `failed` tells whether to count a failure, as for an action that expired. The statement writes nothing if the entry
+/// was not changed by the statement before it.
 fn retry_at_once(entry: &Entry, failed: bool) -> Statement {
     statement!(include_str!("retry_at_once.sql"), entry.tx, failed)
 }

@@ -131,7 +131,7 @@ struct Permitted {
     known: LockedPurchase,
     escrow: Escrow,
     rule: &'static Rule,
-    /// Address of the party that may perform it.
+    /// Address of the party that may perform the action.
     address: Address,
     step: Step,
 }
@@ -206,7 +206,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
         Ok(Permitted { known, escrow, rule, address, step })
     }
 
-    /// Returns the result that the seller posts.
+    /// Returns the hash that the seller must post as the result of a purchase.
     async fn result(&self, purchase: &TxHash, known: &LockedPurchase) -> Result<ContentHash, NoEscrow> {
         let content = self.contents.get(&known.content_hash).await?;
         let gone = || DatabaseError(format!("what {purchase} bought is not there"));

@@ -212,7 +212,7 @@ fn spending(output: &TxRef) -> Statement {
     )
 }
 
-/// Builds the statement that reads the newest live entry of a kind that acts on a purchase.
+/// Builds the statement that reads the newest open or included outbox entry of a kind that acts on a purchase.
 fn newest_of(purchase: &TxHash, kind: Kind) -> Statement {
     statement!(
         "SELECT {ENTRY_JSON} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \

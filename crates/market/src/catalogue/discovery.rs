@@ -8,14 +8,14 @@ use super::{ListingTerms, MAX_QUERY, parameters::Parameters, terms, words};
 
 /// Maximum number of listings in the sitemap, newest first. The format allows 50,000.
 pub const MAX_ADDRESSES: u32 = 5_000;
-/// Maximum number of listings that are read for each word of a search, and ranked; the newest ones.
+/// Maximum number of listings that a search reads and ranks for each of its words, newest first.
 const MAX_RANKED: u32 = 2_000;
 /// Number of listings per row of the tables that store counts of listings.
 const BLOCK: u32 = 256;
 /// Ranking weight of a word that occurs in a single listing. A word that occurs in n listings has 1/n of this weight.
 const WORD_WEIGHT: u32 = 1_000_000;
 
-/// Selection of listings by payment.
+/// A filter on listings by how they can be paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paid {
     /// All listings.

@@ -13,7 +13,7 @@ use sql::{DatabaseError, ReadDatabase, Rows, Statement, exactly, statement};
 
 use super::{CHUNK, FIGURES_BYTES, LISTING_JSON, LISTINGS, MAX_WHOLE, MAX_WHOLE_BYTES, Page};
 
-/// Separates listings in a row; JSON text cannot contain it.
+/// Character that separates the listings in a row of a result. JSON text cannot contain it.
 const SEPARATOR: char = '\u{1e}';
 /// Maximum number of changed listings that are read individually.
 const MAX_CHANGED: u32 = 200;
@@ -29,7 +29,7 @@ pub struct Newest {
     more: bool,
 }
 
-/// Versions that tell what has changed.
+/// Version numbers that show whether a cached list of listings is outdated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 struct State {
     version: i64,
@@ -39,7 +39,7 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     seq: i64,
-    /// Number of bytes that count towards the size limit; at most the length of `json`.
+    /// Number of bytes by which the listing counts towards the maximum size of the list; at most the length of `json`.
     bytes: u64,
     json: Rc<str>,
 }
@@ -92,7 +92,7 @@ impl Newest {
         }
     }
 
-    /// Drops the oldest listings above the maximum number and size.
+    /// Drops the oldest listings until neither the maximum number nor the maximum size is exceeded.
     fn trim(&mut self) {
         while self.listings.len() > MAX_WHOLE as usize || self.bytes > MAX_WHOLE_BYTES.into() {
             let Some(oldest) = self.listings.pop_back() else { return };
@@ -159,7 +159,7 @@ pub(crate) fn matching(condition: &str) -> String {
     )
 }
 
-/// Parses the rows of [`matching`], and whether older listings are left.
+/// Parses the rows of [`matching`]. Returns the listings, and whether there are older ones.
 fn kept(chunks: &Rows) -> Result<(VecDeque<Kept>, bool), DatabaseError> {
     let (mut listings, mut more) = (VecDeque::new(), false);
     for chunk in &chunks.rows {

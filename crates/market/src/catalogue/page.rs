@@ -17,7 +17,7 @@ use super::{
     terms, words,
 };
 
-/// Prefix of the row, in place of a listing, that marks where reading stopped because of [`MAX_SCANNED`].
+/// Prefix of the result row that marks where reading stopped because of [`MAX_SCANNED`]. Every other row is a listing.
 const EDGE: &str = "edge ";
 
 /// Returns the listings that match a filter, in one batch.

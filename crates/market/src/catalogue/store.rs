@@ -35,7 +35,7 @@ impl Quota {
     }
 }
 
-/// Origin of an offer to list something, for its quotas.
+/// Origin of an offer of a new listing, which determines the quotas that apply to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
     /// Digest that the seller signed, if the offer was made by a signature.
@@ -130,7 +130,8 @@ pub async fn store(
     Ok(offer.outcome(&state).ok_or_else(missing)?)
 }
 
-/// SQL for the sequence number of the offer's listing.
+/// SQL expression for the sequence number of the listing that this offer, or an identical earlier one, created; NULL if
+/// there is none.
 const EXISTING: &str = "coalesce((SELECT seq FROM listings WHERE id = ?1), \
     (SELECT seq FROM listings WHERE proof_digest = ?2 AND offer_digest = ?6), \
     (SELECT seq FROM listings WHERE seller_address = ?3 AND content_hash = ?4 AND offer_digest = ?6 AND created_at_ms > ?5 \
@@ -170,8 +171,8 @@ impl Offer<'_> {
         Statement::new(format!("SELECT coalesce(({made}), {QUOTA_STATE})"), self.params([]))
     }
 
-    /// Builds the statement that inserts the listing unless it exists or exceeds a quota. Of two concurrent ones, the
-    /// second sees the first.
+    /// Builds the statement that inserts the listing unless it exists or exceeds a quota. If two run at the same time,
+    /// the second sees the first one's listing.
     fn insert(&self) -> Statement {
         let Self { id, listing, now_ms, .. } = *self;
         let sql = format!(include_str!("insert_listing.sql"), quota_state = QUOTA_STATE, existing = EXISTING);

@@ -76,7 +76,7 @@ pub(super) fn query(word: &str, is_last: bool) -> Option<String> {
     (!parts.is_empty()).then(|| format!("({})", parts.join(" AND ")))
 }
 
-/// Returns the full-text query for a word or one that is similar to it.
+/// Returns the full-text query that finds a word and words similar to it.
 pub(super) fn loose_query(word: &str) -> Option<String> {
     let exact = query(word, false)?;
     Some([exact].into_iter().chain(similar(word).map(|term| quoted(&term))).collect::<Vec<_>>().join(" OR "))

@@ -51,7 +51,7 @@ const TOKENS_PER_PAUSE: u64 = 256;
 /// Maximum total time in ms to wait for other payments of the wallet.
 const MAX_WAIT_MS: Millis = 25_000;
 
-/// A purchase from a service wallet.
+/// An order to buy a listing from a service wallet.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub account: &'a Account,

@@ -54,12 +54,12 @@ from_by_way_of!(Unavailable, PortError: DatabaseError, ChainError, ContentsError
 pub enum PayError {
     #[error("payment required: choose one of the offers")]
     Unpaid,
-    /// Invalid proof.
+    /// The proof of an earlier purchase is invalid.
     #[error(transparent)]
     Proof(#[from] ProofError),
     #[error("this address has not bought this listing: pay for it")]
     NotOwned,
-    /// Rejected payment; nothing was paid.
+    /// The payment was rejected, so nothing was paid.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The payment exists but does not deliver content now. Contains the reason and its settlement status.

@@ -31,14 +31,15 @@ const MAX_ROUNDS: u32 = 3;
 /// four to reach a block.
 pub(super) const MIN_VALIDITY_SLOTS: u64 = 30;
 
-/// Time in ms for which a payment that the service does not submit must stay unseen in mempools and blocks.
+/// Time in ms for which a transaction that will not be submitted is looked for in mempools and blocks, to make sure
+/// that it is not public.
 const PUBLIC_CHECK_MS: Millis = 5_000;
 
-/// Time in ms after its block during which a header without a secret counts as its payer's, if sent from the same
-/// network.
+/// Time in ms after the block of a payment during which its `PAYMENT-SIGNATURE` header, if it contains no secret, is
+/// taken to come from the payer when it comes from the same client network.
 ///
-/// Anyone there could rebuild the header from the chain. It is longer than clients have to wait for confirmations, for
-/// a result, or for a provider that is down. Afterwards the payer has to sign.
+/// Anyone on that network could rebuild the header from the chain. The time is longer than clients have to wait for
+/// confirmations, for a result, or for a provider that is down. Afterwards the payer has to sign.
 const REPLAY_WINDOW_MS: Millis = 60 * 60_000;
 
 /// Time in ms after a delivery during which the same header, if it contains a secret, gets the content again. A client
@@ -110,13 +111,13 @@ impl PayRequest<'_> {
         if entry.provenance == Provenance::Ours || self.is_payer(payer) { Ok(()) } else { Err(PayError::Public) }
     }
 
-    /// Returns whether the payer sent this request: by a signature, or by the salt of the transaction's request
-    /// commitment.
+    /// Returns whether the request is known to come from the payer, by a signature or by the salt of the transaction's
+    /// request commitment.
     fn is_payer(&self, payer: &Address) -> bool {
         self.presented.is_committed || self.is_proven(payer)
     }
 
-    /// Returns whether the payer's payment key signed the request, under any of its addresses.
+    /// Returns whether the payer's payment key signed the request, under any address of that key.
     fn is_proven(&self, payer: &Address) -> bool {
         self.proven.is_some_and(|signer| signer.payment_key() == payer.payment_key())
     }

@@ -24,7 +24,7 @@ pub struct Redelivered {
     pub content: String,
 }
 
-/// Current state of a purchase.
+/// A purchase as its owner reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPurchase {
     /// The purchase as public JSON; `None` until a block includes the transaction.

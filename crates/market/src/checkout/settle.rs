@@ -30,11 +30,11 @@ use crate::{
     transitions,
 };
 
-/// Number of polls for the block of the result alone. Afterwards the lock is polled too, because the buyer may have
-/// spent it first.
+/// Number of polls that look up only the result's block. Then the lock is looked up too, because its buyer may have
+/// spent it before the result.
 const RESULT_POLLS: usize = 3;
 
-/// Entry point into settlement.
+/// The point at which a request begins to settle a payment.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     /// Submit a payment that was just claimed.
@@ -45,18 +45,18 @@ pub(super) enum Start {
     Resume,
 }
 
-/// Status of a payment after this request drove it. Whether its content may be handed out is for
+/// Status of a payment after this request submitted or polled it. Whether its content may be handed out is for
 /// [`crate::release::release`] to decide.
 pub(super) enum PaymentOutcome {
     Included(Box<IncludedPayment>),
-    /// No block includes it yet.
+    /// No block includes the payment yet.
     Pending {
-        /// `true` if a node has accepted it.
+        /// `true` if a node has accepted the payment.
         submitted: bool,
     },
-    /// Rejected permanently, with the node's reason.
+    /// The payment was rejected permanently, with the node's reason.
     Refused(String),
-    /// Its validity interval ended before any block included it.
+    /// The payment's validity interval ended before any block included it.
     Expired,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct IncludedPayment {
     pub content: Option<String>,
 }
 
-/// A lock and its result during settlement.
+/// A lock and its result while this request settles them.
 struct LockRun<'a> {
     lock: &'a mut Entry,
     result_hash: ContentHash,
@@ -84,7 +84,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Outbox { database: self.database, chain: self.chain, hook: &transitions::statements }
     }
 
-    /// Drives a payment as far as the request's time allows.
+    /// Settles a payment as far as the request's time allows: submits it and waits for its block, for its result, and
+    /// for the required number of newer blocks.
     pub(super) async fn settle(
         &self,
         entry: &mut Entry,
@@ -114,7 +115,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(outcome)
     }
 
-    /// Returns whether the release waits for a block that includes the payment or its result.
+    /// Returns whether a block that includes the payment or its result is still missing, so that the content cannot be
+    /// released.
     fn is_missing_a_block(&self, outcome: &PaymentOutcome) -> bool {
         match outcome {
             PaymentOutcome::Included(payment) => matches!(
@@ -125,7 +127,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Asks the provider until enough newer blocks stand on the payment, or these waits (ms) are over.
+    /// Polls the provider until the payment has enough newer blocks, or until these waits (ms) have passed.
     async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
         let is_unconfirmed =
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
@@ -140,8 +142,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Counts the newer blocks on the newest block that the release of this payment depends on. The tip is read first,
-    /// and the block must still be shown, because a rollback may have removed the one on record.
+    /// Updates the number of newer blocks on the newest block that the release of this payment depends on. The tip is
+    /// read first, and the block must still be shown, because a rollback may have removed the recorded one.
     pub(super) async fn observe(&self, record: &mut PaymentRecord) -> Result<(), ChainError> {
         let tip = self.chain.tip().await?;
         let shown = self.chain.inclusion_of(&record.facts.deciding_tx(&record.entry.tx)).await?;
@@ -226,8 +228,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((outcome, rest))
     }
 
-    /// Posts the result and looks for its block, at once or after the first wait, until that is there or the time is
-    /// over. Returns how the lock failed, if it did, and the waits that were not needed.
+    /// Posts the result of a lock and polls for its block, until a block includes the result or the time is over. With
+    /// `at_once`, the first poll comes before the first wait. Returns how the lock failed, if it did, and the waits
+    /// that were not needed.
     async fn drive_lock(
         &self,
         run: &mut LockRun<'_>,
@@ -257,8 +260,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok((None, rest))
     }
 
-    /// Posts the result unless one is pending or the lock cannot be spent yet. Failures are retried at the next poll
-    /// and by the watcher.
+    /// Posts the result unless one is pending or the lock cannot be spent yet. A failure is retried at the next poll,
+    /// and later by the watcher.
     async fn post_result(&self, run: &mut LockRun<'_>) {
         let may_be_spent = matches!(run.lock.state, EntryState::Submitted | EntryState::Included);
         let (None, true, Some(seller)) = (&run.result, may_be_spent, self.seller) else { return };
@@ -270,7 +273,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
     }
 
-    /// Returns whether a block includes the result, and records that together with the lock's inclusion.
+    /// Returns whether a block includes the result. If so, records the inclusion of the lock and of the result.
     async fn result_is_included(&self, run: &mut LockRun<'_>) -> Result<bool, Unavailable> {
         let Some(result) = &mut run.result else { return Ok(false) };
         let Ok(block) = self.chain.inclusion_of(&result.tx).await else { return Ok(false) };
@@ -309,7 +312,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(())
     }
 
-    /// Looks for the lock alone. Returns how it failed, if it did.
+    /// Looks up the lock on the chain, without its result. Returns how the lock failed, if it did.
     async fn poll_lock(&self, run: &mut LockRun<'_>, asks_tip: bool) -> Result<Option<PaymentOutcome>, Unavailable> {
         // A lagging provider may not show a recorded block. Only the watcher, which compares blocks, undoes inclusions.
         if run.lock.state == EntryState::Included {
@@ -324,7 +327,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     }
 }
 
-/// The outcome of a payment that a block includes, as it is stored. A tick may have undone its block meanwhile.
+/// Builds the outcome of a payment that a block was seen to include, from the stored data. The payment counts as
+/// pending if a tick has recorded a rollback of its block meanwhile.
 fn included(tx: &TxHash, settled: Settled, content: Option<String>) -> Result<PaymentOutcome, DatabaseError> {
     let Settled { record, purchase } = settled;
     let record = record.ok_or_else(|| DatabaseError(format!("the payment {tx} is gone")))?;

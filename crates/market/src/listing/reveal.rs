@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// Minimum number of consecutive letters that two texts must have in common to count as copied. Shorter runs occur by
 /// chance in any two texts on one subject.
 const RUN: usize = 12;
-/// Maximum length of a content that is compared with a public text, as a multiple of the public text's length. A public
+/// Maximum length of content that is compared with a public text, as a multiple of the public text's length. A public
 /// text cannot contain more than a quarter of a longer content. This bounds the work for long contents.
 const TIMES: usize = 4;
 

@@ -18,7 +18,7 @@ const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one tick examines, those that are due first.
 const MAX_ESCROWS: u32 = 20;
 
-/// An open escrow.
+/// An open escrow, with the facts from which alarms are derived.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Open {

@@ -68,7 +68,7 @@ pub struct ServiceWallet {
     pub key_version: u32,
 }
 
-/// A creator who is to be paid after a dispute was won.
+/// A creator who must be paid for a sale that was won in a dispute.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Owed {
     pub purchase: TxHash,
@@ -98,8 +98,8 @@ fn stored_datum<'de, D: Deserializer<'de>>(stored: D) -> Result<Option<Datum>, D
 /// Builds the statement that reads the due escrows on which no transaction of the platform is pending. Skips the first
 /// `except` of them.
 ///
-/// The order is that of the deadlines: results by the seller's, then disputes by the buyer's, then everything that can
-/// wait.
+/// The escrows are ordered by deadline: results by the seller's deadline, disputes by the buyer's, and all other
+/// actions, which can wait, last.
 pub(super) fn due(clock: Millis, except: usize) -> Read<Vec<Due>> {
     sql::read!(
         format!(

@@ -42,7 +42,7 @@ pub use due::ServiceWallet;
 /// Maximum number of alarms, and of notes, per report.
 const MAX_LINES: usize = 50;
 
-/// Result of a tick.
+/// Report of one tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -120,7 +120,7 @@ pub trait Ledger: Chain + History + Evaluate {}
 
 impl<C: Chain + History + Evaluate> Ledger for C {}
 
-/// Context of a tick.
+/// A tick of the watcher, with the ports, keys and settings that it uses.
 pub struct Watch<'a, D, C, K, S, A> {
     pub database: &'a D,
     pub chain: &'a C,

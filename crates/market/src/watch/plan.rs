@@ -82,8 +82,8 @@ impl Judged {
     }
 }
 
-/// Orders actions into tasks, by their first escrows. Actions that buyers cannot supersede come first, so that they do
-/// not build on ones that can be. The arbiter is asked last.
+/// Groups actions into tasks and orders the tasks by their first escrows. Actions that buyers cannot forestall come
+/// first, so that none of them spends the change of an action that can be forestalled. The arbiter is asked last.
 fn tasks(owed: Vec<Owed>, judged: Vec<Judged>, clock: Millis) -> VecDeque<Task> {
     let (mut jobs, mut asked): (Vec<Vec<Judged>>, _) = (vec![], vec![]);
     for judged in judged {

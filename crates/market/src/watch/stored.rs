@@ -23,7 +23,7 @@ const MAX_ACTIONS: u32 = 12;
 const MAX_LOCKS: u32 = 16;
 const MAX_PAYMENTS: u32 = 4;
 const MAX_WITHDRAWALS: u32 = 2;
-/// Position within a block that is greater than the position of any transaction.
+/// Position within a block that is above that of every transaction.
 const END_OF_BLOCK: i64 = 1_000_000;
 
 /// A block as a tick saw it.
