@@ -90,8 +90,8 @@ impl WalletBody {
         Ok(Self { bytes, _held: held })
     }
 
-    /// Parses the body. The parsed value can take ten times the memory, so callers parse again when they need it
-    /// instead of keeping it.
+    /// Parses the body. The parsed value can take ten times the memory of the body, so callers parse the body again
+    /// when they need the value instead of keeping it.
     pub fn says<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
         let bytes = if self.bytes.is_empty() { b"{}" } else { self.bytes.as_slice() };
         parse(bytes)

@@ -5,8 +5,9 @@
 //! otherwise ──> read, alone or in the batch that reads the missing answer
 //! ```
 //!
-//! Changes by other isolates are seen within a second, and changes by this isolate at once. Everything that moves money
-//! reads the database instead.
+//! Changes by this isolate are seen at once. Changes by other isolates are seen once the cached state is older than a
+//! second and the replica of the database that is read has received them. Everything that moves money reads the primary
+//! database instead.
 
 use std::{
     cell::{Cell, RefCell},
@@ -36,7 +37,7 @@ use crate::{
 
 /// Maximum age in ms at which the cached shop state is used.
 const FRESH_MS: Millis = 1_000;
-/// Maximum number of cached answers, and also of cached terms.
+/// Maximum number of entries in each cache.
 const MAX_KEPT: usize = 2_000;
 /// Maximum total length of all cached answers and their keys in characters.
 const MAX_CHARS: usize = 16 << 20;
@@ -45,7 +46,7 @@ const MAX_ONE: usize = 4 << 20;
 /// characters of at most nine bytes.
 const MAX_NAME: usize = 2 << 10;
 
-/// The shop's state as it was read from the database, and when.
+/// The shop's state, with the time at which it was read from the database.
 #[derive(Clone, Copy)]
 struct CachedState {
     state: ShopState,
@@ -222,7 +223,7 @@ where
 /// Cache key of the complete catalogue.
 const ALL_LISTINGS: &str = "/listings";
 
-/// Returns the cached newest listings if nothing has changed within a second.
+/// Returns the cached newest listings, if they were read less than a second ago and this isolate has not written since.
 fn newest_kept(now: Millis) -> Option<KeptPage> {
     let kept = ANSWERS.with_borrow(|answers| answers.get(ALL_LISTINGS))?;
     fresh_state(now).is_some_and(|state| state.version == kept.version).then_some(kept)

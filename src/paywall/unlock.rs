@@ -45,8 +45,9 @@ pub enum Outcome {
         /// Payment transaction of the earlier purchase; `None` if this request paid.
         purchase: Option<TxHash>,
     },
-    /// Payment is required, for this reason. If a payment is submitted but not confirmed, its requirements are the only
-    /// ones to offer. The reason is [`PayError::Unavailable`] only while protected sales are paused.
+    /// Nothing is delivered, for this reason, and payment is required. If a payment is submitted but not confirmed,
+    /// contains its terms, and no other terms are offered. The reason is [`PayError::Unavailable`] only while protected
+    /// sales are paused.
     PaymentRequired(PayError, Option<PaymentRequirements>),
     /// No listing with this id is for sale.
     UnknownListing,

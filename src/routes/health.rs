@@ -24,7 +24,7 @@ pub fn show() -> Result<Response, ApiError> {
     Ok(HEALTH.with(Response::kept_json))
 }
 
-/// Answers 200 if a tick was complete within the last five minutes, the database answers, the newest block is young enough
+/// Answers 200 if the database answers, the last tick began within the last five minutes, the newest block is recent,
 /// and no alarm is raised; otherwise 503 with the names of the problems.
 pub async fn ready(app: &App) -> Result<Response, ApiError> {
     let kept = READINESS.with_borrow(|kept| kept.clone()).filter(|(_, at)| app.now_ms.saturating_sub(*at) < KEPT_MS);

@@ -56,7 +56,7 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
     }
 }
 
-/// Requires a payment over HTTP.
+/// The paywall's answers over HTTP.
 impl Paywall<'_> {
     async fn payment_required_response(
         &self,

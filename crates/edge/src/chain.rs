@@ -31,7 +31,7 @@ use crate::{
 const READ_TIME: Duration = Duration::from_secs(5);
 /// Timeout of a submission, for which the provider waits for its node.
 const SUBMIT_TIME: Duration = Duration::from_secs(15);
-/// Path for evaluating a transaction that spends unconfirmed outputs.
+/// Path at the provider for evaluating a transaction that spends unconfirmed outputs.
 const EVALUATE_CHAINED: &str = "/utils/txs/evaluate/utxos";
 /// Timeout of an evaluation, in which the provider runs the scripts.
 const EVALUATION_TIME: Duration = Duration::from_secs(10);
@@ -47,8 +47,7 @@ const MAX_STREAMED: usize = 96 << 20;
 const BYTES_PER_OUTSIDE_CALL: usize = 6 << 20;
 /// Maximum timeout of a streamed answer, enough for the largest.
 const STREAM_TIME: Duration = Duration::from_secs(30);
-/// Timeout of a streamed answer once earlier, longer answers have used up the time for such answers. An ordinary answer
-/// takes less.
+/// Timeout of a streamed answer in a request that has used up its time for long answers. An ordinary answer takes less.
 const SHORT_TIME: Duration = Duration::from_secs(1);
 /// Pauses before the retries of a read, so a read makes at most three attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
@@ -59,13 +58,13 @@ const PAGE: usize = 100;
 /// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
 /// An attacker who fills these pages with outputs of the ledger's minimum has given the wallet 900 ADA.
 const MAX_PAGES_AT_AN_END: usize = 5;
-/// Path for submissions.
+/// Path at the provider for submitting transactions.
 const SUBMIT: &str = "/tx/submit";
 /// Maximum length in characters to which a rejection's reason is truncated.
 const MAX_REASON: usize = 2_000;
 
-/// Number of bytes of an answer that count as one call against the client's limit. Reading them takes some
-/// milliseconds, and clients influence how many there are. An ordinary answer has a tenth as many.
+/// Number of bytes of an answer that count as one provider call against the client's limit, because clients influence
+/// the length of answers. Reading this many bytes takes some milliseconds; an ordinary answer has a tenth of them.
 const BYTES_PER_CALL: usize = 128 << 10;
 
 /// The party that determines the length of an answer, and what that costs the party.
@@ -77,7 +76,7 @@ enum Length {
     BySender,
 }
 
-/// Future result of asking whether the client may cause one more call to the provider: an error if not.
+/// Future of the check whether the client may cause one more call to the provider. It yields an error if not.
 type Admission = LocalBoxFuture<'static, Result<(), ChainError>>;
 
 /// A client for a Blockfrost-compatible provider.
@@ -91,7 +90,7 @@ pub struct Blockfrost {
     length_ms: Cell<u64>,
     lead: Lead,
     admit: Option<Box<dyn Fn() -> Admission>>,
-    /// Whether this client has submitted a transaction.
+    /// `true` once a transaction was submitted through this client.
     paid: Cell<bool>,
 }
 
@@ -111,8 +110,9 @@ impl Blockfrost {
         Self { base, project_id, usage, newest, until_ms, length_ms, lead, admit, paid }
     }
 
-    /// Calls `admit` before each provider call, and for the bytes of long answers as they arrive, until the first
-    /// submission. Afterwards `admit` is not called, because payments that are already claimed have priority.
+    /// Sets a function that is awaited before each call to the provider, and for the bytes of long answers as they
+    /// arrive, and whose error stops the call. It is no longer called after the first submission, because payments that
+    /// are already claimed have priority.
     #[must_use]
     pub fn admitting(self, admit: impl Fn() -> Admission + 'static) -> Self {
         Self { admit: Some(Box::new(admit)), ..self }
@@ -131,7 +131,7 @@ impl Blockfrost {
         Self { lead, ..self }
     }
 
-    /// Runs `with` on this isolate's cache of this provider's answers.
+    /// Passes this isolate's cache of the provider's answers to `with`, and returns the result.
     fn known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
         KNOWN.with_borrow_mut(|known| with(known.entry(self.base.clone()).or_default()))
     }

@@ -10,8 +10,8 @@ use crate::{Usage, d1::D1, semaphore::Permit};
 /// Name of the bucket's binding.
 const BINDING: &str = "CONTENTS";
 
-/// Maximum memory for reading one listing's content, in bytes. A content of one mebibyte exists three times: as JSON,
-/// as a JavaScript string and as a Rust string.
+/// Maximum memory for reading one listing's content, in bytes. One mebibyte of content exists three times: as JSON, as
+/// a JavaScript string and as a Rust string.
 const BYTES: usize = 5 << 20;
 
 /// The content store of this worker.

@@ -19,8 +19,8 @@ use crate::usage::Usage;
 thread_local! {
     static WRITES: Cell<u64> = const { Cell::new(0) };
     static SIZE: Cell<u64> = const { Cell::new(0) };
-    /// D1's bookmark of this isolate's newest write, or `None` before the first. A replica that has reached the
-    /// bookmark shows everything that this isolate wrote.
+    /// Position of this isolate's newest write in the database's history, which D1 calls a bookmark; `None` before the
+    /// first write. A replica that has reached the bookmark shows everything that this isolate wrote.
     static BOOKMARK: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -107,7 +107,7 @@ impl Drop for Writing {
 // `usize`, which has 32 bits on wasm, so it fails for databases of 4 GiB and more.
 #[wasm_bindgen]
 extern "C" {
-    /// `D1Database`, or a `D1DatabaseSession` of it.
+    /// The runtime's `D1Database`, or a `D1DatabaseSession` of one.
     type Binding;
     #[wasm_bindgen(method, catch)]
     fn batch(this: &Binding, statements: Vec<JsValue>) -> Result<Promise, JsValue>;
@@ -116,7 +116,7 @@ extern "C" {
     #[wasm_bindgen(method, catch, js_name = getBookmark)]
     fn bookmark(this: &Binding) -> Result<Option<String>, JsValue>;
 
-    /// `D1Result`.
+    /// The runtime's `D1Result`: the answer to one statement.
     type Answer;
     #[wasm_bindgen(method, getter)]
     fn results(this: &Answer) -> JsValue;
@@ -125,7 +125,7 @@ extern "C" {
     #[wasm_bindgen(method, getter)]
     fn meta(this: &Answer) -> Option<Meta>;
 
-    /// Metrics of a statement.
+    /// The runtime's metrics of one statement: the rows that it read and wrote, and the database's size.
     type Meta;
     #[wasm_bindgen(method, getter)]
     fn rows_read(this: &Meta) -> Option<f64>;

@@ -7,7 +7,8 @@ use worker::{AbortController, AbortSignal, ByteStream, Fetch, Fetcher, Request, 
 
 use crate::{client::client, semaphore::Permit, serve};
 
-/// Memory in bytes that a waiting request counts for in addition to its body, for its future and for growth.
+/// Memory in bytes that is reserved for a waiting request in addition to its body, for the request's state and for
+/// growth.
 pub const REQUEST_OVERHEAD: usize = 16 << 10;
 /// Timeout for receiving a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -24,7 +25,7 @@ pub enum BodyError {
     /// The connection broke while the body was received.
     #[error("the body could not be read")]
     Broken,
-    /// The body took too long to arrive.
+    /// The body did not arrive completely in time.
     #[error("the body did not arrive within {} seconds", BODY_TIME.as_secs())]
     Slow,
     /// The client, or all clients together, already hold as much of the isolate's memory as they may.
@@ -57,10 +58,10 @@ pub async fn hold_request(request: &serve::Request, limit: usize) -> Result<(Vec
     Ok((body.ok_or(BodyError::Slow)??, Some(held)))
 }
 
-/// Reserves memory for serving a request. It counts for the client until the permit is dropped.
+/// Reserves memory for serving a request. The memory counts against the client's limit until the permit is dropped.
 ///
 /// # Errors
-/// [`BodyError::OutOfMemory`] if the client, or all clients together, already hold as much as they may.
+/// [`BodyError::OutOfMemory`] if the client, or all clients together, would exceed their limit.
 pub fn hold(request: &serve::Request, bytes: usize) -> Result<Permit, BodyError> {
     Permit::try_hold(&client(request).unwrap_or_default(), bytes).ok_or(BodyError::OutOfMemory)
 }

@@ -19,8 +19,8 @@ const SMALL_SHARE: usize = 8 << 20;
 /// Time in ms after which a permit expires. It is longer than any request runs, and needed because the runtime does not
 /// report that it has ended a request.
 const COUNTS_MS: Millis = 150_000;
-/// Time in ms after which a permit expires that [`Permit::hold`] waited for. It is longer than the database or an
-/// evaluation may take.
+/// Time in ms after which a permit expires that was obtained by waiting ([`Permit::hold`]). It is longer than the
+/// database or an evaluation may take.
 const WAITED_MS: Millis = 35_000;
 /// Interval at which a waiting request checks for free memory. All checks take ten seconds in total.
 const PAUSE: Duration = Duration::from_millis(25);
