@@ -153,8 +153,8 @@ pub enum ChainError {
     /// The client that sent this request has used up its share of our calls to the provider for now.
     #[error("asked for too often")]
     TooMany,
-    /// The provider's response is longer than this request may still read, because of data that strangers wrote to the
-    /// chain. Other responses may be shorter.
+    /// The provider's response is longer than this request may still read, because it contains data that strangers
+    /// wrote to the chain.
     #[error("an answer is too long for what is left of this request")]
     TooLong,
     /// This request's deadline has passed, so the provider was not called.

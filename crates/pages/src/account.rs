@@ -213,7 +213,7 @@ impl Account {
     }
 }
 
-/// Rounds down to a hundredth of an ADA, as in the header.
+/// Rounds an amount down to a hundredth of an ADA, as the pages' header shows balances.
 fn hundredths(amount: Lovelace) -> Lovelace {
     amount.saturating_sub(Lovelace::new(amount.get() % 10_000).unwrap_or(Lovelace::ZERO))
 }

@@ -19,7 +19,7 @@ fn written(at_ms: u64, format: &(impl Formattable + ?Sized)) -> String {
     time.and_then(|time| time.format(format).ok()).unwrap_or_else(|| "at no known time".to_owned())
 }
 
-/// Renders a time in UTC, in the format `shown`. The common script converts it to the reader's time zone.
+/// Renders a time in UTC, in the format `shown`. A script of the page converts it to the reader's time zone.
 fn stamped(at_ms: u64, shown: &str, format: Format) -> Markup {
     html! { time datetime=(stamp(at_ms)) data-as=(shown) { (written(at_ms, format)) } }
 }
@@ -49,7 +49,7 @@ pub fn date(at_ms: u64) -> String {
     stamp(at_ms).get(..10).unwrap_or_default().to_owned()
 }
 
-/// Renders a time, which the common script replaces by the remaining time and keeps up to date.
+/// Renders a time. A script of the page replaces it by the remaining time, and keeps that up to date.
 pub fn span(at_ms: u64, now_ms: u64) -> Markup {
     let signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
     let (left, at) = (signed(at_ms).saturating_sub(signed(now_ms)), written(at_ms, WHOLE));

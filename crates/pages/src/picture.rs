@@ -29,7 +29,7 @@ const MARGIN: usize = 32;
 /// Number of colours between a cover's two tones. Each is also available in several mixtures with white.
 const STEPS: usize = 32;
 const MIXTURES: usize = 8;
-/// Index of pure white among the mixtures. Texts are white, and the pattern has the first mixture.
+/// Index of pure white among the mixtures of a colour with white. Texts are drawn in pure white.
 const WHITE: usize = MIXTURES - 1;
 const WEIGHT: FontWeight = FontWeight::Bold;
 const LARGE: RasterHeight = RasterHeight::Size32;

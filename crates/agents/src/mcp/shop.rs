@@ -161,7 +161,7 @@ pub enum ShopError {
         "The shared demo wallet cannot be withdrawn from. Nothing is to be done: its tADA stays for others to try."
     )]
     DemoWallet,
-    /// All clients share the demo wallet's purchases.
+    /// The purchase was made by the demo wallet, which all clients share, so no client may act on it.
     #[error(
         "Not done: the shared demo wallet's purchases are protected by the service itself, and nobody else acts on them. \
          Nothing is to be done: get_purchase_status shows what happens by itself."

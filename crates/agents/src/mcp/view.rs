@@ -67,7 +67,7 @@ const fn weight(character: char) -> usize {
     }
 }
 
-/// Returns the part of a purchased content that begins at the character `offset`: as many characters as fit into
+/// Returns the part of purchased content that begins at the character `offset`: as many characters as fit into
 /// [`PAGE_BYTES`], but at least one.
 #[must_use]
 pub fn content_page(content: &str, offset: u32) -> ContentPage {

@@ -106,7 +106,8 @@ fn verifier(form: &Form) -> Result<String, OAuthError> {
     Ok(verifier.to_owned())
 }
 
-/// The newest generation of a grant.
+/// Number of times that a grant's tokens were issued (its generation), with the time of the newest issue and the
+/// granted scope.
 #[derive(Deserialize)]
 struct Generation {
     generation: u32,

@@ -92,7 +92,7 @@ impl OutputJson {
     }
 }
 
-/// Reads the response of `/addresses/{address}`: the lovelace at an address, however many tokens there are.
+/// Reader for the response of `/addresses/{address}`: yields the lovelace at an address, however many tokens there are.
 #[derive(Debug, Default)]
 pub struct LovelaceReader(Option<Lovelace>);
 
@@ -113,7 +113,7 @@ impl Collect for LovelaceReader {
     }
 }
 
-/// Reads one page of the response of `/addresses/{address}/utxos`.
+/// Reader for one page of the response of `/addresses/{address}/utxos`.
 #[derive(Debug)]
 pub struct UnspentPage {
     address: String,

@@ -18,7 +18,8 @@ use crate::{
 
 /// Byte that precedes a Plutus V3 script when the ledger hashes it (Conway, `hashScript`).
 const PLUTUS_V3_TAG: u8 = 3;
-/// Keys of the fields in an output's CBOR map (Babbage's CDDL, `post_alonzo_transaction_output`).
+/// Key of the address in an output's CBOR map; the keys of the other fields follow (Babbage's CDDL,
+/// `post_alonzo_transaction_output`).
 const ADDRESS: u8 = 0;
 const VALUE: u8 = 1;
 const DATUM: u8 = 2;
@@ -126,7 +127,8 @@ pub(super) fn min_lovelace_plain(
 }
 
 impl NewOutput {
-    /// Returns the lovelace that the ledger demands of this output at least, whatever it holds at present.
+    /// Returns the minimum lovelace that the ledger requires of this output, which does not depend on the lovelace that
+    /// the output holds at present.
     ///
     /// # Errors
     /// [`BuildError::Malformed`] if the datum or an asset is malformed; [`BuildError::OutOfRange`] if the amount is out
