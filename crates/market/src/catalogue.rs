@@ -300,7 +300,8 @@ const fn is_framed(c: char) -> bool {
 /// One page of listings, with the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// JSON array; for a creator's page, the object that contains it.
+    /// The listings as a JSON array, or for a creator's page as the JSON object of the creator, which contains that
+    /// array.
     pub json: String,
     /// Cursor of the next page; `None` on the last page.
     pub next: Option<String>,

@@ -63,7 +63,7 @@ impl Recorded {
     }
 }
 
-/// Records steps of escrows, as seen when a given block was the newest.
+/// Records steps of escrows, from transactions that were read while a given block was the newest.
 #[derive(Clone, Copy)]
 pub(crate) struct StepRecorder<'a, D, C> {
     pub database: &'a D,
@@ -82,7 +82,7 @@ pub(crate) fn rollbacks() -> Statement {
     statement!("SELECT CAST(rollbacks AS TEXT) FROM chain_reading")
 }
 
-/// An unspent escrow.
+/// An escrow that has not ended, with its sale.
 #[derive(Clone, Debug)]
 struct OpenEscrow {
     purchase: TxHash,
@@ -118,13 +118,14 @@ pub(crate) struct Steps {
     recorded: Recorded,
 }
 
-/// Returns whether a block can belong to the chain that ends with `tip`: it has a lower height, or is `tip` itself. A
-/// node on another fork may show a different block at the height of `tip`.
+/// Returns whether a block can belong to the chain whose newest block is `tip`: it has a lower height, or is that
+/// block. A node on another fork may show a different block at the height of `tip`.
 pub(crate) fn knows(tip: &Tip, block: &Inclusion) -> bool {
     block.height < tip.height || block.block == tip.hash
 }
 
-/// Returns the escrow that a transaction created, at this output or the first one.
+/// Returns the escrow that a transaction created in this output, or in its first output to the contract if `output` is
+/// `None`.
 pub(crate) fn escrow_in(cbor: &[u8], output: Option<&TxRef>, deployment: &Deployment) -> Option<Escrow> {
     let made = TransactionUtxos::read(cbor).ok()?.made.into_iter();
     let mut named = made.filter(|made| output.is_none_or(|output| made.reference == *output));
@@ -226,7 +227,8 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         Ok(steps)
     }
 
-    /// Returns the statement that records a step, and the escrow if it continues.
+    /// Returns the statement that records how a transaction spent an escrow, and the escrow's new output if the escrow
+    /// continues.
     fn step_from(
         &self,
         watched: OpenEscrow,
@@ -259,9 +261,9 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         }
     }
 
-    /// Builds the statement that inserts a step, unless the escrow has moved on or a rollback was undone meanwhile. The
-    /// step has the escrow's status after it, and whether the creator was paid. For a transaction of the service, the
-    /// block is taken from the outbox entry.
+    /// Builds the statement that inserts a step of an escrow with the escrow's status after it, and whether the creator
+    /// was paid. It inserts nothing if another step was recorded in the meantime, or if a rollback was recorded since
+    /// the transaction was read. The block of a transaction of the service is taken from its outbox entry.
     fn step(
         &self,
         after: &OpenEscrow,

@@ -98,7 +98,8 @@ impl Proof {
         Ok(cip8::verify(port, &key, &signature, &self.address, digest.as_bytes()).await?)
     }
 
-    /// Returns the digest that a seller signs to list content. `price` is the offer's text.
+    /// Returns the digest that a seller signs to list content. `price` is the price as the offer writes it, with any
+    /// leading zeros.
     #[must_use]
     pub fn listing_digest(&self, content: &ContentHash, price: &str) -> ContentHash {
         let timestamp = self.timestamp;

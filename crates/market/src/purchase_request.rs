@@ -111,7 +111,8 @@ impl Asked<'_> {
     }
 }
 
-/// Builds the statement that binds an approval to the payment that the statement before it inserted.
+/// Builds the statement that marks an agent's approval as used by the payment `tx`. It must follow the statement that
+/// inserts this payment, and writes nothing unless that one did.
 pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
     statement!(
         "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \

@@ -40,7 +40,7 @@ use crate::{
 /// Retries of a result at once, up to three times, if another transaction spent its inputs first.
 const RETRIES: RetryPolicy<'_, NoPause> = RetryPolicy { sleep: &NoPause, pauses: &[0; 3] };
 
-/// The platform as the seller of protected sales.
+/// The platform, which is the seller of record of every protected sale.
 #[derive(Clone, Copy)]
 pub struct Seller<'a> {
     pub deployment: &'a Deployment,
@@ -95,10 +95,11 @@ struct ResultIntent<'a, D, C> {
 }
 
 impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
-    /// Posts the result of an accepted lock unless one is pending. Returns the entry of the result.
+    /// Posts the result of a lock that a node has accepted, unless a result is pending. Returns the outbox entry of the
+    /// result.
     ///
     /// # Errors
-    /// Returns the reason why nothing could be posted now.
+    /// Returns the reason why the result could not be posted now.
     pub async fn post(&self, lock: &Entry, result: ContentHash) -> Result<Entry, PostError> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
         let mut intent = ResultIntent { poster: self, lock, result, output: None, has_followed: false };

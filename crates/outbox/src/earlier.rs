@@ -29,8 +29,8 @@ const MAX_ANCESTORS: usize = MAX_SENT;
 const MAX_ASKED: usize = 24;
 /// Number of failed transactions for one purpose up to which the next transaction is sent without an additional delay.
 const FREE_RETRIES: usize = 8;
-/// Delay in ms before the next transaction that each failed one above [`FREE_RETRIES`] adds. With this delay, fewer
-/// than [`MAX_GIVEN_UP`] transactions can fail within [`crate::MAX_LATE_MS`].
+/// Delay in ms that each failed transaction beyond [`FREE_RETRIES`] adds before the next transaction is sent. With this
+/// delay, fewer than [`MAX_GIVEN_UP`] transactions can fail within [`crate::MAX_LATE_MS`].
 const RETRY_DELAY_MS: Millis = 14_000;
 
 /// State of the earlier transactions for one purpose, all of which were refused or expired.

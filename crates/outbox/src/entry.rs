@@ -105,7 +105,7 @@ pub enum Provenance {
     /// Somebody else: the transaction was public before this service submitted it, or its payer claimed it with a
     /// signature. Only the payer's signature gives access to the purchase.
     Foreign,
-    /// Unknown, because no answer to our submission is known. Only the payer's signature gives access to the purchase.
+    /// Unknown, because no node has answered our submission. Only the payer's signature gives access to the purchase.
     Unknown,
 }
 
@@ -210,7 +210,7 @@ pub struct NewEntry {
 }
 
 impl NewEntry {
-    /// Returns the entry for a transaction that a service wallet built.
+    /// Creates the record of a transaction that a service wallet built and signed.
     #[must_use]
     pub fn built(kind: Kind, purpose: String, wallet: Address, built: &BuiltTx) -> Self {
         let facts = &built.facts;

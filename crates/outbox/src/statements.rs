@@ -23,7 +23,7 @@ const MAX_OVERDUE: u32 = 3;
 /// Number of slots for which the change of a wallet's own transaction counts as spendable although the provider does
 /// not show it.
 const MAX_LAG_SLOTS: u64 = MAX_LAG_MS / 1_000;
-/// Maximum number of open entries of one wallet and kind that are read together.
+/// Maximum number of open entries that are read for one wallet and kind of transaction.
 const MAX_OPEN: u32 = 3;
 
 /// Returns the names under which outputs are reserved, as JSON, each with 1 if the output is used only as collateral

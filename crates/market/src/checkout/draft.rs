@@ -41,7 +41,7 @@ pub struct DraftOrder<'a> {
     pub mode: DeliveryMode,
     /// 32 random bytes for the quote.
     pub nonce: [u8; 32],
-    /// Clock for escrow deadlines, POSIX ms.
+    /// Time from which the escrow's deadlines are computed, POSIX ms.
     pub clock: Millis,
     /// Request commitment for the transaction's metadata, if the payer computed one.
     pub commitment: Option<Commitment>,

@@ -55,7 +55,7 @@ pub struct Paid {
     pub settlement: SettlementResponse,
 }
 
-/// A payment in the context of its request.
+/// A presented payment, with facts about the request that contains it.
 struct PayRequest<'a> {
     terms: &'a ListingTerms,
     presented: &'a Presented<'a>,
@@ -242,7 +242,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     /// Records that the content is delivered, unless the client has disconnected. If the database fails, the content is
-    /// delivered nevertheless, and the same header can then be used once more.
+    /// delivered nevertheless, and the same payment header delivers it once more.
     async fn mark_delivered(&self, record: &PaymentRecord) {
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
@@ -252,7 +252,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Returns the settlement response for an included payment, with the permission to hand out its content.
+    /// Builds the settlement response for a payment that a block includes, together with the permission to hand out its
+    /// content.
     fn settlement_of(
         &self,
         record: &PaymentRecord,
@@ -289,7 +290,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         verified.valid_until < now.saturating_add(MIN_VALIDITY_SLOTS)
     }
 
-    /// Resumes this transaction's payment if an identical request claimed it first.
+    /// Resumes the payment of this transaction if an identical request has claimed it in the meantime. Returns `None`
+    /// otherwise.
     async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<Paid>, PayError> {
         let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
@@ -331,7 +333,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Err(NotSettled::Duplicate.into())
     }
 
-    /// Handles a claim that a condition blocks. Returns `None` if the claim should be retried.
+    /// Handles a payment whose claim is blocked by this condition. Returns `None` if the claim should be retried.
     async fn blocked(
         &self,
         pay: &PayRequest<'_>,
@@ -364,8 +366,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Delivers a purchase that the payer owns already. Returns `None` if it was refunded meanwhile. The response names
-    /// the original transaction.
+    /// Delivers the content of a listing that the payer has bought before. The response names the transaction of that
+    /// purchase. Returns `None` if it was refunded in the meantime.
     async fn already_owned(
         &self,
         pay: &PayRequest<'_>,

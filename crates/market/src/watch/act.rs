@@ -97,8 +97,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(())
     }
 
-    /// Returns whether a task is left for a later tick: there is too little time to ask the arbiter, or no reason to
-    /// check the platform's wallet.
+    /// Returns whether to leave a task to a later tick, because too little time is left to ask the arbiter, or because
+    /// the platform's wallet need not be checked now.
     fn is_put_aside(&self, task: &Task) -> bool {
         match task {
             Task::Ask(_) => !self.ports.arbiter.has_time(),
@@ -116,7 +116,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
     }
 
-    /// Performs a task. Returns tasks to try instead if its escrows could not share a transaction.
+    /// Performs a task on one or more escrows. Returns smaller tasks to try instead if the escrows could not share a
+    /// transaction.
     async fn perform(
         &mut self,
         deployment: &Deployment,

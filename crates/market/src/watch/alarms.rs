@@ -12,8 +12,8 @@ use sql::{Database, DatabaseError, Statement, exactly, statement};
 
 use super::{Keys, ServiceWallet, Watch};
 
-/// Maximum time in ms for which a failed dispute is postponed. A dispute that is postponed so long still counts as
-/// undecided.
+/// A dispute raises an alarm only if its next check is due within this time, in ms. Checks of a dispute that fails are
+/// postponed by less; one that waits for evidence is not checked for longer.
 const PUT_OFF_MS: Millis = 5 * 60_000;
 /// Maximum number of escrows that one tick examines, those that are due first.
 const MAX_ESCROWS: u32 = 20;
@@ -33,7 +33,7 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
     /// Returns the alarms that follow from the stored state of the open escrows.
     ///
     /// # Errors
-    /// Returns [`DatabaseError`] if they cannot be read.
+    /// Returns [`DatabaseError`] if the escrows cannot be read.
     pub(super) async fn alarms(&self, clock: Millis) -> Result<Vec<Alarm>, DatabaseError> {
         let [open, late] = exactly(self.database.batch(vec![open(), late(clock)]).await?)?;
         let late = late.all_json::<String>()?.into_iter().map(|purchase| {

@@ -45,9 +45,9 @@ struct Allowance {
     unserved: u32,
 }
 
-/// Result of reading a listed transaction.
+/// Result of reading a transaction from the history of the contract's address.
 enum Read {
-    /// Finished: the transaction is irrelevant or can never be decoded.
+    /// Nothing to record: the transaction does not concern this service, or can never be decoded.
     Passed,
     /// The transaction concerns an escrow of this service.
     Found(Box<Found>),

@@ -9,12 +9,13 @@ use sql::{Database, DatabaseError, Statement};
 use super::{ArbiterClient, Keys, Ledger, Report, Watch};
 use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWallet, transitions};
 
-/// Number of provider calls of a tick that reconciliation leaves for due escrows.
+/// Number of a tick's provider calls that are reserved for due escrows, so that looking up open transactions does not
+/// use them.
 pub(super) const CALLS_KEPT: u32 = 16;
 /// Number of failed provider calls after which a part of the tick leaves its remaining work to the next tick.
 pub(super) const MAX_UNSERVED: u32 = 3;
 
-/// The chain and the stored progress at the start of a tick.
+/// The state of the chain, and the stored progress of earlier ticks, as read at the start of a tick.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     pub tip: Tip,
@@ -36,7 +37,7 @@ pub(super) struct Tick<'a, D, C, K, S, A> {
     pub view: View,
     /// The platform's wallet; `None` until it is read.
     pub wallet: Option<PlatformWallet>,
-    /// Purchases whose result is due soon, each with the reason why the result is not posted yet.
+    /// Purchases for which the seller must soon post a result and has not, each with the reason why not.
     pub unposted: BTreeMap<TxHash, String>,
     pub report: Report,
 }

@@ -30,7 +30,7 @@ pub struct EscrowFacts<'a> {
     pub sells: bool,
     /// Whether this service has the buyer's key.
     pub buys: bool,
-    /// Clock for escrow deadlines, POSIX ms.
+    /// Time with which escrow deadlines are compared, POSIX ms.
     pub now: Millis,
 }
 

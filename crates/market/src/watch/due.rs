@@ -8,17 +8,19 @@ use sql::{DatabaseError, Read, Statement, statement};
 
 use crate::purchase::newest;
 
-/// Number of escrows that one query reads, without the contents sold.
+/// Number of due escrows that one query reads, without the contents of their listings.
 pub(super) const PAGE: u32 = 128;
-/// Time in ms after an escrow's last deadline that stands in as deadline for actions that can wait: collecting,
+/// Time in ms after an escrow's last deadline that counts as the deadline of actions that can wait: collecting,
 /// refunding, asking the arbiter.
 const NO_DEADLINE_MS: Millis = 60 * 60 * 1_000;
-/// Time in ms by which each failed action moves an escrow without a deadline back in the order of work.
+/// Time in ms by which each failed action on an escrow, if it has no deadline, moves the escrow back in the order in
+/// which escrows are handled.
 const FAILED_MS: Millis = 10 * 60 * 1_000;
-/// Time in ms by which each failure moves the posting of a result back in the order of work, so that new results come
-/// first and all are retried about equally often.
+/// Time in ms by which each failed attempt to post a result moves the escrow back in the order in which escrows are
+/// handled, so that new results come first and all others are retried about equally often.
 const RESULT_FAILED_MS: Millis = 5 * 60_000;
-/// Time in ms until a failed action is retried, doubled by each further failure. Results are retried in every tick.
+/// Time in ms until a failed action is retried for the first time. Each further failure doubles it. Posting a result is
+/// retried in every tick.
 const RETRY_MS: Millis = 30_000;
 /// Maximum number of doublings of [`RETRY_MS`].
 const MAX_DOUBLINGS: u32 = 3;
@@ -28,7 +30,7 @@ const LAST_CHECK_MS: Millis = 4 * 60_000;
 /// Interval in ms for checking escrows whose deadlines have passed.
 const SELDOM_MS: Millis = 24 * 60 * 60 * 1_000;
 
-/// A due escrow and its sale.
+/// An escrow on which the watcher may have to act now, with its sale.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Due {
     pub purchase: TxHash,
@@ -38,8 +40,8 @@ pub(super) struct Due {
     pub listing_id: String,
     pub content_hash: ContentHash,
     pub creator: Address,
-    /// The creator's share of the price, to be paid when the escrow is collected. Zero if the creator was paid after an
-    /// award that a rollback has undone.
+    /// The creator's share of the price, to be paid when the escrow is collected. Zero if the creator was already paid
+    /// separately, after an award that a rollback has since removed.
     ///
     /// Payouts are separate transactions, and a failed one is due again.
     pub share: Lovelace,
@@ -53,8 +55,8 @@ pub(super) struct Due {
     /// The service wallet that bought, if any.
     #[serde(deserialize_with = "sql::json")]
     pub service_wallet: Option<ServiceWallet>,
-    /// The result for the delivered content, a hash over the lock's id and the content; `None` if it was not computed
-    /// before.
+    /// Hash that the seller must post as the result, computed over the lock's id and the delivered content; `None` if
+    /// it was not computed before.
     pub delivered: Option<ContentHash>,
 }
 

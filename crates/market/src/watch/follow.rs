@@ -17,7 +17,7 @@ use crate::{
 
 /// Maximum number of provider calls that it takes to find and read the transaction that spent an escrow's output.
 const CALLS_PER_STEP: u32 = 3;
-/// Time in ms after which an escrow is checked that this tick had no time for.
+/// Time in ms after which an escrow is checked again if a tick had no time to check it.
 const SOON_MS: Millis = 60_000;
 
 impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a, D, C, K, S, A> {

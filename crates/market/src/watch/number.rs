@@ -30,7 +30,7 @@ pub trait NumberStore {
     async fn write(&self, number: u64) -> Result<(), String>;
 }
 
-/// A tick that has begun.
+/// A tick of the watcher that has received its number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Begun {
     pub number: u64,
@@ -43,15 +43,18 @@ struct Numbered {
     number: u64,
 }
 
-/// Number of ticks per write to the store: KV's free plan allows 1,000 writes a day, and a day has 1,440 ticks.
+/// Number of ticks of the watcher between two writes to the store. KV's free plan allows 1,000 writes a day, and a day
+/// has 1,440 ticks.
 const WRITE_EVERY: u64 = 2;
 
-/// Numbers a tick that begins now (POSIX ms), and marks the database as restored if the store's number is higher.
+/// Assigns a number to the watcher's tick that begins now (POSIX ms). If the store outside the database has a higher
+/// number, marks the database as restored from a backup.
 ///
-/// A store that cannot be read is noted and does not stop the tick: the tick also protects buyers.
+/// A store that cannot be read is noted in the report and does not stop the tick, because the tick also protects
+/// buyers.
 ///
 /// # Errors
-/// Returns [`DatabaseError`] if the database cannot be asked; the tick must not go on then.
+/// Returns [`DatabaseError`] if the database is unavailable; the tick must not continue then.
 pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Millis) -> Result<Begun, DatabaseError> {
     // Read first: a tick that begins meanwhile may write a higher number.
     let stored = store.read().await;

@@ -44,7 +44,7 @@ pub(super) enum Task {
     Split,
 }
 
-/// An escrow with its next action.
+/// A due escrow with the action that was decided for it.
 pub(super) struct Judged {
     pub due: Due,
     pub datum: Datum,
@@ -57,10 +57,12 @@ pub(super) struct Judged {
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
-    /// Returns whether the action may share a transaction. It must be the seller's and not have failed before.
+    /// Returns whether an action may share a transaction with others. Only actions of the seller that have not failed
+    /// before may.
     ///
-    /// A nearly overdue result may not, because the transaction expires with its shortest deadline. Nor may a
-    /// collection without a payout: the payout of another sale would count as its own.
+    /// Posting a result shortly before its deadline may not, because the shared transaction expires at the earliest
+    /// deadline in it. Nor may a collection without a payout to a creator, because the payout of another sale would
+    /// count as its own.
     fn can_batch(&self, clock: Millis) -> bool {
         let may_share = match self.step {
             NextStep::Collect => self.due.share > Lovelace::ZERO,
@@ -70,13 +72,13 @@ impl Judged {
         may_share && self.due.failures == 0
     }
 
-    /// Returns whether both actions may share a transaction.
+    /// Returns whether these two actions may share a transaction.
     fn batches_with(&self, other: &Self, clock: Millis) -> bool {
         let as_safe = self.step != NextStep::PostResult || self.datum.state == other.datum.state;
         self.can_batch(clock) && other.can_batch(clock) && self.step == other.step && as_safe
     }
 
-    /// Returns whether the action posts a result that the buyer can no longer forestall by another action.
+    /// Returns whether the action posts a result that no action of the buyer can prevent any more.
     fn is_safe_result(&self) -> bool {
         self.step == NextStep::PostResult && self.datum.state == State::RefundRequested
     }
@@ -118,8 +120,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(Plan { tasks: tasks(owed, judged, self.view.clock), needs, waiting })
     }
 
-    /// Decides on due escrows page by page, until there is enough to do. Idle ones are postponed, and those that may
-    /// have been spent meanwhile are returned.
+    /// Decides on actions for due escrows page by page, until there is enough to do. Idle escrows are postponed, and
+    /// those that may have been spent in the meantime are returned.
     async fn judge_all(&mut self, mut due: Vec<Due>) -> Result<(Vec<Judged>, Vec<(Due, Millis)>), PortError> {
         let (mut judged, mut waiting) = (vec![], vec![]);
         let most = MAX_JUDGED.min(usize::try_from(self.calls_left().saturating_mul(3) / 5).unwrap_or(0));

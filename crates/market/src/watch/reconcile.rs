@@ -24,8 +24,8 @@ const MAX_BLOCKS: u32 = 12;
 const MAX_RECHECKED: u32 = 12;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Looks up the service's own escrow actions first and external payments afterwards, because anyone can submit
-    /// payments. So conflicting steps of escrows are found in any case.
+    /// Looks up the service's open transactions on the chain: its own escrow actions first and external payments
+    /// afterwards, because anyone can submit payments, which could otherwise use up the calls.
     pub(super) async fn reconcile(
         &mut self,
         actions: Vec<Entry>,
@@ -132,7 +132,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         unserved.map_or(Ok(false), Err)
     }
 
-    /// Looks up an entry without submitting it. Returns the decision, and the effects on escrows if it is in a block.
+    /// Looks up an outbox entry's transaction without submitting it. Returns the decision, and the effects on escrows
+    /// if a block includes the transaction.
     pub(super) async fn observe(&mut self, entry: &mut Entry) -> Result<(Decision, Option<Found>), PortError> {
         let was = entry.state;
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;

@@ -26,12 +26,12 @@ use crate::{
 /// Maximum number of known blocks to check, at growing distances, to find one that is still on the chain.
 const MAX_FORK_CHECKS: usize = 8;
 
-/// Stored progress after the newest block was stored.
+/// The watcher's stored progress, as read after the newest block was stored.
 pub(super) struct Synced {
     pub stored: Stored,
-    /// Blocks that must be checked for being still on the chain, because outbox entries are in them.
+    /// Blocks that include the service's transactions and may have been removed by a rollback.
     pub blocks: Vec<SeenBlock>,
-    /// Steps by others that must be verified, because they may be on another fork.
+    /// Steps of escrows by other parties, to be verified because the provider may have shown them from another fork.
     pub steps: Vec<RecheckedStep>,
 }
 

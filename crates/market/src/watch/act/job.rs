@@ -39,7 +39,8 @@ struct Planned {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Performs an action on several escrows in one transaction. Returns its two halves to try instead if that fails.
+    /// Performs an action on several escrows in one transaction. If that fails, returns two tasks, each with half of
+    /// the escrows, to try instead.
     pub(super) async fn act_together(
         &mut self,
         deployment: &Deployment,
