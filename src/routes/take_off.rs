@@ -14,8 +14,9 @@ use crate::{
     routes::listings::{self, Seller},
 };
 
-/// Takes a listing off sale or offers it again, for the session's owner or for the signer of a proof for this listing
-/// and purpose. Answers 204 when the listing is off sale, or the listing when it is for sale.
+/// Takes a listing off sale, or offers it again, on behalf of its seller. The request must have a session, or a proof
+/// that is signed for this listing and purpose. Answers 204 when the listing is off sale, or the listing when it is for
+/// sale.
 pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
     app.limit_client(Counted::OFFER).await?;
     let id = listings::id(id)?;

@@ -75,7 +75,7 @@ pub struct PurchaseArgument {
 pub struct DisputeArguments {
     #[command(flatten)]
     purchase: PurchaseArgument,
-    /// Dispute although the hashes match what was listed, so that the arbiter decides for the seller.
+    /// Dispute even if the delivered content has the listed hash. The arbiter decides for the seller then.
     #[arg(long)]
     anyway: bool,
 }

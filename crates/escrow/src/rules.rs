@@ -85,12 +85,12 @@ pub enum ResultChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PayoutRule {
     /// The buyer gets the collateral and the seller the rest. If the datum names a return address of the seller, the
-    /// rest must go there in a tagged output.
+    /// rest must go there in an output that names the escrow (a *tagged* output).
     SellerCollects,
-    /// The buyer gets everything. If the datum names a return address of the buyer, everything must go there in a
-    /// tagged output.
+    /// The buyer gets everything. If the datum names a return address of the buyer, everything must go there in an
+    /// output that names the escrow (a *tagged* output).
     BuyerRefunded,
-    /// Each party gets at least the share that the arbiters signed, in tagged outputs.
+    /// Each party gets at least the share that the arbiters signed, in outputs that name the escrow (*tagged* outputs).
     AsSigned,
 }
 

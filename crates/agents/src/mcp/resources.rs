@@ -60,7 +60,7 @@ fn resource(shelf: &impl Shelf, listing: &Value) -> Option<Value> {
     }))
 }
 
-/// Returns the URI template of listings, as MCP's `resources/templates/list`.
+/// Returns the answer to MCP's `resources/templates/list`: the URI template of listings.
 pub(super) fn templates(shelf: &impl Shelf) -> Map<String, Value> {
     let listing = json!({
         "uriTemplate": address(shelf, "{id}"),

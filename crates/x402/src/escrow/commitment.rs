@@ -55,9 +55,9 @@ pub struct CommitmentPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Canonicalization {
-    /// Canonical JSON (RFC 8785).
+    /// The content's canonical JSON (RFC 8785).
     Jcs,
-    /// Unpadded base64url.
+    /// The bytes that the content, a string, encodes in base64url without padding.
     Raw,
 }
 
@@ -156,8 +156,8 @@ impl InputCommitment {
 }
 
 impl Canonicalization {
-    /// Computes the SHA-256 of a content's bytes in this encoding. Returns `None` if the content cannot be encoded like
-    /// this.
+    /// Computes the SHA-256 of the bytes into which this encoding turns a part's content. Returns `None` if the content
+    /// cannot be encoded like this.
     fn digest(self, content: &Value) -> Option<ContentHash> {
         let bytes = match self {
             Self::Jcs => canon::canonical(content)?,

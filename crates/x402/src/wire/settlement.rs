@@ -11,7 +11,7 @@ use super::Network;
 pub struct SettlementResponse {
     /// `true` if the payment has the confirmations that its requirements ask for.
     pub success: bool,
-    /// Transaction id; empty if there is none.
+    /// Id of the payment's transaction; empty if there is none.
     pub transaction: String,
     /// Network of the transaction.
     pub network: Network,
@@ -21,7 +21,7 @@ pub struct SettlementResponse {
     /// Error code; absent on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_reason: Option<String>,
-    /// Evidence.
+    /// The strongest evidence that the payment is on the chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<SettlementExtra>,
     /// Extensions of the protocol, such as a signed receipt.
@@ -29,7 +29,7 @@ pub struct SettlementResponse {
     pub extensions: Option<Map<String, Value>>,
 }
 
-/// The strongest verified evidence.
+/// The strongest evidence that a payment is on the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettlementExtra {
@@ -47,10 +47,10 @@ pub struct SettlementExtra {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SettlementStatus {
-    /// Included in a block.
+    /// A block includes the payment.
     Confirmed,
-    /// Accepted by a node.
+    /// A node has accepted the payment into its mempool.
     Mempool,
-    /// Less than the requirements ask for.
+    /// The payment has fewer confirmations than its requirements ask for.
     Pending,
 }
