@@ -90,7 +90,7 @@ pub enum OAuthErrorCode {
 }
 
 impl OAuthErrorCode {
-    /// The HTTP status of an answer with this code.
+    /// Returns the HTTP status of an answer with this code.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {

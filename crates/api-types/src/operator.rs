@@ -14,7 +14,7 @@ use crate::{Alarm, PurchaseStatus, text::Millis};
 pub struct ServiceStatus {
     /// Version of the program, with the deployment's tag if there is one.
     pub version: String,
-    /// Time at which this status was determined.
+    /// Time at which this status was determined, POSIX ms.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
@@ -55,7 +55,7 @@ pub struct Readiness {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LastTick {
-    /// Time at which the tick began.
+    /// Time at which the tick began, POSIX ms.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
@@ -69,7 +69,7 @@ pub struct LastTick {
 pub struct KnownBlock {
     /// Block height.
     pub height: u64,
-    /// Time of the block.
+    /// Time of the block, POSIX ms.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
@@ -84,7 +84,7 @@ pub struct OpenDeadline {
     pub purchase: TxHash,
     /// Status of the purchase, which tells for which step the deadline is.
     pub status: PurchaseStatus,
-    /// Time of the deadline.
+    /// Time of the deadline, POSIX ms.
     #[serde(with = "Millis")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub at: u64,
