@@ -10,7 +10,7 @@ STATE ?= .state
 E2E_JOBS ?= 7
 # Libraries, in the order in which they are published.
 LIBRARIES = surety-cardano surety-escrow x402-cardano
-RUN_E2E = JOBS=$(E2E_JOBS) node scripts/e2e.ts $(FILES)
+RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
 .PHONY: help setup outsiders build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
 
@@ -65,21 +65,21 @@ e2e: build outsiders ## the tests against running workers and the local ledger; 
 	@$(RUN_E2E)
 
 chaos: build ## protected purchases in a course of events of its own; SEED=n repeats one
-	SEED=$${SEED:-any} node --test tests/chaos/chaos.test.ts
+	SEED=$${SEED:-any} node --test tests/load/chaos/chaos.test.ts
 
 soak: build ## honest and hostile traffic with faults: make soak MINUTES=2; SEED=n repeats the choices
-	@MINUTES='$(MINUTES)' SEED='$(SEED)' node scripts/soak.ts
+	@MINUTES='$(MINUTES)' SEED='$(SEED)' node tests/load/chaos/main.ts
 
 rush: build ## many honest protected buyers at once, and the time to content: make rush BUYERS=100 BLOCK_TIME=20
-	@BUYERS='$(BUYERS)' BLOCK_TIME='$(BLOCK_TIME)' IDLE='$(IDLE)' node scripts/rush.ts
+	@BUYERS='$(BUYERS)' BLOCK_TIME='$(BLOCK_TIME)' IDLE='$(IDLE)' node tests/load/rush/main.ts
 
 bench: release outsiders ## what things cost beside the same shop on Hono, then payments and ticks; NOTE="what changed" keeps the figures
-	@node tests/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
+	@node tests/load/bench/bench.ts $(if $(NOTE),--note '$(NOTE)')
 	@cargo bench --quiet --package x402-cardano --bench payments
-	@node tests/scale/bench.ts
+	@node tests/load/scale/bench.ts
 
 scale: setup ## what limits the service at which load (docs/scale.md); MEASURE=1 measures purchases anew
-	@MEASURE='$(MEASURE)' node scripts/scale.ts
+	@MEASURE='$(MEASURE)' node tests/load/scale/main.ts
 
 fuzz: setup ## millions of executions of the decoders of outside bytes; make test reads what they kept
 	scripts/fuzz.sh 2000000
@@ -107,35 +107,35 @@ release: ## build the workers as they are deployed, within the size and the time
 deploy: ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
 	@scripts/setup.sh checks
 	@cargo build --quiet --package xtask --bin xtask
-	@ENV='$(or $(ENV),production)' ONLY=preflight node scripts/deploy.ts
-	@[ '$(ONLY)' = preflight ] || { scripts/build-all.sh deploy && ENV='$(or $(ENV),production)' node scripts/deploy.ts; }
+	@ENV='$(or $(ENV),production)' ONLY=preflight node operator/deploy.ts
+	@[ '$(ONLY)' = preflight ] || { scripts/build-all.sh deploy && ENV='$(or $(ENV),production)' node operator/deploy.ts; }
 
 rollback: setup ## the three workers as the deployment before left them; TO=tag, ENV=preview
-	@ENV='$(or $(ENV),production)' TO='$(TO)' node scripts/rollback.ts
+	@ENV='$(or $(ENV),production)' TO='$(TO)' node operator/rollback.ts
 
 smoke: setup ## ask a service, deployed or local, whether it serves: make smoke URL=http://127.0.0.1:8787
-	@node scripts/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
+	@node operator/deploy/smoke.ts '$(or $(URL),http://127.0.0.1:8787)'
 
 status: setup ## what an operator asks first, and what to do about alarms: make status URL=http://127.0.0.1:8787
-	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/status.ts '$(or $(URL),http://127.0.0.1:8787)'
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' node operator/status.ts '$(or $(URL),http://127.0.0.1:8787)'
 
 tail: setup ## the log of the three deployed workers as it comes; ENV=preview, JSON=1
-	@ENV='$(ENV)' JSON='$(JSON)' node scripts/tail.ts
+	@ENV='$(ENV)' JSON='$(JSON)' node operator/tail.ts
 
 backup: setup ## both databases into files: make backup TO=folder; LOCAL=.state/dev: of a local stack
-	@ENV='$(ENV)' LOCAL='$(LOCAL)' TO='$(TO)' node scripts/backup.ts backup
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' TO='$(TO)' node operator/backup.ts backup
 
 restore: setup ## from these files into empty databases: make restore FROM=folder
-	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node scripts/backup.ts restore
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' FROM='$(FROM)' node operator/backup.ts restore
 
 mark-restored: setup ## after Time Travel: mark the database as restored, as make restore does by itself
-	@ENV='$(ENV)' LOCAL='$(LOCAL)' node scripts/backup.ts mark-restored
+	@ENV='$(ENV)' LOCAL='$(LOCAL)' node operator/backup.ts mark-restored
 
 pause: setup ## stop the watcher's cron and new protected sales, before work on the database; ENV=preview
-	@ENV='$(ENV)' node scripts/pause.ts pause
+	@ENV='$(ENV)' node operator/pause.ts pause
 
 resume: setup ## start both again
-	@ENV='$(ENV)' node scripts/pause.ts resume
+	@ENV='$(ENV)' node operator/pause.ts resume
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

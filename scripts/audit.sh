@@ -20,7 +20,7 @@ fi
 
 # npm, by the configured registry: the packages of the service, and the clients that it is tested with. An answer has
 # either vulnerabilities or an error.
-for folder in . tests/outsiders; do
+for folder in . tests/support/outsiders; do
   answer=$(npm --prefix "$folder" audit --package-lock-only --json 2>/dev/null)
   found=$(node -e '
     const { metadata, vulnerabilities } = JSON.parse(process.argv[1]);

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { connect } from "../tests/wallets/ledger.ts";
-import { walletNamed } from "../tests/wallets/wallet.ts";
+import { type Stack, startStack } from "../stack/stack.ts";
+import { connect } from "../stack/wallets/ledger.ts";
+import { walletNamed } from "../stack/wallets/wallet.ts";
 import { buyWithinLimits, signIn } from "./demo/account.ts";
 import { payInsideCall, shopForOwner } from "./demo/agent.ts";
 import { Books } from "./demo/books.ts";
@@ -13,7 +14,6 @@ import { buyInstantly } from "./demo/instant.ts";
 import { Protected } from "./demo/protected.ts";
 import { list, purchaseOf } from "./demo/shop.ts";
 import { chapter, heading, say, table } from "./demo/tell.ts";
-import { type Stack, startStack } from "./stack.ts";
 
 const both = ["instant", "protected"];
 

@@ -1,9 +1,9 @@
 // `make dev`: runs the whole system on this machine until Ctrl-C.
 
 import { join } from "node:path";
-import { walletNamed } from "../tests/wallets/wallet.ts";
+import { root, type Stack, startStack } from "../stack/stack.ts";
+import { walletNamed } from "../stack/wallets/wallet.ts";
 import { list } from "./demo/shop.ts";
-import { root, type Stack, startStack } from "./stack.ts";
 
 const number = (name: string, fallback: number): number => {
   const text = process.env[name];

@@ -79,7 +79,7 @@ function linkError(target: string, document: string): string | undefined {
 }
 
 let found = 0;
-const documents = tracked.filter((file) => file.endsWith(".md") && !file.startsWith("tests/fixtures/"));
+const documents = tracked.filter((file) => file.endsWith(".md") && !file.startsWith("examples/prompts/"));
 for (const document of documents) {
   const plain = read(document).replaceAll(/^```[\s\S]*?^```/gm, (block) => block.replaceAll(/[^\n]/g, ""));
   for (const { 0: paragraph, index } of plain.matchAll(/(?:.+\n?)+/g)) {

@@ -2,7 +2,7 @@
 # Installs what the project needs and this machine lacks; skips what is there. Needs rustup, Node with npm, and a C
 # compiler beforehand; for Linux and macOS (x64, arm64). Without a word: what the service runs with here. More by
 #   checks   formatters, linters, the optimiser of what is deployed, the driver of a browser
-#   clients  other people's clients and wallets (tests/outsiders), and all of `checks`
+#   clients  other people's clients and wallets (tests/support/outsiders), and all of `checks`
 #   browser  Chromium
 #   deny     what asks for known vulnerabilities of crates
 set -euo pipefail
@@ -89,7 +89,7 @@ packages() {
 has_packages() { [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]; }
 has_checks() { [ -d node_modules/typescript ]; }
 npm_packages() { if wants checks || has_checks; then packages .; else packages . --omit=dev; fi; }
-npm_clients() { packages tests/outsiders; }
+npm_clients() { packages tests/support/outsiders; }
 
 # with_apt PACKAGE: installs a system package if that needs no confirmation.
 with_apt() {
@@ -98,7 +98,7 @@ with_apt() {
 }
 
 # Python clients, if there is Python: MCP's SDK, and a generator of requests.
-asked=tests/outsiders/requirements.txt
+asked=tests/support/outsiders/requirements.txt
 has_python_clients() { cmp -s "$asked" "$tools/python/installed.txt" && "$tools/python/bin/schemathesis" --version >/dev/null 2>&1; }
 has_python() { python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
 python_clients() {
@@ -115,7 +115,7 @@ if ! has_packages . || { wants checks && ! has_checks; }; then missing+=(npm_pac
 has bindings "$BINDINGS" || missing+=(binder)
 ! wants deny || has cargo-deny "$CARGO_DENY" || missing+=(deny)
 if wants clients; then
-  has_packages tests/outsiders || missing+=(npm_clients)
+  has_packages tests/support/outsiders || missing+=(npm_clients)
   if ! has_python; then
     say "no python3 (3.10 or newer): the Python SDK and Schemathesis are not installed, and their tests are skipped"
   elif ! has_python_clients; then missing+=(python_clients); fi

@@ -12,8 +12,8 @@ import {
   UTxO,
 } from "@evolution-sdk/evolution";
 
-import { Blaze, Blockfrost as BlazeBlockfrost, Core, HotWallet } from "../../tests/outsiders/blaze.ts";
-import { lucid, mesh } from "../../tests/outsiders/wallets.ts";
+import { Blaze, Blockfrost as BlazeBlockfrost, Core, HotWallet } from "../../tests/support/outsiders/blaze.ts";
+import { lucid, mesh } from "../../tests/support/outsiders/wallets.ts";
 import { hex } from "../cardano/hash.ts";
 import { COIN, scriptSpend, UNITS } from "./drafts.ts";
 import { alice, bob, build, ledger, type Running, SUCCEEDS, scriptAddress, until } from "./support.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { getSchemaForEndpoint, version } from "../../tests/outsiders/blockfrost.ts";
+import { getSchemaForEndpoint, version } from "../../tests/support/outsiders/blockfrost.ts";
 import type { Json } from "./support.ts";
 
 export const SOURCE = `Examples of @blockfrost/openapi ${version}, MIT License, Copyright (c) 2021 blockfrost.io`;

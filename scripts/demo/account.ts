@@ -1,7 +1,7 @@
 // A person who signs in with a wallet and buys from the service wallet.
 
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import type { Stack } from "../stack.ts";
+import type { Stack } from "../../stack/stack.ts";
+import type { Wallet } from "../../stack/wallets/wallet.ts";
 import { expectStatus, type Listing, type Purchase } from "./shop.ts";
 import { say, short, tada } from "./tell.ts";
 

@@ -3,10 +3,10 @@
 import { x402Client } from "@x402/core/client";
 import type { PaymentRequired } from "@x402/core/types";
 import { ExactCardanoScheme, methodOf, networkTime } from "../../examples/js/x402-exact-cardano/index.js";
-import { call, resultOf, stateless, type ToolResult } from "../../tests/agents/endpoint.ts";
-import { signInAgent } from "../../tests/agents/sign-in.ts";
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import type { Stack } from "../stack.ts";
+import { call, resultOf, stateless, type ToolResult } from "../../stack/agent/endpoint.ts";
+import { signInAgent } from "../../stack/agent/sign-in.ts";
+import type { Stack } from "../../stack/stack.ts";
+import type { Wallet } from "../../stack/wallets/wallet.ts";
 import { type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";
 import { chapter, say, short, tada } from "./tell.ts";
 

@@ -1,6 +1,6 @@
 // Accounts for all payments from the ledger's transactions, and compares them with the ledger's balances.
 
-import { connect } from "../../tests/wallets/ledger.ts";
+import { connect } from "../../stack/wallets/ledger.ts";
 import type { Purchase } from "./shop.ts";
 import { say, short, table, tada } from "./tell.ts";
 

@@ -1,9 +1,9 @@
 // An instant purchase without an account: terms, payment with a stock client, proof.
 
-import { payingFetch } from "../../tests/buyer/buyer.ts";
-import { unlockProof } from "../../tests/wallets/proof.ts";
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import type { Stack } from "../stack.ts";
+import { payingFetch } from "../../stack/buyer/buyer.ts";
+import type { Stack } from "../../stack/stack.ts";
+import { unlockProof } from "../../stack/wallets/proof.ts";
+import type { Wallet } from "../../stack/wallets/wallet.ts";
 import { decode, expectStatus, type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";
 import { chapter, say, short } from "./tell.ts";
 

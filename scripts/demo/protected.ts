@@ -1,12 +1,12 @@
 // Four protected purchases from lock to payout, on a ledger whose time is moved.
 
-import { payingFetch } from "../../tests/buyer/buyer.ts";
-import { payEscrow } from "../../tests/buyer/escrow/escrow.ts";
-import { seedHex } from "../../tests/wallets/keys.ts";
-import { connect } from "../../tests/wallets/ledger.ts";
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import { act, escrowIn, type RunningStack } from "../act.ts";
-import type { Stack } from "../stack.ts";
+import { act, escrowIn, type RunningStack } from "../../stack/act.ts";
+import { payingFetch } from "../../stack/buyer/buyer.ts";
+import { payEscrow } from "../../stack/buyer/escrow/escrow.ts";
+import type { Stack } from "../../stack/stack.ts";
+import { seedHex } from "../../stack/wallets/keys.ts";
+import { connect } from "../../stack/wallets/ledger.ts";
+import type { Wallet } from "../../stack/wallets/wallet.ts";
 import { type Account, lockUnserved } from "./account.ts";
 import { contentOf, decode, expectStatus, type Listing, type Purchase, purchaseOf, timeline } from "./shop.ts";
 import { chapter, say, short } from "./tell.ts";

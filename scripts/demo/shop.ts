@@ -2,9 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { listingProof } from "../../tests/wallets/proof.ts";
-import type { Wallet } from "../../tests/wallets/wallet.ts";
-import { root } from "../stack.ts";
+import { root } from "../../stack/stack.ts";
+import { listingProof } from "../../stack/wallets/proof.ts";
+import type { Wallet } from "../../stack/wallets/wallet.ts";
 import { say, short, tada } from "./tell.ts";
 
 export interface Listing {
@@ -32,8 +32,7 @@ export async function expectStatus(response: Response, status: number): Promise<
   return response;
 }
 
-export const contentOf = (file: string): string =>
-  readFileSync(join(root, "tests/fixtures/prompts", `${file}.md`), "utf8");
+export const contentOf = (file: string): string => readFileSync(join(root, "examples/prompts", `${file}.md`), "utf8");
 
 /** Lists a prompt, signed by the seller's wallet. */
 export async function list(

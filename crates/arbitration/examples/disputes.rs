@@ -2,7 +2,7 @@
 //!
 //! Input: `{"listingId", "contentHash", "posted", "price", "collateral", "until"}`, with a state in `until`. Output:
 //! `{"ref", "lock", "locked", "buyer", "seller", "opens"}`. The keys are read from the environment variables
-//! BUYER_SECRET and SELLER_SECRET; both addresses must hold enough. `tests/arbiter` then has the arbiter settle the
+//! BUYER_SECRET and SELLER_SECRET; both addresses must hold enough. `tests/e2e/arbiter` then has the arbiter settle the
 //! disputes.
 
 use std::{

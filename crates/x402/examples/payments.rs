@@ -1,5 +1,5 @@
 //! Prints generated payments, valid and nearly valid, with this crate's verdict on each, as JSON lines. The
-//! differential test (`tests/chain`) submits the same transactions to a ledger.
+//! differential test (`tests/e2e/chain`) submits the same transactions to a ledger.
 //!
 //! ```text
 //! cargo run -p x402-cardano --example payments -- <parameters.json> <count> <seed>

@@ -1,4 +1,4 @@
-//! Tests that verify signatures which wallet libraries made (tests/fixtures/cip8/generate.ts).
+//! Tests that verify signatures which wallet libraries made (tests/support/fixtures/cip8/generate.ts).
 
 use serde::Deserialize;
 

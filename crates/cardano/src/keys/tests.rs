@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::*;
 
 /// Signatures on which verifiers disagree, each with the stage that must reject it: [`strict::check`], or every
-/// verifier. WebCrypto is tested with the same file (tests/chain/webcrypto.test.ts).
+/// verifier. WebCrypto is tested with the same file (tests/e2e/chain/webcrypto.test.ts).
 const CASES: &str = include_str!("../../tests/fixtures/cip8/strictness.json");
 
 #[derive(Deserialize)]

@@ -130,7 +130,7 @@ fn a_reference_script_is_hashed_as_the_ledger_hashes_it() {
     let draft = build(&plan, &wallet(home(), &utxos), &preprod()).unwrap();
     let made = &draft.facts().outputs[0];
     let hash = made.reference_script.unwrap();
-    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/chain`.
+    // The always-true Plutus V3 script, hashed by an unrelated library in `tests/e2e/chain`.
     assert_eq!(hash, ScriptHash::new(crate::hash::blake2b(&hex::decode("03450101002499").unwrap())));
     // The wallet does not count the published script as spendable change.
     assert_eq!(draft.facts().change.len(), 1);

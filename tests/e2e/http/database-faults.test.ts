@@ -1,0 +1,123 @@
+// A database that loses its connection, or stalls: what requests answer then, and that nothing is paid twice. Real workers whose
+// D1 binding is wrapped, local ledger.
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, describe, it } from "node:test";
+import { root } from "../../../stack/stack.ts";
+import { changedConfig } from "../../support/helpers/config.ts";
+import { type Answer, errorOf, json, send } from "../../support/helpers/http.ts";
+import { list } from "../../support/helpers/listings.ts";
+import { makeOut, present, refusalOf } from "../../support/helpers/payments.ts";
+import { startWorld, type World } from "../../support/helpers/world.ts";
+import { answerOf, challenge, type SignedIn, verify } from "../accounts/account.ts";
+import { paidTo } from "../accounts/chain.ts";
+
+/** Longer than any request may take: the worker gives up long before. */
+const STALL_MS = 60_000;
+
+/** Around the worker: `/fault?kind=lost&times=1` has the next batches lose their connection, `kind=stall` stall. */
+const FAULTY = `
+let fault = { kind: "", times: 0 };
+class D1Database {
+  constructor(real) { this.real = real; }
+  prepare(sql) { return this.real.prepare(sql); }
+  withSession(at) { return new D1Database(this.real.withSession(at)); }
+  getBookmark() { return this.real.getBookmark(); }
+  async batch(statements) {
+    if (fault.times <= 0) return this.real.batch(statements);
+    fault.times -= 1;
+    if (fault.kind === "lost") throw new Error("D1_ERROR: Network connection lost.");
+    await new Promise((resolve) => setTimeout(resolve, ${STALL_MS}));
+    return this.real.batch(statements);
+  }
+}
+export default {
+  fetch(request, env, ctx) {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname !== "/fault") return entry_default.fetch(request, { ...env, DB: new D1Database(env.DB) }, ctx);
+    fault = { kind: searchParams.get("kind"), times: Number(searchParams.get("times")) };
+    return new Response(null, { status: 204 });
+  },
+};`;
+
+describe("a database that does not answer", { timeout: 240_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "surety-database-"));
+  let world: World;
+  before(async () => {
+    cpSync(join(root, "build"), join(folder, "build"), { recursive: true });
+    const main = join(folder, "build/index.js");
+    const own = /export \{\s*entry_default as default\s*\};/;
+    const program = readFileSync(main, "utf8");
+    assert.match(program, own);
+    writeFileSync(main, program.replace(own, FAULTY));
+    const config = changedConfig(folder, (text) => text.replace(/^main = .*$/m, `main = "${main}"`));
+    world = await startWorld({ escrow: false, config });
+  });
+  after(async () => {
+    await world?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const fault = async (kind: "lost" | "stall", times: number): Promise<void> => {
+    assert.equal((await send(`${world.api}/fault?kind=${kind}&times=${times}`)).status, 204);
+  };
+  const clear = () => fault("lost", 0);
+  afterEach(clear);
+
+  const unknown = () => send(`${world.api}/purchases/${"0".repeat(64)}`);
+  const unavailable = (answer: Answer) => {
+    assert.match(errorOf(answer, 503), /database does not answer/);
+    assert.match(answer.headers.get("retry-after") ?? "", /^\d+$/);
+  };
+
+  it("is asked once more by a read whose connection was lost, and no more", async () => {
+    await fault("lost", 1);
+    assert.equal((await unknown()).status, 404);
+    await fault("lost", 2);
+    unavailable(await unknown());
+    assert.equal((await unknown()).status, 404);
+  });
+
+  it("is not asked again by a write: the client is told to, and what it does counts once", async () => {
+    const wallet = world.person("unlucky");
+    const answer = await answerOf(wallet, await challenge(world.api, wallet.address));
+    await fault("lost", 1);
+    unavailable(await verify(world.api, answer));
+    json<SignedIn>(await verify(world.api, answer));
+  });
+
+  it("ends a read within seconds where it stalls for a minute", async () => {
+    await fault("stall", 1);
+    const began = performance.now();
+    unavailable(await unknown());
+    assert.ok(performance.now() - began < STALL_MS / 4);
+  });
+
+  it("ends a payment within seconds wherever it stalls, and the payment presented again is delivered once", async () => {
+    for (const stalled of ["before it is submitted", "while its block is waited for"]) {
+      const [seller, buyer] = [world.person("seller"), await world.buyer()];
+      const listing = await list(world.api, seller);
+      const payment = await makeOut(world, buyer, listing);
+      if (stalled === "before it is submitted") await fault("stall", 1_000);
+      const answer = present(world, listing, payment);
+      if (stalled !== "before it is submitted") {
+        await world.ledger.waitFor(payment.tx, "mempool");
+        await fault("stall", 1_000);
+      }
+      const began = performance.now();
+      const told = await answer;
+      const seconds = (performance.now() - began) / 1_000;
+      console.log(`${stalled}: ${told.status} after ${seconds.toFixed(1)} s`);
+      assert.ok(seconds < 30, `${seconds} s`);
+      if (told.status === 402) assert.equal(refusalOf(told), "settlement_pending");
+      else if (told.status !== 200) unavailable(told);
+      await clear();
+      let again = await present(world, listing, payment);
+      for (let tries = 0; again.status !== 200 && tries < 10; tries++) again = await present(world, listing, payment);
+      assert.equal(again.text, listing.content, stalled);
+      assert.equal(await paidTo(world.ledger, seller.address), BigInt(listing.priceLovelace), `${stalled}: paid once`);
+    }
+  });
+});

@@ -1,0 +1,20 @@
+// The paywall and what it records, against the running system. Blocks are made when a test asks for one.
+import { after, before, describe } from "node:test";
+import { startWorld, type World } from "../../support/helpers/world.ts";
+import { purchase } from "./paywall/purchase.ts";
+import { purchases } from "./paywall/purchases.ts";
+import { refusals } from "./paywall/refusals.ts";
+import { terms } from "./paywall/terms.ts";
+
+describe("paywall", () => {
+  let world: World;
+  before(async () => {
+    world = await startWorld({ blockTime: 0, escrow: true });
+  });
+  after(() => world?.stop());
+
+  terms(() => world);
+  purchase(() => world);
+  refusals(() => world);
+  purchases(() => world);
+});

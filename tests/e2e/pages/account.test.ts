@@ -1,0 +1,308 @@
+// Selling and the account as a person meets them: in Chromium, with a wallet that a real key is behind.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import type { Browser, Locator, Page } from "playwright-core";
+import { signInAgent } from "../../../stack/agent/sign-in.ts";
+import { sha256Hex } from "../../../stack/wallets/proof.ts";
+import { startBrowser } from "../../support/helpers/browser.ts";
+import type { Cip30 } from "../../support/helpers/cip30.ts";
+import { json, send } from "../../support/helpers/http.ts";
+import { type Listing, list } from "../../support/helpers/listings.ts";
+import { assertAccessible, assertFits } from "../../support/helpers/page.ts";
+import { startWorld, type World } from "../../support/helpers/world.ts";
+import { open } from "../accounts/account.ts";
+import { assertQuiet, offered, visit } from "./world.ts";
+
+let world: World;
+let browser: Browser;
+before(async () => {
+  [world, browser] = await Promise.all([startWorld({}), startBrowser()]);
+});
+after(async () => {
+  await browser.close();
+  await world.stop();
+});
+
+/** Presses Tab until a control has the focus. */
+async function tabTo(page: Page, control: Locator): Promise<void> {
+  const has = () => control.evaluate((it) => it === document.activeElement);
+  for (let n = 0; n < 60 && !(await has()); n += 1) await page.keyboard.press("Tab");
+  assert.ok(await has(), `${control} is not reached`);
+}
+
+const signIn = (page: Page) => page.getByRole("button", { name: "Sign in with Test wallet" });
+
+describe("the page to sell", () => {
+  it("lists the form's offer, signed by the seller's wallet, and shows the listing", async () => {
+    const wallet = world.person("seller");
+    const { page, errors } = await visit(world, browser, "/sell", { wallet });
+    const prompt = "Build a hero with an aurora.\n";
+    await page.getByLabel("Title").fill("Aurora & <hero>");
+    await page.getByLabel("What it builds").fill("A gradient that drifts.");
+    await page.getByLabel("Category").selectOption("Hero");
+    await page.getByLabel("The prompt itself").fill(prompt);
+    await page.getByLabel("Price").fill("6.5");
+    await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
+    const card = page.getByRole("complementary", { name: "Preview" });
+    await card.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
+    await card.getByText("6.5 tADA").waitFor();
+    await card.getByText("A gradient that drifts.").waitFor();
+    await assertAccessible(page);
+    await assertFits(page, "sell");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.waitForURL("**/listings/lst_*");
+    await page.getByRole("heading", { name: "Aurora & <hero>" }).waitFor();
+    const id = new URL(page.url()).pathname.split("/").at(-1);
+    const listing = json<Listing>(await send(`${world.api}/listings/${id}`));
+    assert.equal(listing.sellerAddress, wallet.address);
+    assert.equal(listing.priceLovelace, "6500000");
+    assert.deepEqual(listing.modes, ["instant", "protected"]);
+    assert.equal(listing.contentHash, sha256Hex(prompt));
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("sells exactly the bytes of a file, decodes UTF-16, and refuses what is no text", async () => {
+    const { page, errors } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    const choose = (name: string, buffer: Buffer) =>
+      page.getByLabel("Or take it from a file").setInputFiles({ name, mimeType: "text/plain", buffer });
+    for (const no of [Buffer.from("Café", "latin1"), Buffer.from("GIF89a\0\0"), Buffer.from([0xff, 0xfe, 0x41])]) {
+      await choose("no-text.txt", no);
+      await page.getByText("no-text.txt is not text.").waitFor();
+      assert.equal(await page.getByLabel("The prompt itself").inputValue(), "");
+      assert.equal(await page.getByLabel("Or take it from a file").inputValue(), "");
+    }
+    await choose("utf-16.txt", Buffer.from("\ufeffCafé 桜", "utf16le"));
+    await page.getByText("The file is UTF-16.").waitFor();
+    assert.equal(await page.getByLabel("The prompt itself").inputValue(), "Café 桜");
+    const bytes = Buffer.from("\ufeff# Aurora\r\n\r\nBuild a hero with an aurora behind it.\r\n");
+    await choose("exact.md", bytes);
+    await page.getByText("The file is UTF-16.").waitFor({ state: "detached" });
+    await page.getByLabel("Title").fill("A hero");
+    await page.getByLabel("What it builds").fill("A gradient that drifts.");
+    await page.getByLabel("Price").fill("6");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.waitForURL("**/listings/lst_*");
+    const id = new URL(page.url()).pathname.split("/").at(-1);
+    const listing = json<Listing>(await send(`${world.api}/listings/${id}`));
+    assert.equal(listing.contentHash, sha256Hex(bytes));
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows an offer's error at its field, and lists nothing", async () => {
+    const { page } = await visit(world, browser, "/sell", { wallet: world.person("seller") });
+    await page.getByLabel("Title").fill("Cheap");
+    await page.getByLabel("What it builds").fill("Something.");
+    await page.getByLabel("The prompt itself").fill("Something.");
+    await page.getByLabel("Price").fill("2");
+    await page.getByRole("button", { name: "List with Test wallet" }).click();
+    await page.getByText("At least 5 tADA where protection is offered.").waitFor();
+    assert.equal(await page.getByLabel("Price").getAttribute("aria-invalid"), "true");
+    assert.equal(await page.evaluate(() => document.activeElement?.id), "priceTada");
+    await assertAccessible(page);
+    await page.getByLabel("Price").fill("5");
+    assert.equal(await page.getByLabel("Price").getAttribute("aria-invalid"), null);
+    await page.close();
+  });
+});
+
+describe("the account's page", () => {
+  it("finds the account by any of the wallet's addresses, in any order", async () => {
+    const [owner, next] = [world.person("owner"), world.person("next")];
+    await open(world.api, owner);
+    const fails = () => Promise.reject(new Error("the wallet's own trouble"));
+    const both = async () => [next.addressHex, owner.addressHex];
+    const quirks: Readonly<Record<string, Cip30>> = {
+      "another order": {},
+      "no change address": { getChangeAddress: fails },
+      "null for used ones": { getUsedAddresses: async () => null, getUnusedAddresses: both },
+      "no used ones": { getUsedAddresses: async () => [], getUnusedAddresses: both },
+      "trouble with used ones": { getUsedAddresses: fails, getUnusedAddresses: both },
+    };
+    for (const [what, quirk] of Object.entries(quirks)) {
+      const injected = { wallet: next, others: [owner], quirks: () => quirk };
+      const { page, errors } = await visit(world, browser, "/me", injected);
+      await signIn(page).click();
+      await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+      assert.equal(await page.evaluate(() => localStorage.getItem("surety:owner")), owner.address, what);
+      assertQuiet(errors);
+      await page.close();
+    }
+    const none: Cip30 = { getUsedAddresses: async () => null, getUnusedAddresses: fails, getChangeAddress: fails };
+    const { page } = await visit(world, browser, "/me", { wallet: next, quirks: () => none });
+    await signIn(page).click();
+    await page.getByRole("alert").filter({ hasText: "Test wallet shows no address" }).waitFor();
+    await page.close();
+  });
+
+  it("lets the owner in by a signature, shows the wallet, and changes limits", async () => {
+    const wallet = world.person("owner");
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).waitFor();
+    await assertAccessible(page);
+    await assertFits(page, "sign-in");
+    await signIn(page).click();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    await page.getByText("Withdraw", { exact: true }).click();
+    await page.getByText("Nothing to withdraw").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Withdraw to my wallet" }).isEnabled(), false);
+    const faucet = page.getByRole("link", { name: "Get test ADA from the Cardano faucet" });
+    assert.match((await faucet.getAttribute("href")) ?? "", /faucet$/);
+    await page.getByText("0 tADA of 30 tADA spent today").waitFor();
+    await page.getByLabel("Most per purchase").fill("7");
+    await page.getByLabel("Most per day").fill("9");
+    const change = async (askAbove: string) => {
+      await page.getByLabel("Agents ask me above").fill(askAbove);
+      await page.getByRole("button", { name: "Change limits" }).click();
+      await page.getByText("Limits changed.").waitFor();
+    };
+    const account = await open(world.api, wallet);
+    await change("4");
+    const { dailyBudgetLovelace, askAboveLovelace } = (await account.me()).limits;
+    assert.deepEqual([dailyBudgetLovelace, askAboveLovelace], ["9000000", "4000000"]);
+    await page.reload();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    assert.equal(await page.getByLabel("Agents ask me above").inputValue(), "4");
+    await change("100");
+    assert.equal((await account.me()).limits.askAboveLovelace, undefined, "agents never ask");
+    await page.getByLabel("Most per day").fill("501");
+    await page.getByRole("button", { name: "Change limits" }).click();
+    await page.getByRole("alert").filter({ hasText: "Most per day (tADA): a whole number from 1 to 500" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await signIn(page).waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows purchases and their contents, withdraws the money, and removes an agent", async () => {
+    const [wallet, listing] = [world.person("owner"), await offered(world, { modes: ["instant"] })];
+    await signInAgent(world.api, wallet, { maxPerPaymentAda: 10, dailyBudgetAda: 30 });
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 20_000_000n);
+    await account.buy(listing.id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    await page.getByRole("link", { name: "Open A hero section" }).waitFor();
+    await assertAccessible(page);
+    await assertFits(page, "account");
+    await page.getByRole("link", { name: "Open A hero section" }).click();
+    await page.getByText(listing.content.trim()).waitFor();
+    await page.getByText("Exactly the text that was listed").waitFor();
+    await page.goBack();
+    await page.getByRole("button", { name: /^Remove/ }).click();
+    await page.locator("section", { hasText: "Agents" }).getByText("Agent removed.").waitFor();
+    await page.getByText("No agent may spend from your balance").waitFor();
+    await page.getByText("Withdraw", { exact: true }).click();
+    await page.getByRole("button", { name: "Withdraw to my wallet" }).click();
+    await page.getByText("are on their way to your wallet").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("finds one purchase among many, with its status", async () => {
+    const [wallet, seller] = [world.person("owner"), world.person("seller")];
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 30_000_000n);
+    for (const title of ["Aurora", "Brook", "Cliff", "Dune", "Estuary", "Fjord"])
+      await account.buy((await list(world.api, seller, { title: `${title} hero`, priceLovelace: "2000000" })).id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    const rows = page.locator("#purchases li").filter({ visible: true });
+    await rows.nth(5).waitFor();
+    await page.getByLabel("Search your purchases").fill("fjord");
+    await rows.nth(1).waitFor({ state: "detached" });
+    assert.match((await rows.first().textContent()) ?? "", /Fjord hero.*Delivered/);
+    await page.getByText("12 tADA of 30 tADA spent today").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("works with the keyboard alone: sign in, list, take off sale, with the focus kept", async () => {
+    const { page, errors } = await visit(world, browser, "/me", { wallet: world.person("owner") });
+    const press = async (control: Locator) => {
+      await tabTo(page, control);
+      await page.keyboard.press("Enter");
+    };
+    await signIn(page).waitFor();
+    await press(signIn(page));
+    await page.getByRole("heading", { name: "Surety balance" }).waitFor();
+    await press(page.getByRole("navigation", { name: "Site" }).getByRole("link", { name: "Sell" }));
+    await page.getByRole("button", { name: "List with Test wallet" }).waitFor();
+    for (const [field, words] of [
+      ["Title", "Lagoon hero"],
+      ["What it builds", "Still water."],
+      ["The prompt itself", "Still water, please."],
+      ["Price", "6"],
+    ] as const) {
+      await tabTo(page, page.getByLabel(field, { exact: false }).first());
+      await page.keyboard.type(words);
+    }
+    await press(page.getByRole("button", { name: "List with Test wallet" }));
+    await page.getByRole("heading", { name: "Lagoon hero", level: 1 }).waitFor();
+    await press(page.getByRole("link", { name: /^Account/ }));
+    const off = page.getByRole("button", { name: "Take off sale: Lagoon hero" });
+    await off.waitFor();
+    await press(off);
+    await page.getByText("Off sale. Buyers keep what they bought.").waitFor();
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("takes a listing off sale and puts it back, and shows its sales", async () => {
+    const [wallet, buyer] = [world.person("owner"), await open(world.api, world.person("buyer"))];
+    const listing = await list(world.api, wallet, { title: "Kelp hero", priceLovelace: "3000000" });
+    await world.ledger.faucet(buyer.address, 20_000_000n);
+    await buyer.buy(listing.id);
+    const { page, errors } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    const sale = page.locator("#sales tbody tr");
+    await sale.filter({ hasText: "Kelp hero" }).filter({ hasText: "3 tADA" }).waitFor();
+    const payout = await sale.locator("a.hash").getAttribute("href");
+    assert.match(payout ?? "", /\/[0-9a-f]{64}$/);
+    assert.equal((await send(payout ?? "")).status, 200, "the payout's transaction is shown");
+    const month = new Date().toISOString().slice(0, 7);
+    await page.getByText(`${month}: 1 sale, 3 tADA`).waitFor();
+    const [csv] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download as CSV" }).click(),
+    ]);
+    assert.match(readFileSync(await csv.path(), "utf8"), /"Kelp hero","Delivered","[0-9a-f]{64}","3 tADA"/);
+    await page.getByRole("button", { name: "Take off sale: Kelp hero" }).click();
+    await page.getByText("Off sale. Buyers keep what they bought.").waitFor();
+    assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 404);
+    await assertAccessible(page);
+    await page.getByRole("button", { name: "Put back on sale: Kelp hero" }).click();
+    await page.getByText("Back on sale.").waitFor();
+    assert.equal((await send(`${world.api}/listings/${listing.id}`)).status, 200);
+    assertQuiet(errors);
+    await page.close();
+  });
+
+  it("shows who is signed in, with the balance, in every tab", async () => {
+    const wallet = world.person("owner");
+    const account = await open(world.api, wallet);
+    await world.ledger.faucet(account.address, 7_500_000n);
+    const { page } = await visit(world, browser, "/me", { wallet });
+    await signIn(page).click();
+    await page.getByRole("link", { name: "Account 7.5 tADA" }).waitFor();
+    const [another] = await Promise.all([
+      page.context().waitForEvent("page"),
+      page.evaluate(() => void window.open("/", "_blank", "noopener")),
+    ]);
+    await another.getByRole("link", { name: "Account 7.5 tADA" }).waitFor();
+    await page.context().close();
+  });
+
+  it("asks to sign in again when the session is over", async () => {
+    const { page } = await visit(world, browser, "/me", { wallet: world.person("owner") });
+    await page.evaluate(() => localStorage.setItem("surety:session", "0".repeat(64)));
+    await page.reload();
+    await page.waitForFunction(() => localStorage.getItem("surety:session") === null);
+    await signIn(page).waitFor();
+    await page.close();
+  });
+});
