@@ -2,7 +2,7 @@
 //!
 //! A [`Read`] or a [`Write`] is SQL with its parameters and the type of its result: `Option<R>` for at most one row,
 //! [`One`] for exactly one, `Vec<R>` for any number, `()` for none. The row type `R` is either a struct whose fields
-//! have the names of the columns, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple,
+//! have the names of the columns, [`Both`] of two such structs, or, for a single column, the type of its value. A [`Batch`] is a query, or a tuple,
 //! `Vec` or `Option` of batches. It runs in one transaction, and its results have the same shape as the batch.
 //!
 //! ```
@@ -41,7 +41,7 @@ pub mod sqlite;
 mod tests;
 
 pub use query::{Answer, Batch, One, Read, Write};
-pub use row::{flag, json};
+pub use row::{Both, flag, json};
 
 /// An SQL statement with its parameters, in the form in which an implementation of [`Database`] runs it.
 #[derive(Clone, Debug)]

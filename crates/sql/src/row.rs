@@ -1,11 +1,11 @@
-//! Converts rows to Rust values: each field of a struct is read from the column of the same name. Any other type is
-//! read from the row's only column.
+//! Converts rows to Rust values: each field of a struct is read from the column of the same name, and [`Both`] is read
+//! as two structs. Any other type is read from the row's only column.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, Error, Visitor},
+    de::{DeserializeOwned, DeserializeSeed, Error, SeqAccess, Visitor},
     forward_to_deserialize_any,
 };
 use serde_json::{Map, Value};
@@ -48,6 +48,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
         visitor.visit_newtype_struct(self)
     }
 
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        visitor.visit_seq(Parts(Map::deserialize(self.0)?.into(), PhantomData))
+    }
+
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         self.only_column()?.deserialize_any(visitor).map_err(D::Error::custom)
     }
@@ -70,8 +79,45 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RowDeserializer<D> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple map
+        identifier ignored_any
+    }
+}
+
+/// A row whose columns are those of two structs, as of a join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Both<A, B>(pub A, pub B);
+
+impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Deserialize<'de> for Both<A, B> {
+    fn deserialize<D: Deserializer<'de>>(row: D) -> Result<Self, D::Error> {
+        struct BothVisitor<A, B>(PhantomData<(A, B)>);
+
+        impl<'de, A: Deserialize<'de>, B: Deserialize<'de>> Visitor<'de> for BothVisitor<A, B> {
+            type Value = Both<A, B>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a row with the columns of two structs")
+            }
+
+            fn visit_seq<S: SeqAccess<'de>>(self, mut parts: S) -> Result<Self::Value, S::Error> {
+                // Both parts are read even if the first fails, so that `columns_of` learns the columns of both.
+                let (first, second) = (parts.next_element(), parts.next_element());
+                first?.zip(second?).map(|(first, second)| Both(first, second)).ok_or_else(|| S::Error::custom("no row"))
+            }
+        }
+
+        row.deserialize_tuple_struct("Both", 2, BothVisitor(PhantomData))
+    }
+}
+
+/// Access to the parts of a [`Both`], each of which is read from the whole row.
+struct Parts<E>(Value, PhantomData<E>);
+
+impl<'de, E: Error> SeqAccess<'de> for Parts<E> {
+    type Error = E;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, part: T) -> Result<Option<T::Value>, E> {
+        part.deserialize(RowDeserializer(self.0.clone())).map(Some).map_err(E::custom)
     }
 }
 
@@ -106,7 +152,7 @@ pub enum Columns {
     /// Exactly one column, of any name.
     One,
     /// The columns of these names, in any order.
-    Named(&'static [&'static str]),
+    Named(Vec<&'static str>),
 }
 
 /// Returns the columns that a row type expects, by deserializing it from a deserializer that only records the requested
@@ -124,8 +170,20 @@ pub(crate) fn columns_of<R: DeserializeOwned>() -> Columns {
             fields: &'static [&'static str],
             _: V,
         ) -> Result<V::Value, Self::Error> {
-            *self.0 = Columns::Named(fields);
+            match self.0 {
+                Columns::Named(names) => names.extend(fields),
+                columns => *columns = Columns::Named(fields.to_vec()),
+            }
             Err(Self::Error::custom("no row is read"))
+        }
+
+        fn deserialize_tuple_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            _: usize,
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            visitor.visit_seq(self)
         }
 
         fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -142,7 +200,15 @@ pub(crate) fn columns_of<R: DeserializeOwned>() -> Columns {
 
         forward_to_deserialize_any! {
             bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
-            seq tuple tuple_struct map enum identifier ignored_any
+            seq tuple map enum identifier ignored_any
+        }
+    }
+
+    impl<'de> SeqAccess<'de> for Asking<'_> {
+        type Error = serde_json::Error;
+
+        fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, part: T) -> Result<Option<T::Value>, Self::Error> {
+            part.deserialize(Asking(self.0)).map(Some)
         }
     }
 

@@ -138,8 +138,7 @@ impl Sqlite {
         match columns() {
             Columns::None => assert!(names.is_empty(), "{site}: nothing reads the columns {names:?}"),
             Columns::One => assert_eq!(names.len(), 1, "{site}: one column is read, of {names:?}"),
-            Columns::Named(fields) => {
-                let mut fields = fields.to_vec();
+            Columns::Named(mut fields) => {
                 fields.sort_unstable();
                 assert_eq!(names, fields, "{site}: columns, and fields of the row type");
             }

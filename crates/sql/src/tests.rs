@@ -1,7 +1,7 @@
 use cardano::{Lovelace, TxHash};
 use serde::Deserialize;
 
-use crate::{Batch, Database, DatabaseError, One, Read, Write, sqlite::Sqlite};
+use crate::{Batch, Both, Database, DatabaseError, One, Read, Write, sqlite::Sqlite};
 
 const SCHEMA: &str =
     "CREATE TABLE sales (id TEXT PRIMARY KEY, price INTEGER NOT NULL, buyer TEXT, paid INTEGER NOT NULL) STRICT";
@@ -71,6 +71,44 @@ fn a_row_of_one_column_is_its_value() {
     .unwrap();
     let (id, buyer, paid): (Option<String>, Option<Option<TxHash>>, Vec<bool>) = (id, buyer, paid);
     assert_eq!((id.as_deref(), buyer, paid, kind), (Some("a"), Some(None), vec![true], vec![Kind::Cheap]));
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Both<Sale, Both<Length, Name>>")]
+struct Joined(Sale, u64, String);
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Length {
+    length: u64,
+}
+
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Name {
+    name: String,
+}
+
+impl From<Both<Sale, Both<Length, Name>>> for Joined {
+    fn from(Both(sale, Both(Length { length }, Name { name })): Both<Sale, Both<Length, Name>>) -> Self {
+        Self(sale, length, name)
+    }
+}
+
+fn joined(more: &str) -> Read<Vec<Joined>> {
+    crate::read!(format!("SELECT id, CAST(price AS TEXT) AS price, buyer, paid, length(id) AS length{more} FROM sales"))
+}
+
+#[test]
+fn a_row_has_the_columns_of_several_structs() {
+    let database = database();
+    run(&database, sell("ab", 1)).unwrap();
+    let joined = run(&database, joined(", 'n' AS name")).unwrap();
+    assert_eq!((joined[0].0.id.as_str(), joined[0].1, joined[0].2.as_str()), ("ab", 2, "n"));
+}
+
+#[test]
+#[should_panic(expected = "columns, and fields of the row type")]
+fn a_column_that_the_second_struct_lacks_fails_the_check() {
+    let _ = database().check(&joined(""));
 }
 
 #[test]
