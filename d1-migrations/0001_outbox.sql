@@ -1,22 +1,22 @@
--- Every transaction that the service hands to the network, recorded before it is submitted. The service and the arbiter
--- each have these tables in their own database.
+-- Every transaction that the service submits, recorded before it is submitted. The service and the arbiter each have
+-- these tables in their own database.
 
 CREATE TABLE outbox (
   tx_id TEXT PRIMARY KEY CHECK (length(tx_id) = 64),
   kind TEXT NOT NULL CHECK (kind IN
     ('payment', 'lock', 'withdrawal', 'result', 'collect', 'refund', 'dispute', 'release', 'payout', 'split',
       'award')),
-  purpose TEXT NOT NULL,                         -- what it is for: its insert holds that one live entry stands for each
-  wallet TEXT,                                   -- the service's wallet that built it; NULL for a payer's own
-  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted for it; a payer's are not
-                                                 -- kept once it is refused or expired
+  purpose TEXT NOT NULL,                         -- key of what it is for; at most one open or included entry has it
+  wallet TEXT,                                   -- the service wallet that built it; NULL for an external payer's
+  cbor TEXT NOT NULL,                            -- hex: the only bytes that are ever submitted; emptied for an external
+                                                 -- payer's transaction once it is refused or expired
   state TEXT NOT NULL CHECK (state IN ('claimed', 'submitted', 'included', 'refused', 'expired')),
-  reserves TEXT NOT NULL DEFAULT '{}',           -- JSON: names of the outputs to reserve, each with 1 where it is only put up
-  acts_on TEXT NOT NULL DEFAULT '[]',            -- JSON: ids of the purchases that it acts on
+  reserves TEXT NOT NULL DEFAULT '{}',           -- JSON: names of the outputs to reserve, each with 1 for collateral, else 0
+  acts_on TEXT NOT NULL DEFAULT '[]',            -- JSON: ids of the purchases on which it acts
   valid_until_slot INTEGER NOT NULL,             -- the first slot in which it is no longer valid
-  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node: the
-                                                 -- ledger's refusal is final at the only one
-  provenance TEXT NOT NULL CHECK (provenance IN ('ours', 'foreign', 'unknown')), -- who handed it to the network first
+  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- submissions since it was claimed that may have reached a node; a
+                                                 -- rejection is final only if there was one
+  provenance TEXT NOT NULL CHECK (provenance IN ('ours', 'foreign', 'unknown')), -- who submitted it first
   attempted_at_ms INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   reason TEXT,                                   -- why it was refused
@@ -24,9 +24,9 @@ CREATE TABLE outbox (
   block_height INTEGER,
   block_slot INTEGER,
   block_time_ms INTEGER,
-  never_included INTEGER NOT NULL DEFAULT 0 CHECK (never_included IN (0, 1)), -- a refused or expired payment that was in no block when
-                                                   -- it was asked for long after its end: it is looked for no more
-  recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- a rollback may have removed it: to be asked for again
+  never_included INTEGER NOT NULL DEFAULT 0 CHECK (never_included IN (0, 1)), -- 1 for a refused or expired payment that was in no block long
+                                                   -- after its expiry: it is not looked up again
+  recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)), -- 1 if a rollback may have removed it: to be looked up again
   CHECK ((state = 'included') = (block_hash IS NOT NULL) AND (block_hash IS NULL) = (block_height IS NULL)
     AND (block_hash IS NULL) = (block_slot IS NULL) AND (block_hash IS NULL) = (block_time_ms IS NULL))
 ) STRICT, WITHOUT ROWID;
@@ -39,9 +39,9 @@ CREATE INDEX outbox_not_included ON outbox (wallet) WHERE wallet IS NOT NULL AND
 CREATE INDEX outbox_by_height ON outbox (block_height) WHERE state = 'included';
 CREATE INDEX outbox_recheck ON outbox (block_height) WHERE recheck = 1;
 
--- Outputs that entries spend or put up as collateral: no new entry may use one. A projection of `outbox`, written by the
--- two triggers below alone. An output seldom has two rows: its first entry ended or was included, which freed the output,
--- another entry reserved it, and then a rollback or a late block brought the first one back.
+-- Outputs that outbox entries spend or use as collateral: no new entry may use them. A projection of `outbox`, which
+-- only the two triggers below write. An output has two rows only rarely: its first entry ended or was included, which
+-- freed the output, another entry reserved it, and then a rollback or a late block revived the first entry.
 CREATE TABLE reservations (
   tx_in TEXT NOT NULL,                           -- txHash#index; payer:txHash#index for an input of an outside payer
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id),
@@ -52,16 +52,16 @@ CREATE TABLE reservations (
 CREATE INDEX reservations_by_tx ON reservations (tx_id);
 CREATE INDEX reservations_by_end ON reservations (spent_at_ms) WHERE spent_at_ms IS NOT NULL;
 
--- A new entry reserves its outputs; `write_down.sql` inserts it only if none of them is reserved. Reservations of entries
--- whose block is two hours old are removed, because by then every provider shows that their outputs are spent.
+-- A new entry reserves its outputs; `write_down.sql` inserts it only if none of them is reserved. Reservations of
+-- entries whose block is two hours old are deleted, because by then every provider shows that their outputs are spent.
 CREATE TRIGGER reservations_claimed AFTER INSERT ON outbox WHEN new.state IN ('claimed', 'submitted') BEGIN
   DELETE FROM reservations WHERE (tx_in, tx_id) IN (SELECT tx_in, tx_id FROM reservations
     WHERE spent_at_ms < new.created_at_ms - 7200000 ORDER BY spent_at_ms LIMIT 64);
   INSERT INTO reservations (tx_in, tx_id) SELECT key, new.tx_id FROM json_each(new.reserves);
 END;
 
--- Reservations follow the entry's state, whatever it was before: an open entry reserves all that it names, an included one
--- what it spends (its collateral is free again), a refused or expired one nothing.
+-- Reservations follow the entry's state, whatever it was before. An open entry reserves all outputs in `reserves`, an
+-- included one only those that it spends (its collateral is free again), a refused or expired one none.
 CREATE TRIGGER reservations_changed AFTER UPDATE OF state, block_time_ms ON outbox
 WHEN (old.state IN ('refused', 'expired'), old.block_time_ms) IS NOT (new.state IN ('refused', 'expired'), new.block_time_ms)
 BEGIN

@@ -9,9 +9,9 @@ CREATE TABLE payments (
   payer_key TEXT NOT NULL CHECK (length(payer_key) = 56), -- payment key of that address, which owns the purchase
   amount_lovelace INTEGER NOT NULL CHECK (amount_lovelace > 0),
   creator_lovelace INTEGER NOT NULL CHECK (creator_lovelace BETWEEN 0 AND amount_lovelace),
-                                                 -- what the creator gets of a protected sale, by the fees of this day
+                                                 -- the creator's share of a protected sale, by the fees at the time
   header_digest TEXT NOT NULL,                   -- SHA-256 of the PAYMENT-SIGNATURE that claimed it
-  terms_digest TEXT,                             -- of the signed terms of a protected payment
+  terms_digest TEXT,                             -- digest of the signed terms of a protected payment
   delivered_at_ms INTEGER,                       -- time of the first delivery
   verification TEXT CHECK (verification IN ('ok', 'mismatch', 'no_result_yet')), -- the buyer's verdict on what was delivered
 

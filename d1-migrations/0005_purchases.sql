@@ -8,9 +8,9 @@ CREATE TABLE purchases (
   mode TEXT NOT NULL CHECK (mode IN ('instant', 'protected')),
   seller_address TEXT NOT NULL,
   buyer_address TEXT NOT NULL,                   -- as the payment names it
-  buyer_key TEXT NOT NULL CHECK (length(buyer_key) = 56), -- the payment key in that address: who owns what was bought
+  buyer_key TEXT NOT NULL CHECK (length(buyer_key) = 56), -- payment key of that address, which owns the purchase
   price_lovelace INTEGER NOT NULL,
-  creator_lovelace INTEGER NOT NULL,             -- what the creator gets of a protected sale, fixed when it was paid
+  creator_lovelace INTEGER NOT NULL,             -- the creator's share of a protected sale, fixed when it was paid
   status TEXT NOT NULL CHECK (status IN ('FundsLocked', 'ResultSubmitted', 'RefundRequested', 'Disputed',
     'WithdrawAuthorized', 'RefundAuthorized', 'withdrawing', 'settled', 'withdrawn', 'refunded', 'closed')),
   bought_at_ms INTEGER NOT NULL                  -- time of the block
@@ -20,7 +20,7 @@ CREATE INDEX purchases_by_seller ON purchases (seller_address, bought_at_ms);
 CREATE INDEX purchases_between ON purchases (seller_address, buyer_key, bought_at_ms);
 CREATE INDEX purchases_by_buyer ON purchases (buyer_key, listing_id);
 
--- The purchases that an entry of the outbox acts on: one transaction may act on several escrows.
+-- The purchases on which an outbox entry acts. One transaction may act on several escrows.
 CREATE TABLE outbox_purchases (
   tx_id TEXT NOT NULL REFERENCES outbox (tx_id) ON DELETE CASCADE,
   purchase_id TEXT NOT NULL,
@@ -39,8 +39,8 @@ CREATE TABLE locks (
   external_dispute_unlock_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Every transaction of every escrow, the lock first, and what it left. A step that a rollback removed is deleted, and the
--- purchase shows the one before again.
+-- Every transaction of every escrow, the lock first, with the escrow's state after it. A step that a rollback removed
+-- is deleted, and the purchase then shows the step before.
 CREATE TABLE escrow_steps (
   purchase_id TEXT NOT NULL REFERENCES purchases (id) ON DELETE CASCADE,
   tx_id TEXT NOT NULL CHECK (length(tx_id) = 64),
@@ -48,12 +48,13 @@ CREATE TABLE escrow_steps (
   position INTEGER NOT NULL,                     -- its number among the steps of this escrow; the lock is 0
   at_ms INTEGER NOT NULL,                        -- time of the block
   status TEXT NOT NULL,
-  utxo TEXT,                                     -- the escrow after it; NULL where it ended
+  utxo TEXT,                                     -- the escrow's output after it; NULL if the escrow ended
   datum TEXT NOT NULL,
   locked_lovelace INTEGER NOT NULL,
   result_hash TEXT,
-  creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- whether it pays the creator as well
-  -- Whether its block may be another fork's: of a step that no entry made, until it was asked for again.
+  creator_paid INTEGER NOT NULL CHECK (creator_paid IN (0, 1)), -- 1 if it also pays the creator
+  -- 1 if the step's block may belong to another fork. Set for steps of other parties until they are verified on the
+  -- chain.
   recheck INTEGER NOT NULL DEFAULT 0 CHECK (recheck IN (0, 1)),
   PRIMARY KEY (purchase_id, tx_id),              -- reading the same transaction again changes nothing
   UNIQUE (purchase_id, position)
@@ -62,21 +63,23 @@ CREATE INDEX escrow_steps_by_height ON escrow_steps (height);
 CREATE INDEX escrow_steps_by_tx ON escrow_steps (tx_id);
 CREATE INDEX escrow_steps_recheck ON escrow_steps (height) WHERE recheck = 1;
 
--- The watcher's schedule. It holds for the output that it names: an escrow that has moved on is due at once.
+-- The watcher's schedule. A row counts only for the escrow output that it names: an escrow with a newer output is due
+-- at once.
 CREATE TABLE escrow_watch (
   purchase_id TEXT PRIMARY KEY REFERENCES purchases (id) ON DELETE CASCADE,
   utxo TEXT,
-  next_at_ms INTEGER NOT NULL,                   -- when a party may have to act on that output, POSIX ms
-  failures INTEGER NOT NULL DEFAULT 0,           -- of actions on that output
-  delivered_hash TEXT                            -- what was delivered, as a result of the lock, once it was read
+  next_at_ms INTEGER NOT NULL,                   -- time of the next check of that output, POSIX ms
+  failures INTEGER NOT NULL DEFAULT 0,           -- number of failed actions on that output
+  delivered_hash TEXT                            -- result (hash) of the delivered content, once computed
 ) STRICT, WITHOUT ROWID;
 
--- The present state of each escrow: its terms, what its newest step left, and when the watcher looks at it.
+-- The present state of each escrow: its terms, the output and datum that its newest step left, and the time of the
+-- watcher's next check.
 CREATE TABLE escrows (
   purchase_id TEXT PRIMARY KEY REFERENCES purchases (id) ON DELETE CASCADE,
   address TEXT NOT NULL,
-  utxo TEXT UNIQUE,                              -- the output that is the escrow now; NULL once it is over
-  datum TEXT NOT NULL,                           -- hex of the CBOR in that output, or in the last
+  utxo TEXT UNIQUE,                              -- the escrow's current output; NULL once it has ended
+  datum TEXT NOT NULL,                           -- hex of the CBOR in that output, or in the last one
   locked_lovelace INTEGER NOT NULL,
   input_hash TEXT NOT NULL,
   result_hash TEXT,
@@ -84,14 +87,15 @@ CREATE TABLE escrows (
   submit_result_ms INTEGER NOT NULL,
   unlock_ms INTEGER NOT NULL,
   external_dispute_unlock_ms INTEGER NOT NULL,
-  creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- won, and the creator is still to be paid
-  next_at_ms INTEGER NOT NULL                    -- as scheduled for this output; 0, at once, without a schedule for it
+  creator_due INTEGER NOT NULL DEFAULT 0 CHECK (creator_due IN (0, 1)), -- 1 if a dispute was won and the creator is not paid yet
+  next_at_ms INTEGER NOT NULL                    -- time scheduled for this output; 0 (at once) without a schedule
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX escrows_by_next ON escrows (next_at_ms) WHERE utxo IS NOT NULL;
 CREATE INDEX escrows_unposted ON escrows (submit_result_ms) WHERE utxo IS NOT NULL AND result_hash IS NULL;
 CREATE INDEX escrows_creator_due ON escrows (purchase_id) WHERE creator_due = 1;
 
--- Decisions of disputes, as the arbiter told them when it was asked. The chain shows what was paid; the reason stands here.
+-- Decisions of disputes, as the arbiter answered when the watcher asked. The chain shows the payout; only this table
+-- has the reason.
 CREATE TABLE decisions (
   purchase_id TEXT PRIMARY KEY CHECK (length(purchase_id) = 64),
   seller_address TEXT NOT NULL,

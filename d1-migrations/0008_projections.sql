@@ -1,14 +1,14 @@
--- Projections: tables, and the column `listings.sales`, that follow from records alone. These triggers are their only writers;
--- docs/architecture.md has the table of them. So no writer of a record can forget what follows from it, and a rollback takes it
--- back. The outbox derives its reservations in its own migration, because the arbiter's database has them, too.
+-- Projections: tables, and the column `listings.sales`, that are derived from records. Only these triggers write them;
+-- docs/architecture.md lists them in a table. So no writer of a record can forget what follows from it, and a rollback
+-- takes it back. The outbox derives its reservations in its own migration, because the arbiter's database has them too.
 
--- outbox_purchases, from `outbox.acts_on`: entries are found by the purchase that they act on.
+-- outbox_purchases, from `outbox.acts_on`: an index of outbox entries by the purchase on which they act.
 CREATE TRIGGER outbox_purchases_named AFTER INSERT ON outbox BEGIN
   INSERT INTO outbox_purchases (tx_id, purchase_id) SELECT new.tx_id, value FROM json_each(new.acts_on);
 END;
 
--- purchases, from a payment, its listing, and its entry in `outbox`: a purchase exists while a block includes its payment. A
--- rollback deletes it, with all that refers to it.
+-- purchases, from a payment, its listing, and its entry in `outbox`: a purchase exists while a block includes its
+-- payment. A rollback deletes it together with the rows that refer to it.
 CREATE TRIGGER purchases_included AFTER UPDATE OF state ON outbox
 WHEN new.state = 'included' AND old.state <> 'included' AND new.kind IN ('payment', 'lock') BEGIN
   INSERT INTO purchases (id, listing_id, mode, seller_address, buyer_address, buyer_key, price_lovelace, creator_lovelace,
@@ -26,8 +26,9 @@ WHEN old.block_time_ms <> new.block_time_ms AND new.kind IN ('payment', 'lock') 
   UPDATE purchases SET bought_at_ms = new.block_time_ms WHERE id = new.tx_id;
 END;
 
--- What the newest step of each escrow left, with what own transactions add to it: a collection that a node accepted, or a block
--- includes, shows as 'withdrawing', and the creator of a sale that was won is due until a block includes their payment.
+-- The state that the newest step of each escrow left, combined with the service's own transactions: a collection that a
+-- node accepted or a block includes shows as 'withdrawing', and the creator of a sale that was won in a dispute is due
+-- a payout until a block includes it.
 CREATE VIEW newest_steps AS
 SELECT s.purchase_id, s.utxo, s.datum, s.locked_lovelace, s.result_hash,
   iif(s.status IN ('ResultSubmitted', 'WithdrawAuthorized') AND EXISTS (SELECT 1 FROM outbox_purchases op
@@ -39,8 +40,9 @@ SELECT s.purchase_id, s.utxo, s.datum, s.locked_lovelace, s.result_hash,
 FROM escrow_steps s JOIN purchases p ON p.id = s.purchase_id
 WHERE s.position = (SELECT max(position) FROM escrow_steps WHERE purchase_id = s.purchase_id);
 
--- escrows and purchases.status, from `locks`, the newest of `escrow_steps`, and `escrow_watch`: tables with indexes, because the
--- watcher asks in every tick which escrows are due. The schedule counts only for the output that it names.
+-- escrows and purchases.status, from `locks`, the newest row of `escrow_steps`, and `escrow_watch`. They are tables
+-- with indexes, because the watcher asks in every tick which escrows are due. A schedule counts only for the output
+-- that it names.
 CREATE TRIGGER escrows_stepped AFTER INSERT ON escrow_steps BEGIN
   INSERT INTO escrows (purchase_id, address, utxo, datum, locked_lovelace, input_hash, result_hash, pay_by_ms, submit_result_ms,
     unlock_ms, external_dispute_unlock_ms, creator_due, next_at_ms)
@@ -71,8 +73,8 @@ CREATE TRIGGER escrows_rescheduled AFTER UPDATE OF utxo, next_at_ms ON escrow_wa
   WHERE purchase_id = new.purchase_id AND utxo = new.utxo AND next_at_ms <> new.next_at_ms;
 END;
 
--- escrows.creator_due and purchases.status, from the state of own entries that act on the purchase: see `newest_steps`. No row
--- is written that would stay as it is.
+-- escrows.creator_due and purchases.status, from the state of the service's own entries that act on the purchase: see
+-- `newest_steps`. Rows whose values would not change are not written.
 CREATE TRIGGER escrows_acted_on AFTER UPDATE OF state ON outbox
 WHEN old.state <> new.state AND new.kind IN ('collect', 'payout') BEGIN
   UPDATE escrows SET creator_due = n.creator_due
@@ -82,8 +84,9 @@ WHEN old.state <> new.state AND new.kind IN ('collect', 'payout') BEGIN
   WHERE op.tx_id = new.tx_id AND id = op.purchase_id AND purchases.status <> n.status;
 END;
 
--- sellers (sales, withdrawn, refunded) and listings.sales, from `purchases`: they must equal a recount, and are read wherever a
--- listing is shown. A purchase counts as a sale until it is refunded; a closed escrow counts for the seller's reputation.
+-- sellers (sales, withdrawn, refunded) and listings.sales, from `purchases`. They must equal a recount, and are read
+-- wherever a listing is shown. A purchase counts as a sale until it is refunded; a closed escrow counts for the
+-- seller's reputation.
 CREATE TRIGGER purchases_new AFTER INSERT ON purchases BEGIN
   INSERT INTO sellers (address, sales, withdrawn, refunded)
   VALUES (new.seller_address, new.status <> 'refunded', new.status = 'withdrawn', new.status = 'refunded')
@@ -109,8 +112,9 @@ CREATE TRIGGER purchases_gone AFTER DELETE ON purchases BEGIN
   UPDATE listings SET sales = sales - (old.status <> 'refunded') WHERE id = old.listing_id;
 END;
 
--- sellers (listed, listed_bytes, latest_seq, visible_listings), listings_counted, listings_text and catalogue_version, from
--- `listings`: a seller's quota, the number of pages, the full-text index and the ETag are read without reading listings.
+-- sellers (listed, listed_bytes, latest_seq, visible_listings), listings_counted, listings_text and catalogue_version,
+-- from `listings`: so a seller's quota, the number of pages, search results and the ETag can be read without reading
+-- all listings.
 CREATE TRIGGER listings_new AFTER INSERT ON listings BEGIN
   UPDATE catalogue_version SET version = version + 1;
   INSERT INTO listings_text (rowid, title, description, category, search_terms)
@@ -142,8 +146,8 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
   WHERE block = new.seq / 256;
 END;
 
--- catalogue_version and sellers.changed, from `sellers`. A listing's sales change together with its seller's, in one
--- transaction: one change, one version.
+-- catalogue_version and sellers.changed, from `sellers`. A listing's sales change together with its seller's in one
+-- transaction, so one change makes one version.
 CREATE TRIGGER sellers_new AFTER INSERT ON sellers WHEN new.sales + new.withdrawn + new.refunded > 0 BEGIN
   UPDATE catalogue_version SET version = version + 1;
   UPDATE sellers SET changed = (SELECT version FROM catalogue_version) WHERE address = new.address;

@@ -1,15 +1,16 @@
--- The arbiter's own memory besides its outbox. Whether an escrow is paid is never stored: the chain says so each time.
+-- Tables of the arbiter beside its outbox. Whether an escrow is paid is never stored, because the chain shows it each
+-- time.
 
--- How far the way from a disputed escrow back to its lock was followed. A long walk goes on where it stopped.
+-- Progress of tracing disputed escrows back to their locks. A long trace is continued by the next request.
 CREATE TABLE walks (
-  escrow TEXT PRIMARY KEY,                       -- the output, txHash#index
-  reached TEXT NOT NULL,                         -- the earliest output on the way, txHash#index
-  tried INTEGER NOT NULL CHECK (tried >= 0),     -- transactions before that one that were found not to be on the way
-  lock_tx TEXT CHECK (length(lock_tx) = 64)      -- where it ended; NULL while it goes on
+  escrow TEXT PRIMARY KEY,                       -- the disputed output, txHash#index
+  reached TEXT NOT NULL,                         -- earliest output reached so far, txHash#index
+  tried INTEGER NOT NULL CHECK (tried >= 0),     -- number of transactions already found not to have created its predecessor
+  lock_tx TEXT CHECK (length(lock_tx) = 64)      -- the lock; NULL until it is found
 ) STRICT, WITHOUT ROWID;
 
--- Outputs whose hash stands on the chain as a lock's result: the SHA-256 of each, for a mebibyte is as soon disputed as a
--- word. The first right one stays: later ones change nothing.
+-- Delivered texts that match the result posted for a lock, by their SHA-256 (a text can have a mebibyte). The first one
+-- that matches is kept; later ones change nothing.
 CREATE TABLE evidence (
   lock_tx TEXT NOT NULL CHECK (length(lock_tx) = 64),
   result_hash TEXT NOT NULL,
@@ -18,7 +19,8 @@ CREATE TABLE evidence (
   PRIMARY KEY (lock_tx, result_hash)
 ) STRICT;
 
--- Decided disputes. Written before anything is signed and never changed: an output has one split that is ever signed.
+-- Decided disputes. A row is written before anything is signed and never changes, so at most one division of an output
+-- is ever signed.
 CREATE TABLE awards (
   escrow TEXT PRIMARY KEY,                       -- the output, txHash#index
   award TEXT NOT NULL CHECK (coalesce(json_extract(award, '$.winner'), '') IN ('buyer', 'seller')),

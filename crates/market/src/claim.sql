@@ -1,5 +1,6 @@
--- The first condition that blocks a claim, or NULL, with what it is about. Every condition is checked here only. ?1 is the
--- JSON of `Facts` in `claim.rs`.
+-- Returns the first condition that blocks a claim, or NULL, with the facts that an error message needs. These are the
+-- market's conditions; `write_down.sql` of the outbox adds those of every entry: one live entry per purpose, and no
+-- output that is reserved. ?1 is the JSON of `Facts` in `claim.rs`.
 WITH facts AS MATERIALIZED (
   SELECT ?1 ->> '$.tx' AS tx, ?1 ->> '$.listing' AS listing, ?1 ->> '$.mode' AS mode, ?1 -> '$.buyers' AS buyers,
     ?1 ->> '$.payer_key' AS payer_key, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.checked' AS checked,
@@ -8,7 +9,7 @@ WITH facts AS MATERIALIZED (
     ?1 ->> '$.account.owner' AS owner, ?1 ->> '$.account.wallet' AS wallet, ?1 ->> '$.account.since' AS since,
     ?1 ->> '$.account.day' AS day, ?1 ->> '$.account.session' AS session, ?1 ->> '$.account.grant_id' AS grant_id
 ),
--- The facts with their JSON types; an optional fact is there as null.
+-- The facts with their JSON types. An optional fact that is absent must be null, not missing.
 fact (path, type, otherwise) AS (VALUES ('tx', 'text', ''), ('listing', 'text', ''), ('mode', 'text', ''),
   ('buyers', 'array', ''), ('buyers[0]', 'text', ''), ('payer_key', 'text', ''), ('amount', 'text', ''),
   ('checked', 'integer', ''), ('excluded', 'integer', ''), ('now', 'integer', ''), ('terms_digest', 'text', 'null'),
@@ -41,7 +42,8 @@ SELECT condition, (SELECT id FROM owned) AS purchase,
   (SELECT CAST(max_per_payment AS TEXT) FROM payer) AS max_per_payment,
   (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent
 FROM (SELECT CASE
-  -- A fact is missing or of another type. A comparison with NULL is never true, so every condition below would let it pass.
+  -- A fact is missing or has another type. A comparison with NULL is never true, so every condition below would let it
+  -- pass.
   WHEN EXISTS (SELECT 1 FROM fact WHERE (path NOT LIKE 'account.%' OR json_type(?1, '$.account') = 'object')
       AND coalesce(json_type(?1, '$.' || path) NOT IN (type, otherwise), TRUE))
     OR facts.tx || facts.listing || facts.mode || facts.buyers || facts.payer_key || facts.amount || facts.checked
@@ -54,31 +56,32 @@ FROM (SELECT CASE
   -- The transaction was claimed before.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id = facts.tx AND o.state <> 'refused')
     THEN 'known'
-  -- Another payload came under the client's name for this payment.
+  -- The client's payment identifier belongs to another payload.
   WHEN EXISTS (SELECT 1 FROM payment_identifiers i WHERE i.listing_id = facts.listing
       AND i.identifier = facts.identifier AND i.payload_digest <> facts.payload)
     THEN 'identifierTaken'
   -- The buyer owns the listing.
   WHEN EXISTS (SELECT 1 FROM owned)
     THEN 'owned'
-  -- The buyer is paying for it.
+  -- Another payment of the buyer for the listing is open.
   WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
     THEN 'paying'
   -- The listing was taken off sale. The request may have read its terms from a copy of the database that lags.
   WHEN NOT EXISTS (SELECT 1 FROM listings WHERE id = facts.listing AND hidden_at_ms IS NULL)
     THEN 'offSale'
-  -- The service wallet's purchases since the backup that the database was restored from are not read yet.
+  -- The database was restored from a backup, and the service wallet's purchases since then are not read from the chain
+  -- yet.
   WHEN facts.wallet IS NOT NULL AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = facts.wallet)
     THEN 'restoring'
-  -- More of the buyer's payments for it failed than the chain was asked about: one of these may be in a block. Failed
-  -- payments whose inputs this one spends are counted below.
+  -- More of the buyer's payments for the listing failed than were looked up on the chain, so one of them may be
+  -- included. Failed payments whose inputs this payment spends are counted by the next condition.
   WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND never_included = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
     THEN 'unresolved'
   WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')
       AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.excluded
     THEN 'superseded'
-  -- The signed terms are bound to another transaction. A failed one blocks its own payer only.
+  -- The signed terms are bound to another transaction. A failed transaction binds them only for its own payer.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
       AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))
     THEN 'termsTaken'
@@ -90,7 +93,7 @@ FROM (SELECT CASE
     THEN 'signedOut'
   WHEN facts.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer)
     THEN 'signedOut'
-  -- The account's limits.
+  -- The account's limits per purchase and per day.
   WHEN facts.amount > (SELECT max_per_payment FROM payer)
     THEN 'perPayment'
   WHEN facts.amount + (SELECT spent FROM payer) > (SELECT daily_budget FROM payer)
