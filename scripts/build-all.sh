@@ -25,6 +25,8 @@ quietly() {
 
 kind=${1:-}
 profile=release
+ASSETS_FOLDER=$(scripts/build-web.sh "$kind")
+export ASSETS_FOLDER
 [ "$kind" != deploy ] || profile=deploy
 # All crates are compiled, and all bindings generated, in parallel.
 compiled() {

@@ -11,6 +11,11 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
 profile=release
 [ "${2:-}" != deploy ] || profile=deploy
 
+# The API's pages link to the static files.
+if [ "$PWD" = "$root" ] && [ -z "${ASSETS_FOLDER:-}" ]; then
+  ASSETS_FOLDER=$("$root/scripts/build-web.sh" "${2:-}")
+  export ASSETS_FOLDER
+fi
 # js-sys handles promises itself, without a further crate.
 WASM_BINDGEN_USE_JS_SYS=1 cargo build --lib --profile "$profile" --target wasm32-unknown-unknown
 program=$(awk -F '"' '/^name = / { gsub("-", "_", $2); print $2; exit }' Cargo.toml)

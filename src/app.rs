@@ -4,6 +4,7 @@
 use std::{
     cell::{OnceCell, RefCell},
     rc::Rc,
+    time::Duration,
 };
 
 use agents::oauth::{Authority, Secrets};
@@ -42,6 +43,9 @@ pub const MAX_REQUEST_MS: u64 = 60_000;
 /// Maximum duration of a tool call in ms. Clients time out after about 60 seconds, and an earlier answer can tell how
 /// to continue.
 pub const MAX_CALL_MS: u64 = 42_000;
+
+/// Maximum time in which the platform returns a static file.
+const STATIC_FILE_TIME: Duration = Duration::from_secs(5);
 
 /// Name of the setting with the service's own address.
 const BASE_URL: &str = "BASE_URL";
@@ -184,6 +188,14 @@ impl App {
     pub fn test_ledger(&self) -> Option<Url> {
         let local = self.is_on_local_ledger() && is_loopback(&self.request.url().ok()?);
         local.then(|| Url::parse(&self.settings().ok()?.blockfrost_url).ok()).flatten()
+    }
+
+    /// Returns the static file at the request's path, or `None` if there is none. It may have at most `limit` bytes.
+    pub async fn static_file(&self, limit: usize) -> Result<Option<Vec<u8>>, ApiError> {
+        let request = worker::Request::new(self.request.url()?.as_str(), worker::Method::Get)?;
+        let answer = edge::http::ask(&self.env.assets("ASSETS")?, request, STATIC_FILE_TIME, limit).await;
+        let answer = answer.map_err(Fault::in_making("a static file"))?;
+        Ok((answer.status == 200).then_some(answer.body))
     }
 
     /// Returns the service's configured origin; if none is configured, the origin of a request over loopback.

@@ -98,7 +98,7 @@ endpoints! {
     Approve POST "/oauth/approve";
     Token POST "/oauth/token";
     Revoke POST "/oauth/revoke";
-    Asset(name) GET "/assets/{name}";
+    TestWallet(folder) GET "/assets/{folder}/test-wallet.js";
     Supported GET "/supported";
     DiscoveryResources GET "/discovery/resources";
     DiscoverySearch GET "/discovery/search";

@@ -130,7 +130,7 @@ async fn dispatch(app: &App, endpoint: Endpoint) -> Result<Response, ApiError> {
         Endpoint::Approve => routes::oauth::approve(app).await,
         Endpoint::Token => routes::oauth::token(app).await,
         Endpoint::Revoke => routes::oauth::revoke_token(app).await,
-        Endpoint::Asset(name) => routes::pages::asset(app, &name),
+        Endpoint::TestWallet(_) => routes::pages::test_wallet(app).await,
         Endpoint::Agents => routes::oauth::agents(app).await,
         Endpoint::Agent(id) => routes::oauth::revoke_agent(app, &id).await,
         Endpoint::Supported => routes::discovery::supported(app),

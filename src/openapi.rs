@@ -3,6 +3,7 @@
 //! `UPDATE_OPENAPI=1 cargo test -p surety-api openapi` generates both.
 
 use edge::serve::Response;
+use pages::asset::DOCS_STYLE;
 
 use crate::{app::App, error::ApiError};
 
@@ -14,8 +15,6 @@ mod page;
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");
 const CACHED: &str = "public, max-age=300";
-/// Path and text of the stylesheet of `/docs`.
-pub const STYLE: (&str, &str) = ("/assets/docs.css", include_str!("../web/docs.css"));
 
 /// Serves the OpenAPI document.
 pub fn document() -> Response {
@@ -24,7 +23,7 @@ pub fn document() -> Response {
 
 /// Serves the API reference as a page. Its example commands contain the service's address.
 pub fn docs(app: &App) -> Result<Response, ApiError> {
-    let page = PAGE.replace("{origin}", &app.public_origin()?);
+    let page = PAGE.replace("{origin}", &app.public_origin()?).replace("{style}", &DOCS_STYLE.to_string());
     Ok(Response::text(page)
         .with_header("content-type", "text/html; charset=utf-8")
         .with_header(

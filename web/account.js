@@ -10,6 +10,7 @@ import {
   readLimits,
   refuse,
   request,
+  required,
   session,
   setStatus,
   showError,
@@ -42,8 +43,8 @@ async function call(path, init = {}) {
 async function show() {
   const answer = await call(location.pathname, { headers: { accept: "text/html" } });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  element("main").replaceWith(page.adoptNode(page.querySelector("main") ?? page.body));
-  const { balance } = element("main").dataset;
+  required("main").replaceWith(page.adoptNode(page.querySelector("main") ?? page.body));
+  const { balance } = required("main").dataset;
   tellAccount(balance ? tada(balance) : undefined);
   offerCopies();
   tellTimes();
@@ -53,7 +54,7 @@ async function show() {
 
 /** Offers the sales as a file for spreadsheets. */
 function offerTable() {
-  const link = element("csv");
+  const link = required("csv");
   if (!link) return;
   /** @param {HTMLTableCellElement} cell */
   const quoted = ({ textContent, firstElementChild }) =>
@@ -115,7 +116,7 @@ const actions = {
  */
 function talkAt(button) {
   const section = button.closest("li, section");
-  section?.append(element("talk"));
+  section?.append(required("talk"));
 }
 
 function listen() {
@@ -131,7 +132,7 @@ function listen() {
           const [section, { action }] = [control.closest("section")?.getAttribute("aria-labelledby"), control.dataset];
           await show();
           const again = /** @type {HTMLElement | null} */ (document.querySelector(`[data-action=${action}]:enabled`));
-          element(section ?? "")?.parentElement?.append(element("talk"));
+          element(section ?? "")?.parentElement?.append(required("talk"));
           again?.focus();
           setStatus(done);
         },

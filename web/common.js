@@ -1,5 +1,8 @@
 // @ts-check
 // Functions shared by all scripts: CIP-30 wallets, requests, and error messages. The service verifies everything again.
+import { bech32, hex, keyIn, merged } from "./cardano.js";
+
+export * from "./cardano.js";
 
 /** CIP-30's network id of every test network. */
 const TEST_NETWORK = 0;
@@ -62,15 +65,18 @@ export function parsed(text) {
   }
 }
 
-/** @param {string} id Returns the element with this id. */
-export const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** @param {string} id Returns the element with this id, or null if the page has none. */
+export const element = (id) => document.getElementById(id);
+
+/** @param {string} id Returns the element with this id, which the page has. */
+export const required = (id) => element(id) ?? fail(`The page is incomplete (${id}). Reload it.`);
 
 /**
  * Returns the value of an integer field.
  * @param {string} id
  */
 function wholeNumber(id) {
-  const input = /** @type {HTMLInputElement} */ (element(id));
+  const input = /** @type {HTMLInputElement} */ (required(id));
   if (!input.checkValidity()) {
     input.focus();
     fail(`${input.labels?.[0]?.textContent}: a whole number from ${input.min} to ${input.max}.`);
@@ -89,7 +95,7 @@ export function readLimits() {
 
 /** @param {string} id */
 export function reveal(id, shown = true) {
-  element(id).hidden = !shown;
+  required(id).hidden = !shown;
 }
 
 /**
@@ -123,8 +129,8 @@ export const createElement = (tag, properties) => Object.assign(document.createE
 
 /** @param {string} text */
 export function setStatus(text) {
-  element("problem").textContent = "";
-  element("status").textContent = text;
+  required("problem").textContent = "";
+  required("status").textContent = text;
 }
 
 /** @param {unknown} error */
@@ -134,7 +140,7 @@ export function showError(error) {
   if (!known) console.warn(error);
   // The draft will not be signed.
   element("draft")?.toggleAttribute("hidden", true);
-  const problem = element("problem");
+  const problem = required("problem");
   problem.textContent = known ? error.message : "Something went wrong. Reload the page.";
   problem.scrollIntoView({ block: "nearest" });
 }
@@ -212,28 +218,6 @@ async function connect(wallet) {
   });
 }
 
-/** Constants of bech32: digits, factors of the checksum, and the checksum of "addr_test". */
-const DIGITS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
-const FACTORS = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
-const PREFIX_SUM = 0xbda92c6;
-
-/**
- * Encodes an address on a test network in bech32 (CIP-19).
- * @param {string} hex As returned by wallets.
- */
-export function bech32(hex) {
-  const bits = Array.from(bytesOf(hex), (byte) => byte.toString(2).padStart(8, "0")).join("");
-  const data = (`${bits}0000`.match(/.{5}/g) ?? []).map((five) => Number.parseInt(five, 2));
-  let sum = PREFIX_SUM;
-  for (const value of [...data, 0, 0, 0, 0, 0, 0]) {
-    const top = sum >> 25;
-    sum = ((sum & 0x1ffffff) << 5) ^ value;
-    for (const [n, factor] of FACTORS.entries()) if ((top >> n) & 1) sum ^= factor;
-  }
-  const check = [25, 20, 15, 10, 5, 0].map((shift) => ((sum ^ 1) >> shift) & 31);
-  return `addr_test1${[...data, ...check].map((digit) => DIGITS[digit]).join("")}`;
-}
-
 /** Maximum number of addresses by which an account is looked up. */
 const MOST_NAMED = 21;
 
@@ -260,7 +244,7 @@ export function sign({ name, api, addresses }, digest, address = addresses[0]?.t
  * @param {boolean} busy
  */
 function setBusy(busy) {
-  element("main").toggleAttribute("data-busy", busy);
+  required("main").toggleAttribute("data-busy", busy);
 }
 
 /**
@@ -270,7 +254,7 @@ function setBusy(busy) {
  * @param {(form: T) => Promise<unknown>} what
  */
 export async function withBusy(read, what) {
-  const { dataset } = element("main");
+  const { dataset } = required("main");
   if ("busy" in dataset || "over" in dataset) return;
   try {
     const form = read();
@@ -316,7 +300,7 @@ const iconOf = ({ icon }) => (icon?.startsWith("data:image/") ? [createElement("
  */
 export function offerWallets(verb, read, use, parentId = "wallets") {
   find(parentId, (wallet, parent) => {
-    const button = createElement("button", { type: "button", disabled: "over" in element("main").dataset });
+    const button = createElement("button", { type: "button", disabled: "over" in required("main").dataset });
     button.append(...iconOf(wallet), `${verb} with ${wallet.name}`);
     button.addEventListener("click", () => withBusy(read, async (form) => use(await connect(wallet), form)));
     parent.append(button);
@@ -384,9 +368,6 @@ export async function sha256(text) {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", encoded(text))));
 }
 
-/** @param {Uint8Array} bytes */
-export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-
 /** @param {Uint8Array} bytes No more than a transaction's few thousand. */
 export const base64 = (bytes) => btoa(String.fromCharCode(...bytes));
 
@@ -403,13 +384,6 @@ export async function proof(wallet, lines, address = wallet.addresses[0]?.text ?
   const signed = await sign(wallet, await sha256(lines(address, timestamp).join("\n")), address);
   return { "x-service-proof": base64Json({ address, timestamp, ...signed }) };
 }
-
-/**
- * Returns the part of an address that is equal for all addresses of a payment key (CIP-19), except three bits. The service
- * compares the whole key.
- * @param {string} address Bech32, of a test network.
- */
-export const keyIn = (address) => address.slice(11, 56);
 
 /**
  * Creates the proof that an address of the wallet bought a listing, for its content or a verdict.
@@ -447,90 +421,16 @@ export async function signIn(wallet, signature) {
 export const bearer = () => ({ authorization: `Bearer ${session()}` });
 
 /**
- * Returns the end of the CBOR item at an offset.
- * @param {Uint8Array} bytes
- * @param {number} at
- * @returns {number}
- */
-export function endOf(bytes, at) {
-  const first = bytes[at] ?? 255;
-  const [kind, info] = [first >> 5, first & 31];
-  let next = at + 1;
-  let size = info < 24 ? info : 0;
-  if (info >= 24 && info < 28) for (let n = 1 << (info - 24); n > 0; n--) size = size * 256 + (bytes[next++] ?? 0);
-  if (kind < 2 || kind > 6) return next;
-  if (kind < 4 && info < 31) return next + size;
-  if (kind > 5) return endOf(bytes, next);
-  if (info === 31) {
-    while (next < bytes.length && bytes[next] !== 255) next = endOf(bytes, next);
-    return next + 1;
-  }
-  for (let n = kind > 4 ? 2 * size : size; n > 0; n--) next = endOf(bytes, next);
-  return next;
-}
-
-/**
- * Returns the lovelace of an unspent output in CIP-30's encoding, a pair of input and output.
- * @param {string} hex
- */
-function lovelaceOf(hex) {
-  const bytes = bytesOf(hex);
-  const output = endOf(bytes, 1);
-  // `[address, value, ...]`, or `{0: address, 1: value, ...}`; a value is a number, or an array that begins with one.
-  const isMap = (bytes[output] ?? 0) >> 5 === 5;
-  let at = output + 1;
-  while (isMap && at < bytes.length && bytes[at] !== 1) at = endOf(bytes, endOf(bytes, at));
-  at = isMap ? at + 1 : endOf(bytes, at);
-  if ((bytes[at] ?? 0) >> 5 === 4) at++;
-  const [info, from] = [(bytes[at] ?? 0) & 31, 2 * (at + 1)];
-  return info < 24 ? info : Number(`0x${hex.slice(from, from + (2 << (info - 24)))}`);
-}
-
-/** Maximum number of outputs sent for a draft, which spends far fewer. */
-const MOST_OUTPUTS = 200;
-
-/**
- * Returns a wallet's largest outputs; busy wallets have thousands.
- * @param {string[] | undefined | null} utxos
- */
-export const largest = (utxos) =>
-  (utxos ?? [])
-    .map((hex) => ({ hex, lovelace: lovelaceOf(hex) || 0 }))
-    .sort((one, other) => other.lovelace - one.lovelace)
-    .slice(0, MOST_OUTPUTS)
-    .map(({ hex }) => hex);
-
-/** @param {string} hex */
-export const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-
-/**
- * Adds the signatures of a wallet's witness set to a draft, without changing its body.
- * @param {string} draft Hexadecimal, from the service: `84 body witnesses f5 f6`.
- * @param {string} witnesses Hex.
- */
-export function merged(draft, witnesses) {
-  const [tx, own] = [bytesOf(draft), bytesOf(witnesses)];
-  const set = endOf(tx, 1);
-  let at = 1;
-  while (own[at] !== 0 && at < own.length) at = endOf(own, endOf(own, at));
-  // Field 0, with or without the tag of a set.
-  const from = own[at + 1] === 0xd9 ? at + 4 : at + 1;
-  if (from >= own.length) fail("The wallet signed nothing.");
-  const signatures = witnesses.slice(2 * from, 2 * endOf(own, from));
-  const fields = ((tx[set] ?? 0) + 1).toString(16);
-  return `${draft.slice(0, 2 * set)}${fields}00d90102${signatures}${draft.slice(2 * set + 2)}`;
-}
-
-/**
  * Shows a draft's description and lets the wallet sign it. Returns the transaction in hexadecimal.
  * @param {import("./types.d.ts").Connected} wallet
  * @param {{ transaction: string, words: string[] }} draft
  */
 export async function signed({ name, api }, { transaction, words }) {
-  element("words").replaceChildren(...words.map((textContent) => createElement("li", { textContent })));
+  required("words").replaceChildren(...words.map((textContent) => createElement("li", { textContent })));
   reveal("draft");
   setStatus(`Check the transaction in ${name} and sign it.`);
-  return merged(transaction, await askWallet(REFUSED.tx, () => api.signTx(transaction, true)));
+  const witnesses = await askWallet(REFUSED.tx, () => api.signTx(transaction, true));
+  return merged(transaction, witnesses) ?? fail("The wallet signed nothing.");
 }
 
 /** @param {number} ms */

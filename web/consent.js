@@ -7,13 +7,14 @@ import {
   offerWallets,
   Problem,
   readLimits,
+  required,
   setStatus,
   showError,
   sign,
   withBusy,
 } from "./common.js";
 
-const page = element("main");
+const page = required("main");
 const sealed = page.dataset.request ?? "";
 
 /** @param {string} id */

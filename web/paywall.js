@@ -12,7 +12,6 @@ import {
   chosen,
   connectChosen,
   createElement,
-  element,
   exact,
   fail,
   hex,
@@ -24,6 +23,7 @@ import {
   pause,
   refuse,
   request,
+  required,
   reveal,
   sentence,
   session,
@@ -40,7 +40,7 @@ import {
 const ASK_AGAIN_MS = 2000;
 /** Maximum age in ms of an order from a Surety balance that opening the page repeats. */
 const ORDER_MS = 10 * 60_000;
-const { listing = "", hash, seller, price = "", explorer = "" } = element("main").dataset;
+const { listing = "", hash, seller, price = "", explorer = "" } = required("main").dataset;
 
 /**
  * A payment with an unknown outcome: by a wallet, or by a Surety balance, which only the same account resumes.
@@ -70,8 +70,8 @@ function show(part) {
   for (const each of ["choose", "owned", "delivered"]) reveal(each, each === part);
   reveal("working", part === "working" || part === "delivered");
   reveal("already", part === "choose");
-  if (part === "choose") element("go").focus();
-  else element(part).focus();
+  if (part === "choose") required("go").focus();
+  else required(part).focus();
 }
 
 /** @param {number} now The current stage. */
@@ -90,10 +90,10 @@ function stage(now) {
  */
 async function deliver(content, purchase) {
   unfinished(null);
-  element("content").textContent = content;
-  element("copy").dataset.copy = content;
-  element("download").setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
-  element("timeline").setAttribute("href", `/purchases/${purchase}`);
+  required("content").textContent = content;
+  required("copy").dataset.copy = content;
+  required("download").setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
+  required("timeline").setAttribute("href", `/purchases/${purchase}`);
   reveal("draft", false);
   stage(3);
   show("delivered");
@@ -104,7 +104,7 @@ async function deliver(content, purchase) {
 /** @param {string} words Reason for showing the content again, and what it takes. */
 function offerAgain(words) {
   setStatus("");
-  element("owned-words").textContent = words;
+  required("owned-words").textContent = words;
   show("owned");
 }
 
@@ -118,7 +118,7 @@ function ended(account, why) {
   for (const part of ["choose", "owned", "working", "already"]) reveal(part, false);
   reveal("restart");
   reveal("account", account);
-  element("restart").querySelector("a")?.focus();
+  required("restart").querySelector("a")?.focus();
   fail(why);
 }
 
@@ -130,15 +130,15 @@ async function settle(payment) {
   unfinished(payment);
   const own = payment.kind === "wallet";
   const transaction = own ? payment.transaction : "";
-  const [began, link] = [Date.now(), element("transaction")];
-  if (!own) element("first-step").textContent = "Order placed";
+  const [began, link] = [Date.now(), required("transaction")];
+  if (!own) required("first-step").textContent = "Order placed";
   stage(1);
   reveal("draft", false);
   show("working");
   link.hidden = !transaction;
   link.setAttribute("href", explorer + transaction);
   const clock = setInterval(() => {
-    element("elapsed").textContent = `${Math.round((Date.now() - began) / 1000)} s`;
+    required("elapsed").textContent = `${Math.round((Date.now() - began) / 1000)} s`;
   }, 1000);
   setStatus("Payment sent. Confirming, usually 20-60 s.");
   try {
@@ -203,7 +203,7 @@ const spend = (mode) =>
     body: JSON.stringify({ listingId: listing, mode }),
   });
 
-const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (element("choose"))).get("mode"));
+const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (required("choose"))).get("mode"));
 
 /** Maximum number of addresses per request. */
 const MOST = 100;
@@ -328,13 +328,13 @@ async function offerBalance() {
     [Number(price) >= Number(balance), "not enough for this", "Add funds"],
   ];
   const [why] = reasons.filter(([is]) => is);
-  element("balance-row").querySelector("input")?.toggleAttribute("disabled", Boolean(why));
-  const funds = element("funds");
+  required("balance-row").querySelector("input")?.toggleAttribute("disabled", Boolean(why));
+  const funds = required("funds");
   funds.textContent = why
     ? `${tada(balance)} · ${why[1]}. `
     : `${tada(balance)} · ${tada(most)} per purchase, ${tada(left)} left today`;
   if (why) funds.append(createElement("a", { href: "/me", textContent: why[2] }));
-  if (boughtIn(purchases) && !element("choose").hidden)
+  if (boughtIn(purchases) && !required("choose").hidden)
     offerAgain("It is in your purchases. Showing it again is free.");
 }
 
@@ -342,10 +342,10 @@ function tellPrice() {
   const payer = chosen();
   const by = payer === BALANCE ? " from your Surety balance" : payer ? ` with ${payer}` : "";
   reveal("before-signing", payer !== BALANCE);
-  element("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
+  required("go").textContent = `Pay ${Number(price) / 1e6} tADA${by}`;
 }
 
-element("choose").addEventListener("submit", (event) => {
+required("choose").addEventListener("submit", (event) => {
   event.preventDefault();
   withBusy(mode, (mode) =>
     chosen() === BALANCE
@@ -354,8 +354,8 @@ element("choose").addEventListener("submit", (event) => {
   );
 });
 for (const again of ["again", "show-again"])
-  element(again).addEventListener("click", () => withBusy(() => {}, showAgain));
-element("other").addEventListener("click", () => show("choose"));
+  required(again).addEventListener("click", () => withBusy(() => {}, showAgain));
+required("other").addEventListener("click", () => show("choose"));
 offerRows(tellPrice, session() ? offerBalance().catch(() => {}) : undefined);
 const payment = unfinished();
 if (payment && (payment.kind === "wallet" || payment.address === ownWallet())) withBusy(() => payment, settle);

@@ -19,6 +19,7 @@ import {
   pause,
   REFUSED,
   request,
+  required,
   reveal,
   session,
   setStatus,
@@ -31,7 +32,7 @@ import {
 } from "./common.js";
 
 const LOOK_AGAIN_MS = 4000;
-const main = element("main");
+const main = required("main");
 const { purchase = "", listing, buyer = "", balance, hash, file = "" } = main.dataset;
 const path = `/purchases/${purchase}`;
 /** Whether the reader is known to be the buyer. The service checks it for each action. */
@@ -67,13 +68,13 @@ function readable(text) {
 async function show(content) {
   shown = content;
   const whole = !hash || (await sha256(content)) === hash;
-  element("content").textContent = content;
-  element("copy").dataset.copy = content;
-  const download = element("download");
+  required("content").textContent = content;
+  required("copy").dataset.copy = content;
+  const download = required("download");
   download.textContent = `Download ${file}`;
   download.setAttribute("download", file);
   download.setAttribute("href", URL.createObjectURL(new Blob([content], { type: "text/markdown" })));
-  const checked = element("checked");
+  const checked = required("checked");
   if (whole) {
     checked.replaceChildren(createElement("span", { className: "pill", textContent: "✓ Delivered and verified" }));
     checked.append(" Exactly the text that was listed.");
@@ -95,11 +96,11 @@ async function show(content) {
   reveal("goods");
 }
 
-element("reading").addEventListener("click", ({ currentTarget }) => {
+required("reading").addEventListener("click", ({ currentTarget }) => {
   const reading = /** @type {HTMLElement} */ (currentTarget);
   const on = reading.ariaPressed !== "true";
   reading.ariaPressed = `${on}`;
-  if (on) element("readable").replaceChildren(...readable(shown ?? ""));
+  if (on) required("readable").replaceChildren(...readable(shown ?? ""));
   reveal("readable", on);
   reveal("content", !on);
 });
@@ -122,7 +123,7 @@ async function showToWallet() {
     const text = await exact(answer);
     if (!answer.ok) fail("The text cannot be shown now. Try again in a minute.");
     await show(text);
-    element("goods").focus();
+    required("goods").focus();
   }
   setStatus("");
   await arrange();
@@ -147,11 +148,11 @@ async function arrange() {
   // The chain is ahead of what is shown: the next look shows it.
   if (!offer || offer.timing === "over" || !offered.isConnected) return;
   offered.hidden = offer.timing !== "open";
-  const wrong = element("wrong");
+  const wrong = required("wrong");
   if (wrong?.contains(offered)) {
     wrong.hidden = false;
     const when = offer.timing === "open" ? "" : ` From ${clock(offer.opens)}.`;
-    element("meaning").textContent = offer.words + when;
+    required("meaning").textContent = offer.words + when;
   }
   const button = offered.querySelector("button");
   if (button)
@@ -168,7 +169,7 @@ async function arrange() {
  * @param {string} label
  */
 async function confirmed({ action, name, words, expectedWinner }, label) {
-  const dialog = /** @type {HTMLDialogElement} */ (element("confirm"));
+  const dialog = /** @type {HTMLDialogElement} */ (required("confirm"));
   const lost = expectedWinner === "seller";
   const yes = await answered(dialog, label, words, lost ? `${label} all the same` : label, balance === undefined);
   if (!yes) return;
@@ -187,9 +188,9 @@ async function confirmed({ action, name, words, expectedWinner }, label) {
  * @param {boolean} signs Whether a wallet is chosen.
  */
 function answered(dialog, title, consequence, yes, signs) {
-  element("asks").textContent = title;
-  element("consequence").textContent = consequence;
-  element("yes").textContent = yes;
+  required("asks").textContent = title;
+  required("consequence").textContent = consequence;
+  required("yes").textContent = yes;
   reveal("payers", signs);
   dialog.returnValue = "";
   dialog.showModal();
@@ -201,8 +202,8 @@ function answered(dialog, title, consequence, yes, signs) {
 
 /** Disables the confirmation while no wallet is chosen to sign. */
 function choose() {
-  const without = !element("payers").hidden && !chosen();
-  element("yes").toggleAttribute("disabled", without);
+  const without = !required("payers").hidden && !chosen();
+  required("yes").toggleAttribute("disabled", without);
 }
 
 /** @param {string} action */
@@ -278,16 +279,16 @@ async function follow() {
 const receipt = stored(`receipt:${purchase}`);
 if (receipt) {
   const json = JSON.stringify(JSON.parse(atob(receipt)), null, 2);
-  const link = element("signed-receipt").querySelector("a");
+  const link = required("signed-receipt").querySelector("a");
   link?.setAttribute("href", URL.createObjectURL(new Blob([json], { type: "application/json" })));
   reveal("signed-receipt");
 }
 offerRows(choose);
-element("open").addEventListener("click", () =>
+required("open").addEventListener("click", () =>
   withBusy(
     () => {},
     async () => {
-      const dialog = /** @type {HTMLDialogElement} */ (element("confirm"));
+      const dialog = /** @type {HTMLDialogElement} */ (required("confirm"));
       const words = "Your wallet shows that it paid. A message that it signs moves no money.";
       if (await answered(dialog, "Open with your wallet", words, "Open", true)) await showToWallet();
     },

@@ -1,9 +1,20 @@
 // @ts-check
 // Script of the page for selling: shows errors next to their fields, and lets the seller's wallet sign the offer.
-import { ask, createElement, element, fail, offerWallets, Problem, proof, setStatus, sha256 } from "./common.js";
+import {
+  ask,
+  createElement,
+  element,
+  fail,
+  offerWallets,
+  Problem,
+  proof,
+  required,
+  setStatus,
+  sha256,
+} from "./common.js";
 
-const form = /** @type {HTMLFormElement} */ (element("offer"));
-const file = /** @type {HTMLInputElement} */ (element("file"));
+const form = /** @type {HTMLFormElement} */ (required("offer"));
+const file = /** @type {HTMLInputElement} */ (required("file"));
 /** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Field */
 
 /** Maximum size of a content in bytes. */
@@ -50,7 +61,7 @@ function preview() {
     const field = form.elements.namedItem(shown.dataset.shows ?? "");
     shown.textContent = (field && Reflect.get(field, "value")) || shown.dataset.empty;
   }
-  element("card-modes").textContent = form.modes.value === "instant" ? "Instant only" : "New seller";
+  required("card-modes").textContent = form.modes.value === "instant" ? "Instant only" : "New seller";
 }
 
 /**

@@ -1,6 +1,7 @@
 // @ts-check
 // A CIP-30 wallet for shops on a local ledger; public deployments do not serve it. Its key is in the browser's storage, so it
 // must not hold coins of value. It reads its outputs from the ledger's Blockfrost API, and gets coins from its faucet.
+import { blake2b } from "@noble/hashes/blake2.js";
 import {
   ask,
   bearer,
@@ -29,76 +30,6 @@ const INTERNAL = -2;
 /** Maximum collateral. */
 const MOST_COLLATERAL = 5_000_000;
 
-/** BLAKE2b (RFC 7693): initial values, and the order of message words per round. */
-const START = [
-  0x6a09e667f3bcc908n,
-  0xbb67ae8584caa73bn,
-  0x3c6ef372fe94f82bn,
-  0xa54ff53a5f1d36f1n,
-  0x510e527fade682d1n,
-  0x9b05688c2b3e6c1fn,
-  0x1f83d9abfb41bd6bn,
-  0x5be0cd19137e2179n,
-];
-const ORDER = [
-  "0123456789abcdef",
-  "ea489fd61c02b753",
-  "b8c052fdae367194",
-  "7931dcbe265a40f8",
-  "905724afe1bc683d",
-  "2c6a0b834d75fe19",
-  "c51fed4a0763928b",
-  "db7ec13950f4862a",
-  "6fe9b308c2d714a5",
-  "a2847615fb9e3cd0",
-];
-const ROUNDS = 12;
-/** Words of the state that are mixed, columns first, then diagonals. */
-const MIXED = ["048c", "159d", "26ae", "37bf", "05af", "16bc", "278d", "349e"].map((four) =>
-  [...four].map((digit) => Number.parseInt(digit, 16)),
-);
-const BLOCK = 128;
-
-/** @param {bigint} word @param {bigint} bits */
-const rotated = (word, bits) => BigInt.asUintN(64, (word >> bits) | (word << (64n - bits)));
-
-/**
- * Computes BLAKE2b without a key.
- * @param {Uint8Array} input
- * @param {number} size Length of the hash in bytes: 28 for keys, 32 for transactions.
- */
-function blake2b(input, size) {
-  const state = BigUint64Array.from(START);
-  state[0] = (START[0] ?? 0n) ^ 0x01010000n ^ BigInt(size);
-  const blocks = Math.max(1, Math.ceil(input.length / BLOCK));
-  for (let block = 0; block < blocks; block++) {
-    const part = new Uint8Array(BLOCK);
-    part.set(input.subarray(block * BLOCK, (block + 1) * BLOCK));
-    const words = new BigUint64Array(part.buffer);
-    const last = block === blocks - 1;
-    const work = BigUint64Array.from([...state, ...START]);
-    const at = (/** @type {number} */ index) => work[index] ?? 0n;
-    work[12] = at(12) ^ BigInt(last ? input.length : (block + 1) * BLOCK);
-    if (last) work[14] = ~at(14);
-    for (let round = 0; round < ROUNDS; round++) {
-      const order = [...(ORDER[round % ORDER.length] ?? "")].map((digit) => Number.parseInt(digit, 16));
-      for (const [n, [a = 0, b = 0, c = 0, d = 0]] of MIXED.entries()) {
-        for (const [half, [one, two]] of [
-          [32n, 24n],
-          [16n, 63n],
-        ].entries()) {
-          work[a] = at(a) + at(b) + (words[order[2 * n + half] ?? 0] ?? 0n);
-          work[d] = rotated(at(d) ^ at(a), one ?? 0n);
-          work[c] = at(c) + at(d);
-          work[b] = rotated(at(b) ^ at(c), two ?? 0n);
-        }
-      }
-    }
-    for (const index of state.keys()) state[index] = (state[index] ?? 0n) ^ at(index) ^ at(index + 8);
-  }
-  return new Uint8Array(state.buffer).slice(0, size);
-}
-
 /** Prefix of a private Ed25519 key in PKCS #8 (RFC 8410), before its 32 bytes. */
 const PKCS8 = "302e020100300506032b657004220420";
 
@@ -112,7 +43,7 @@ async function ownKey() {
   /** @param {Uint8Array<ArrayBuffer>} bytes */
   const sign = async (bytes) => hex(new Uint8Array(await crypto.subtle.sign("Ed25519", secret, bytes)));
   // An enterprise address on a test network (CIP-19, header type 6).
-  return { key: hex(key), address: `60${hex(blake2b(key, 28))}`, sign };
+  return { key: hex(key), address: `60${hex(blake2b(key, { dkLen: 28 }))}`, sign };
 }
 
 /**
@@ -190,7 +121,7 @@ async function enable() {
     /** @param {string} transaction Hex. */
     async signTx(transaction) {
       const bytes = bytesOf(transaction);
-      const signature = await sign(blake2b(bytes.slice(1, endOf(bytes, 1)), 32));
+      const signature = await sign(blake2b(bytes.slice(1, endOf(bytes, 1)), { dkLen: 32 }));
       return `a1008182${byteString(key)}${byteString(signature)}`;
     },
     /** @param {string} transaction Hex. */

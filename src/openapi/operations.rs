@@ -641,10 +641,9 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         .set("/security", json!([{ "operator": [] }]));
     let openapi = operation("openApi", "System", "This document").answers::<Document>(g, 200, "OpenAPI 3.1.");
     let docs = operation("docs", "System", "This document, for people").text(200, MARKUP, "A page.");
-    let asset = operation("asset", "System", "A file of a page")
-        .path("name", "Its name.")
-        .text(200, "text/css; charset=utf-8", "A stylesheet.")
-        .insert("/responses/200/content", "text/javascript; charset=utf-8", json!({ "schema": { "type": "string" } }))
+    let test_wallet = operation("testWallet", "System", "The test wallet's script, on a local ledger alone")
+        .path("folder", "A hash of the static files.")
+        .text(200, "text/javascript; charset=utf-8", "The script.")
         .fails(&[404]);
     let robots = operation("robots", "System", "Where crawlers may go").text(200, TEXT, "robots.txt.");
     let feed = operation("feed", "Catalogue", "The newest listings as an Atom feed")
@@ -673,7 +672,7 @@ fn documents(g: &mut SchemaGenerator) -> Operations {
         ("/operator/status", vec![("get", status)]),
         ("/openapi.json", vec![("get", openapi)]),
         ("/docs", vec![("get", docs)]),
-        ("/assets/{name}", vec![("get", asset)]),
+        ("/assets/{folder}/test-wallet.js", vec![("get", test_wallet)]),
         ("/robots.txt", vec![("get", robots)]),
         ("/feed.xml", vec![("get", feed)]),
         ("/sitemap.xml", vec![("get", sitemap)]),

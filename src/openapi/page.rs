@@ -54,7 +54,7 @@ pub fn page(document: &Value) -> String {
                 title { "API · " (info("title")) }
                 meta name="description" content=(info("summary"));
                 link rel="icon" href="data:,";
-                link rel="stylesheet" href=(super::STYLE.0);
+                link rel="stylesheet" href="{style}";
             }
             body {
                 header {

@@ -15,7 +15,6 @@ use market::{
 use pages::{
     POLICY, accept,
     account::SHOWN,
-    asset::TEST_WALLET,
     home::{self, Asked},
     preview::Size,
     test_wallet,
@@ -30,10 +29,13 @@ use crate::{
     endpoint::Endpoint,
     error::{ApiError, no_such_path, not_signed_in},
     limits::{Counted, Weight},
-    openapi, respond,
+    respond,
     routes::{creators, listings, me, purchase_requests, purchases, unlock},
     session::{required_token, shown_token},
 };
+
+/// Maximum size in bytes of the test wallet's script.
+const MAX_TEST_WALLET: usize = 256 << 10;
 
 /// A page. This enum, [`Page::at`] and [`show`] list all pages.
 pub enum Page<'a> {
@@ -116,17 +118,12 @@ pub async fn picture(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
-/// Serves a static file. Its name contains its hash, so it can be cached forever.
-pub fn asset(app: &App, name: &str) -> Result<Response, ApiError> {
-    let path = format!("/assets/{name}");
-    if path == openapi::STYLE.0 {
-        let headers = [("content-type", "text/css; charset=utf-8"), ("cache-control", "public, max-age=300")];
-        return Ok(headed(Response::text(openapi::STYLE.1), &headers));
-    }
-    let own = app.test_ledger().map(|_| &*TEST_WALLET).filter(|asset| asset.path == path);
-    let asset = own.or_else(|| ::pages::asset::at(&path)).ok_or_else(no_such_path)?;
-    let headers = [("content-type", asset.kind), ("cache-control", "public, max-age=31536000, immutable")];
-    Ok(headed(Response::text(&*asset.text), &headers))
+/// Serves the test wallet's script to loopback requests of a shop on a local ledger. The platform serves all other static
+/// files by itself.
+pub async fn test_wallet(app: &App) -> Result<Response, ApiError> {
+    app.test_ledger().ok_or_else(no_such_path)?;
+    let file = app.static_file(MAX_TEST_WALLET).await?.ok_or_else(no_such_path)?;
+    Ok(Response::bytes("text/javascript; charset=utf-8", &file).with_header("cache-control", "no-store"))
 }
 
 async fn home(app: &App) -> Result<Response, ApiError> {

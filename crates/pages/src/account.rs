@@ -47,7 +47,7 @@ pub struct Account {
 }
 
 fn around(main: &Markup) -> String {
-    Page { title: "Your account", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(main)
+    Page { title: "Your account", section: Section::Account, script: Some(ACCOUNT), card: None }.around(main)
 }
 
 /// Renders the sign-in page.

@@ -43,7 +43,7 @@ pub struct Page<'a> {
     /// Highlighted entry of the navigation.
     pub section: Section,
     /// Script of the page; `None` if no wallet signs on the page.
-    pub script: Option<&'static Asset>,
+    pub script: Option<Asset>,
     /// Preview of links to the page. If `None`, search engines are asked not to index the page.
     pub card: Option<Card>,
 }
@@ -111,10 +111,10 @@ impl Page<'_> {
                     None => { meta name="robots" content="noindex"; }
                 }
                 link rel="alternate" type="application/atom+xml" title="New prompts on Surety" href="/feed.xml";
-                link rel="icon" type="image/svg+xml" href=(ICON.path);
-                link rel="stylesheet" href=(STYLE.path);
-                @if self.script.is_some() { link rel="modulepreload" href=(COMMON.path); }
-                script type="module" src=(self.script.map_or(&COMMON.path, |script| &script.path)) {}
+                link rel="icon" type="image/svg+xml" href=(ICON);
+                link rel="stylesheet" href=(STYLE);
+                @if self.script.is_some() { link rel="modulepreload" href=(COMMON); }
+                script type="module" src=(self.script.unwrap_or(COMMON)) {}
             }
         }
     }
@@ -124,7 +124,7 @@ impl Page<'_> {
             let account = section == Section::Account;
             html! { a href=(path) aria-current=[(self.section == section).then_some("page")] data-account[account] { (words) } }
         };
-        let brand = html! { img src=(ICON.path) alt="" width="28" height="28"; "Surety" };
+        let brand = html! { img src=(ICON) alt="" width="28" height="28"; "Surety" };
         html! {
             header.site {
                 @if self.section == Section::Alone {

@@ -1,7 +1,7 @@
 //! HTML pages for browsers, at the same paths as the API's JSON.
 //!
 //! ```text
-//! JSON of market ── view ──> page ── layout ──> HTML        web/*.css, web/*.js ── asset ──> /assets/NAME.HASH.EXT
+//! JSON of market ── view ──> page ── layout ──> HTML        web/*.css, web/*.js ── asset ──> /assets/HASH/NAME
 //! ```
 //!
 //! Pages are rendered from the API's types and escaped by maud. Nothing is inline, because the policy in [`HEADERS`]

@@ -70,7 +70,7 @@ pub fn page(offer: &Offer<'_>) -> String {
         }
     };
     let title = format!("Buy {}", listing.title);
-    Page { title: &title, section: Section::Elsewhere, script: Some(&PAYWALL), card: None }.around(&main)
+    Page { title: &title, section: Section::Elsewhere, script: Some(PAYWALL), card: None }.around(&main)
 }
 
 fn summary(listing: &Listing) -> Markup {
@@ -136,7 +136,7 @@ impl Offer<'_> {
                             b { "Surety balance" }
                             span.small.soft #funds { a href={ "/me?next=/listings/" (id) "/unlock" } { "Sign in" } " to pay from it." }
                         }
-                        img src=(ICON.path) alt="";
+                        img src=(ICON) alt="";
                     }
                 }
                 (parts::no_wallet())

@@ -44,7 +44,7 @@ pub fn page(media: &str, size: Size) -> String {
             head {
                 meta charset="utf-8";
                 title { "Preview" }
-                link rel="stylesheet" href=(STYLE.path);
+                link rel="stylesheet" href=(STYLE);
             }
             body {
                 @if is_video(media) {

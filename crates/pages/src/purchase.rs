@@ -72,7 +72,7 @@ pub fn page(shown: &Shown<'_>) -> String {
             (confirmation())
         }
     };
-    Page { title, section: Section::Elsewhere, script: Some(&PURCHASE), card: None }.around(&main)
+    Page { title, section: Section::Elsewhere, script: Some(PURCHASE), card: None }.around(&main)
 }
 
 /// Renders the empty element into which the script loads the content for the buyer.

@@ -47,7 +47,7 @@ pub fn page(origin: &str) -> String {
         }
     };
     let card = Card { url: format!("{origin}/sell"), description: WHAT.into(), ..Card::default() };
-    Page { title: "Sell a prompt", section: Section::Sell, script: Some(&SELL), card: Some(card) }.around(&main)
+    Page { title: "Sell a prompt", section: Section::Sell, script: Some(SELL), card: Some(card) }.around(&main)
 }
 
 /// Renders the form's fields for the public part of a listing.

@@ -12,7 +12,7 @@ use crate::{HEADERS, POLICY, asset::TEST_WALLET};
 #[must_use]
 pub fn inside(page: &str, ledger: &Url) -> String {
     let script = html! {
-        script type="module" src=(TEST_WALLET.path) data-ledger=(ledger.origin().ascii_serialization()) {}
+        script type="module" src=(TEST_WALLET) data-ledger=(ledger.origin().ascii_serialization()) {}
     };
     // Before the page's script, which looks for wallets. Sellers' texts are escaped, so this finds the page's own tag.
     page.replacen("<script", &format!("{}<script", script.into_string()), 1)
@@ -35,7 +35,8 @@ mod tests {
     fn the_test_wallet_loads_first_and_may_call_the_local_ledger_alone() {
         let ledger = Url::parse("http://127.0.0.1:8990/api/v0").unwrap();
         let page = inside(&crate::sell::page("http://127.0.0.1:8787"), &ledger);
-        let (wallet, script) = (page.find(&TEST_WALLET.path).unwrap(), page.find(&crate::asset::SELL.path).unwrap());
+        let (wallet, script) =
+            (page.find(&TEST_WALLET.to_string()).unwrap(), page.find(&crate::asset::SELL.to_string()).unwrap());
         assert!(wallet < script && page.contains("data-ledger=\"http://127.0.0.1:8990\""), "{page}");
         assert!(policy(&ledger).contains("; connect-src 'self' http://127.0.0.1:8990; "));
     }

@@ -26,7 +26,7 @@ const READER = { headers: { accept: "text/html" } };
 const begin = (page: Page) => page.getByRole("button", { name: "Sign in with the test wallet and 100 tADA" });
 
 /** The test wallet's script, in a page. */
-const SCRIPT = /\/assets\/test-wallet\.[0-9a-f]{12}\.js/;
+const SCRIPT = /\/assets\/[0-9a-f]{12}\/test-wallet\.js/;
 
 /** An answer to a request that names a host as a browser does that was led here by a name of another's. */
 async function under(host: string, url: string): Promise<{ status: number; text: string; policy: string }> {

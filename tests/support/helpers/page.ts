@@ -39,7 +39,7 @@ export interface Opened {
 }
 
 /** The wallet that pages on a local ledger include (web/test-wallet.js). */
-const TEST_WALLET = /\/assets\/test-wallet\./;
+const TEST_WALLET = /\/test-wallet\.js$/;
 
 /**
  * Opens a page as a public shop serves it, without the test wallet. Recordings on other servers are replaced by a

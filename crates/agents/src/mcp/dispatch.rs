@@ -187,7 +187,7 @@ fn server_info(shelf: &impl Shelf) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "description": "Design prompts for tADA on Cardano's preprod network, with buyer protection",
         "websiteUrl": origin,
-        "icons": [{ "src": format!("{origin}{}", pages::asset::ICON.path), "mimeType": "image/svg+xml", "sizes": ["any"] }],
+        "icons": [{ "src": format!("{origin}{}", pages::asset::ICON), "mimeType": "image/svg+xml", "sizes": ["any"] }],
     })
 }
 

@@ -56,7 +56,7 @@ fn initialize_agrees_on_a_revision_that_both_sides_support() {
         let about = &answer["result"]["serverInfo"];
         assert_eq!(about["websiteUrl"], "https://surety.example.com");
         let icon = about["icons"][0]["src"].as_str().unwrap();
-        assert_eq!(icon.strip_prefix("https://surety.example.com"), Some(&*pages::asset::ICON.path));
+        assert_eq!(icon.strip_prefix("https://surety.example.com"), Some(&*pages::asset::ICON.to_string()));
     }
 }
 

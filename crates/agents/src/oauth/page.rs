@@ -19,7 +19,7 @@ use super::{
 /// Limits per purchase and per day that the form proposes, in ADA, and that a new account gets.
 const DEFAULT_LIMITS: (u32, u32) = (10, 30);
 
-fn page(title: &str, script: Option<&'static Asset>, main: &Markup) -> String {
+fn page(title: &str, script: Option<Asset>, main: &Markup) -> String {
     Page { title, section: Section::Alone, script, card: None }.around(main)
 }
 
@@ -40,7 +40,7 @@ pub fn consent(request: &ConsentRequest, authority: &Authority, demo: bool, now_
             noscript { p.warning { "Approving needs JavaScript, because your wallet is asked to sign. Denying does not." } }
         }
     };
-    page("Connect an agent", Some(&CONSENT), &main)
+    page("Connect an agent", Some(CONSENT), &main)
 }
 
 fn who(request: &ConsentRequest) -> Markup {

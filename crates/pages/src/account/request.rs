@@ -64,7 +64,7 @@ pub fn page(asked: Option<&PurchaseRequest>) -> String {
             }
         }
     };
-    Page { title: "Approve a purchase", section: Section::Account, script: Some(&ACCOUNT), card: None }.around(&main)
+    Page { title: "Approve a purchase", section: Section::Account, script: Some(ACCOUNT), card: None }.around(&main)
 }
 
 /// Renders the list of purchase requests on the account's page.
