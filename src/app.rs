@@ -19,7 +19,6 @@ use edge::{
     d1::{D1, Nearest},
     keys::KeyStore,
     log::Line,
-    semaphore::Permit,
     settings::SettingError,
     timer::Timer,
 };
@@ -33,7 +32,7 @@ use worker::{Env, Url, WorkerVersionMetadata};
 
 use crate::{
     error::{ApiError, storage_full},
-    limits::{self, Counted, Weight},
+    limits::{self, Counted},
     methods::Methods,
     settings::{self, Settings},
 };
@@ -249,11 +248,5 @@ impl App {
     /// Counts an action against the client's rate limit.
     pub async fn limit_client(&self, action: Counted) -> Result<(), ApiError> {
         self.limit(action, &limits::client(&self.request)?).await
-    }
-
-    /// Counts a search against the client's rate limit, and reserves memory for its answer.
-    pub async fn limit_search(&self, weight: Weight) -> Result<Permit, ApiError> {
-        self.limit_client(Counted::SEARCH).await?;
-        weight.hold(&self.request).await
     }
 }

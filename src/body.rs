@@ -1,7 +1,8 @@
 //! Parses JSON bodies into the types of `api_types`, with errors that name the field.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
+use agents::oauth::OAuthError;
 use api_types::{Error, ErrorCode};
 use cardano::json::{MAX_VALUES, has_more_values};
 use edge::{
@@ -19,7 +20,13 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{app::App, error::ApiError};
+#[cfg(test)]
+use crate::openapi::operations::Operation;
+use crate::{
+    app::App,
+    error::ApiError,
+    route::{Argument, Asked, Body, Schema},
+};
 
 /// Maximum size in bytes of a body with an address, a signature, or an order.
 pub const MAX_BODY: usize = 8 << 10;
@@ -76,34 +83,101 @@ const MAX_WALLET_BODY: usize = 512 << 10;
 /// their own are below this one.
 const MAX_WALLET_VALUES: usize = 12_000;
 
-/// An unparsed body with a wallet's outputs, which counts against the client's memory limit until dropped.
-pub struct WalletBody {
+/// An unparsed JSON body with a wallet's outputs, which counts against the client's memory limit until dropped. An empty
+/// body counts as an empty object.
+pub struct WalletBody<T> {
     bytes: Vec<u8>,
     _held: Option<Permit>,
+    says: PhantomData<T>,
 }
 
-impl WalletBody {
-    /// Reads the body of a request for a draft. An empty body counts as an empty object.
-    pub async fn read(app: &App) -> Result<Self, ApiError> {
-        let (bytes, held) = hold_request(&app.request, MAX_WALLET_BODY).await?;
-        at_most(&bytes, MAX_WALLET_VALUES)?;
-        Ok(Self { bytes, _held: held })
-    }
-
+impl<T: DeserializeOwned> WalletBody<T> {
     /// Parses the body. The parsed value can take ten times the memory of the body, so callers parse the body again
     /// when they need the value instead of keeping it.
-    pub fn says<T: DeserializeOwned>(&self) -> Result<T, FieldError> {
+    pub fn says(&self) -> Result<T, FieldError> {
         let bytes = if self.bytes.is_empty() { b"{}" } else { self.bytes.as_slice() };
         parse(bytes)
     }
 }
 
-/// Parses a body of at most `max_bytes`, which must be a JSON object. Unknown fields are ignored; null and empty
-/// strings count as missing.
-pub async fn read<T: DeserializeOwned>(app: &App, max_bytes: usize) -> Result<T, ApiError> {
-    let bytes = read_request(&app.request, max_bytes).await?;
-    at_most(&bytes, MAX_VALUES)?;
-    Ok(parse(&bytes)?)
+impl<T: DeserializeOwned + Schema> Argument for WalletBody<T> {
+    const BODY: Option<Body> = Some(Body::of(MAX_WALLET_BODY));
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let (bytes, held) = hold_request(&asked.app.request, MAX_WALLET_BODY).await?;
+        at_most(&bytes, MAX_WALLET_VALUES)?;
+        Ok(Self { bytes, _held: held, says: PhantomData })
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<T>("application/json").fails(&[400])
+    }
+}
+
+/// A JSON object of at most `MAX` bytes. Unknown fields are ignored; null and empty strings count as missing.
+pub struct Json<T, const MAX: usize = MAX_BODY>(pub T);
+
+impl<T: DeserializeOwned + Schema, const MAX: usize> Argument for Json<T, MAX> {
+    const BODY: Option<Body> = Some(Body::of(MAX));
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let bytes = read_request(&asked.app.request, MAX).await?;
+        at_most(&bytes, MAX_VALUES)?;
+        Ok(Self(parse(&bytes)?))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<T>("application/json").fails(&[400])
+    }
+}
+
+/// A body of at most `MAX` bytes, which the handler parses. `T` describes it.
+pub struct Bytes<T, const MAX: usize>(pub Vec<u8>, pub PhantomData<T>);
+
+impl<T: Schema, const MAX: usize> Argument for Bytes<T, MAX> {
+    const BODY: Option<Body> = Some(Body::of(MAX));
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(Self(read_request(&asked.app.request, MAX).await?, PhantomData))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<T>("application/json")
+    }
+}
+
+/// Whether the request's body has this media type.
+pub fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
+    let sent = app.request.headers().get("content-type")?.unwrap_or_default();
+    Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
+}
+
+/// Maximum size in bytes of a form.
+const MAX_FORM: usize = 16 << 10;
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A form of OAuth, which the handler parses. `T` describes it.
+pub struct Form<T>(pub String, pub PhantomData<T>);
+
+impl<T: Schema> Argument for Form<T> {
+    const BODY: Option<Body> = Some(Body::of(MAX_FORM));
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        if !has_type(asked.app, FORM)? {
+            let text = format!("the body must be {FORM}");
+            return Err(OAuthError::new(agents::oauth::ErrorCode::InvalidRequest, text).into());
+        }
+        let body = read_request(&asked.app.request, MAX_FORM).await?;
+        Ok(Self(String::from_utf8_lossy(&body).into_owned(), PhantomData))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<T>(FORM).oauth_fails(&[400])
+    }
 }
 
 fn at_most(bytes: &[u8], values: usize) -> Result<(), FieldError> {

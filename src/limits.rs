@@ -27,7 +27,7 @@ use crate::error::ApiError;
 pub use edge::client::client;
 
 /// A rate limit that several kinds of actions use. Each kind is counted separately for each client.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rate {
     /// Name of the binding in wrangler.toml.
     binding: &'static str,
@@ -53,7 +53,7 @@ const AGENT: Rate = Rate { binding: "AGENT", most: 600, period_s: 60 };
 
 /// A kind of action with a rate limit. The first text identifies it in keys of the counters, the second describes it in
 /// errors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted(Rate, &'static str, &'static str);
 
 impl Counted {

@@ -5,10 +5,14 @@
 use edge::serve::Response;
 use pages::asset::DOCS_STYLE;
 
-use crate::{app::App, error::ApiError};
+use crate::{
+    app::App,
+    error::ApiError,
+    route::{Limit, Route, route},
+};
 
 #[cfg(test)]
-mod operations;
+pub mod operations;
 #[cfg(test)]
 mod page;
 
@@ -16,13 +20,24 @@ const DOCUMENT: &str = include_str!("openapi/openapi.json");
 const PAGE: &str = include_str!("openapi/docs.html");
 const CACHED: &str = "public, max-age=300";
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/openapi.json", Limit::Free => document();
+        docs |of| of.names("openApi", "System", "This document").answers::<operations::Document>(200, "OpenAPI 3.1.")
+    },
+    route! {
+        GET "/docs", Limit::Free => docs();
+        docs |of| of.names("docs", "System", "This document, for people").text(200, "text/html; charset=utf-8", "A page.")
+    },
+];
+
 /// Serves the OpenAPI document.
-pub fn document() -> Response {
-    Response::json(DOCUMENT).with_header("cache-control", CACHED)
+async fn document(_: &App) -> Result<Response, ApiError> {
+    Ok(Response::json(DOCUMENT).with_header("cache-control", CACHED))
 }
 
 /// Serves the API reference as a page. Its example commands contain the service's address.
-pub fn docs(app: &App) -> Result<Response, ApiError> {
+async fn docs(app: &App) -> Result<Response, ApiError> {
     let page = PAGE.replace("{origin}", &app.public_origin()?).replace("{style}", &DOCS_STYLE.to_string());
     Ok(Response::text(page)
         .with_header("content-type", "text/html; charset=utf-8")
@@ -37,10 +52,10 @@ pub fn docs(app: &App) -> Result<Response, ApiError> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::endpoint::routes;
+    use crate::routes;
 
     fn check(name: &str, served: &str, made: &str) {
         if std::env::var_os("UPDATE_OPENAPI").is_some() {
@@ -57,17 +72,21 @@ mod tests {
         check("docs.html", PAGE, &page::page(&document));
     }
 
+    /// The test tests/e2e/http/routes.test.ts sends requests to each of these routes.
     #[test]
-    fn every_route_has_its_entry_and_no_other_is_described() {
-        let document: Value = serde_json::from_str(DOCUMENT).unwrap();
-        let described = document["paths"].as_object().unwrap().iter().flat_map(|(path, methods)| {
-            methods.as_object().unwrap().keys().map(move |method| format!("{} {path}", method.to_uppercase()))
-        });
-        let answered = routes().into_iter().flat_map(|(path, methods)| {
-            let methods = methods.iter().filter(|method| **method != "HEAD");
-            methods.map(move |method| format!("{method} {path}"))
-        });
-        assert_eq!(described.collect::<BTreeSet<_>>(), answered.collect());
+    fn the_end_to_end_test_of_all_routes_knows_each() {
+        let document = operations::document(env!("CARGO_PKG_VERSION"));
+        let described = |route: &Route| {
+            let operation = &document["paths"][route.path][route.method.to_lowercase()];
+            let security = operation["security"].as_array().unwrap().iter();
+            let security: Vec<_> = security.flat_map(|scheme| scheme.as_object().unwrap().keys()).collect();
+            let body = route.endpoint.body.map(|body| json!({ "max": body.max, "refusal": body.refusal }));
+            let limit = route.endpoint.limit.kind();
+            json!({ "method": route.method, "path": route.path, "security": security, "limit": limit, "body": body })
+        };
+        let routes: Vec<_> = routes::all().map(described).collect();
+        let known = include_str!("../tests/support/routes.json");
+        check("../../tests/support/routes.json", known, &format!("{:#}\n", json!(routes)));
     }
 
     #[test]

@@ -33,6 +33,7 @@ use crate::{
     app::App,
     error::ApiError,
     limits::{Counted, Weight},
+    route::OnMiss,
 };
 
 /// Maximum age in ms at which the cached shop state is used.
@@ -162,10 +163,11 @@ async fn state(app: &App) -> Result<ShopState, ApiError> {
 /// Returns an answer from the cache if the catalogue has not changed, or else calls `read` for it. `None`, for an
 /// object that does not exist, is not cached.
 ///
-/// Reads of the database are counted against the client's rate limit. `weight` is the memory for an answer that is a
+/// Reads of the database are counted against the client's `limit`. `weight` is the memory for an answer that is a
 /// list; `None` for a single object.
 pub async fn answer<R>(
     app: &App,
+    OnMiss(limit): OnMiss,
     weight: Option<Weight>,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
@@ -178,7 +180,7 @@ where
     if kept.as_ref().is_some_and(|kept| current(kept, fresh_state(app.now_ms))) {
         return Ok(kept);
     }
-    app.limit_client(if weight.is_some() { Counted::SEARCH } else { Counted::READ }).await?;
+    app.limit_client(limit).await?;
     if let Some(kept) = kept
         && current(&kept, Some(state(app).await?))
     {
@@ -208,6 +210,7 @@ where
 /// Returns a list like [`answer`], with `weight` as its memory. A list always exists.
 pub async fn list<R>(
     app: &App,
+    limit: OnMiss,
     weight: Weight,
     name: &str,
     read: impl FnOnce(Rc<VersionedDatabase>) -> R,
@@ -216,7 +219,7 @@ where
     R: Future<Output = Result<Page, DatabaseError>>,
 {
     let read = async move |database| read(database).await.map(Some);
-    let page = answer(app, Some(weight), name, read).await?;
+    let page = answer(app, limit, Some(weight), name, read).await?;
     Ok(page.ok_or_else(|| Fault::Inconsistent(format!("{name} has no list")))?)
 }
 
@@ -230,11 +233,11 @@ fn newest_kept(now: Millis) -> Option<KeptPage> {
 }
 
 /// Returns the newest listings from the cache. After a second, one batch that reads only the changes updates them.
-pub async fn newest(app: &App) -> Result<KeptPage, ApiError> {
+pub async fn newest(app: &App, OnMiss(limit): OnMiss) -> Result<KeptPage, ApiError> {
     if let Some(kept) = newest_kept(app.now_ms) {
         return Ok(kept);
     }
-    app.limit_client(Counted::READ).await?;
+    app.limit_client(limit).await?;
     let _permit = Weight::LONG.hold(&app.request).await?;
     // A concurrent request may have cached them while this one waited.
     if let Some(kept) = newest_kept(app.now_ms) {

@@ -13,7 +13,14 @@ use x402_cardano::wire::{
     offer_receipt::{DidWeb, Receipt, jws},
 };
 
-use crate::{app::App, error::ApiError, paywall};
+#[cfg(test)]
+use crate::openapi::operations::Document;
+use crate::{
+    app::App,
+    error::ApiError,
+    paywall,
+    route::{Limit, Route, route},
+};
 
 /// The signer of receipts, cached per isolate.
 struct Issuer {
@@ -81,8 +88,15 @@ pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> 
     Ok(jws(&issuer.key_id, &issuer.key, &statement).ok_or_else(unsigned)?)
 }
 
-/// `GET /.well-known/did.json`: the public keys of receipts, including earlier ones.
-pub fn did_document(app: &App) -> Result<Response, ApiError> {
+pub const ROUTES: &[Route] = &[route! {
+    GET "/.well-known/did.json", Limit::Free => did_document();
+    docs |of| of
+        .names("didDocument", "x402", "The keys that receipts are signed with (did:web)")
+        .answers::<Document>(200, "The DID document.")
+}];
+
+/// Returns the public keys of receipts, including earlier ones.
+async fn did_document(app: &App) -> Result<Response, ApiError> {
     let did = identity(&app.origin()?)?;
     let keys = app.keys()?.receipt_keys();
     let keys: Vec<_> = keys.into_iter().map(|(version, key)| (key_name(version), key.public_key())).collect();

@@ -3,10 +3,12 @@
 use edge::bearer::Bearer;
 use market::account::{self, Account, Token};
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::{ApiError, not_signed_in},
-    limits::Counted,
+    route::{Argument, Asked, Limit, Needs},
 };
 
 /// A valid session. The holder of its token is the account's owner.
@@ -17,12 +19,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the request's session, or fails if there is none. The request counts against the client's rate limit.
-    pub async fn of(app: &App) -> Result<Self, ApiError> {
-        app.limit_client(Counted::SESSION).await?;
-        Ok(Self::shown(app).await?.ok_or_else(not_signed_in)?)
-    }
-
     /// Returns the request's session, or `None` if the request has no token, for routes that accept other proofs too.
     /// An invalid token is an error.
     pub async fn shown(app: &App) -> Result<Option<Self>, ApiError> {
@@ -33,17 +29,54 @@ impl Session {
     }
 }
 
+/// The request's session, counted against the account's limit. `None` if the request has no token.
+impl Argument for Option<Session> {
+    const NEEDS: Needs = Needs::Session;
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let session = Session::shown(asked.app).await?;
+        if let (Some(session), Limit::Account(counted)) = (&session, asked.limit) {
+            asked.app.limit(counted, &session.account.owner).await?;
+        }
+        Ok(session)
+    }
+}
+
+impl Argument for Session {
+    const NEEDS: Needs = Needs::Session;
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(Option::<Self>::of(asked).await?.ok_or_else(not_signed_in)?)
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.security(&["session"]).fails(&[401])
+    }
+}
+
+/// The request's token. The SQL statements that use it check its session.
+pub struct Unchecked(pub Token);
+
+impl Argument for Unchecked {
+    const NEEDS: Needs = Needs::Session;
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(Self(shown_token(asked.app)?.ok_or_else(not_signed_in)?))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.security(&["session"]).fails(&[401])
+    }
+}
+
 /// Returns the request's token without checking that its session is valid, or `None` if the request has no token.
-pub fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
+fn shown_token(app: &App) -> Result<Option<Token>, ApiError> {
     let token = match Bearer::of(&app.request)? {
         Bearer::Absent => return Ok(None),
         Bearer::Malformed => None,
         Bearer::Token(token) => Token::presented(&token),
     };
     Ok(Some(token.ok_or_else(not_signed_in)?))
-}
-
-/// Returns the request's token, or fails if there is none. The SQL statements that use the token check its session.
-pub fn required_token(app: &App) -> Result<Token, ApiError> {
-    Ok(shown_token(app)?.ok_or_else(not_signed_in)?)
 }

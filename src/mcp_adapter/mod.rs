@@ -15,8 +15,9 @@ pub use owner::OwnerShop;
 use crate::{
     app::App,
     error::ApiError,
-    limits::Weight,
+    limits::{Counted, Weight},
     read_cache::{self, VersionedDatabase},
+    route::OnMiss,
 };
 
 /// Converts an error to the form in which a tool returns it: a message, advice, and when to retry. The causes of a
@@ -44,7 +45,7 @@ impl Shelf for App {
     async fn search(&self, filter: Filter) -> Result<Page, ShopError> {
         let (weight, name) = (Weight::of_listings(filter.page_size()), format!("{filter:?}"));
         let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
-        let page = read_cache::list(self, weight, &name, read).await.map_err(told)?;
+        let page = read_cache::list(self, OnMiss(Counted::SEARCH), weight, &name, read).await.map_err(told)?;
         Ok(Page { json: page.json.copy(), next: page.next.as_deref().map(str::to_owned), some_words: page.some_words })
     }
 
@@ -58,7 +59,7 @@ mod tests {
     use market::checkout::Unavailable;
 
     use super::*;
-    use crate::limits::{Counted, too_many};
+    use crate::limits::too_many;
 
     #[test]
     fn a_tool_called_too_often_names_the_limit_and_the_wait() {

@@ -11,12 +11,18 @@ use x402_cardano::wire::{bazaar, payment_identifier};
 use super::told;
 use crate::{
     app::App,
+    limits::Counted,
     paywall::{self, Outcome, Paywall},
 };
 
 /// The tools for agents with their own wallet.
 impl OpenShop for App {
     async fn unlock(&self, id: &ListingId, shown: Presentation) -> Result<Unlocked, ShopError> {
+        if shown.payment.is_some() {
+            self.limit_client(Counted::PAYMENT).await.map_err(told)?;
+        } else if shown.proof.is_some() {
+            self.limit_client(Counted::PROOF).await.map_err(told)?;
+        }
         let paywall = Paywall::of(self, id).await.map_err(told)?.ok_or(ShopError::NoListing)?;
         // The extension has no profile for tools, so a payment commits to the HTTP request for the listing.
         let digest = || paywall::unlock_digest(self, id);

@@ -66,6 +66,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn buy(&self, id: &ListingId, mode: DeliveryMode) -> Result<Answer, ShopError> {
+        self.limit(Counted::BUY).await?;
         let (listing, outcome) =
             match checkout::order(self.app, self.account(), id.as_str(), mode).await.map_err(told)? {
                 Ordered::UnknownListing => return Err(ShopError::NoListing),
@@ -140,6 +141,7 @@ impl Shop for OwnerShop<'_> {
     }
 
     async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError> {
+        self.limit(Counted::ACT).await?;
         let tx = purchases::perform(self.app, &self.caller.account, purchase, action).await.map_err(told)?;
         Ok(SubmittedAction { purchase: *purchase, action, tx })
     }

@@ -26,14 +26,7 @@ use x402_cardano::{
 };
 
 use super::{Priced, priced, resource_info};
-use crate::{
-    app::App,
-    checkout,
-    error::ApiError,
-    limits::{self, Counted},
-    methods::Methods,
-    receipts,
-};
+use crate::{app::App, checkout, error::ApiError, limits, methods::Methods, receipts};
 
 /// Outcome of a request to unlock a listing.
 pub enum Outcome {
@@ -79,11 +72,6 @@ impl<'a> Paywall<'a> {
         shown: Presentation,
         digest: impl FnOnce() -> Option<RequestDigest>,
     ) -> Result<Outcome, ApiError> {
-        if shown.payment.is_some() {
-            self.app.limit_client(Counted::PAYMENT).await?;
-        } else if shown.proof.is_some() {
-            self.app.limit_client(Counted::PROOF).await?;
-        }
         let proven = match shown.proof {
             None => None,
             Some(proof) => match self.proven(&proof).await {

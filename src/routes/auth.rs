@@ -11,14 +11,41 @@ use market::{
     challenge::{self, Challenge, Purpose},
 };
 
+#[cfg(test)]
+use serde_json::json;
+
 use crate::{
     app::App,
-    body::{self, MAX_BODY},
+    body::Json,
     error::{ApiError, not_signed_in, storage_full},
     limits::Counted,
     respond,
-    session::required_token,
+    route::{Limit, Route, route},
+    session::Unchecked,
 };
+
+pub const ROUTES: &[Route] = &[
+    route! {
+        POST "/auth/challenge", Limit::Client(Counted::CHALLENGE) => challenge(Json<ChallengeRequest>);
+        docs |of| of
+            .names("challenge", "Account", "Begin to sign in")
+            .answers::<api_types::Challenge>(200, "What the wallet is to sign, once, within 5 minutes.")
+    },
+    route! {
+        POST "/auth/verify", Limit::Client(Counted::SIGN_IN) => verify(Json<SignIn>);
+        docs |of| of
+            .names("signIn", "Account", "Sign in with a signed challenge")
+            .answers::<Session>(200, "A session of 7 days; the first one makes the account and its wallet.")
+            .fails(&[401])
+    },
+    route! {
+        POST "/auth/logout", Limit::Session => logout(Unchecked);
+        docs |of| of
+            .names("signOut", "Account", "End the session")
+            .query("everywhere", "`true` ends all sessions of the account: a copied one, too.", json!({ "type": "boolean" }))
+            .empty(204, "It is over.")
+    },
+];
 
 /// Maximum number of addresses that a client may send in addition to the first.
 const MAX_OTHERS: usize = 20;
@@ -36,9 +63,10 @@ fn no_challenge() -> ErrorAnswer {
 }
 
 /// Issues a challenge for an address.
-pub async fn challenge(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::CHALLENGE).await?;
-    let ChallengeRequest { address, others } = body::read(app, MAX_BODY).await?;
+async fn challenge(
+    app: &App,
+    Json(ChallengeRequest { address, others }): Json<ChallengeRequest>,
+) -> Result<Response, ApiError> {
     let owner = owner_among(app, &address, &others).await?;
     let Challenge { owner, nonce, digest, expires_at } =
         challenge::give(&app.challenges()?, Purpose::SignIn, owner, edge::random()?, app.now_ms).await?;
@@ -65,9 +93,7 @@ fn parsed(field: &str, address: &str) -> Result<Address, ErrorAnswer> {
 }
 
 /// Opens a session for a signed challenge.
-pub async fn verify(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SIGN_IN).await?;
-    let SignIn { owner, key, signature } = body::read(app, MAX_BODY).await?;
+async fn verify(app: &App, Json(SignIn { owner, key, signature }): Json<SignIn>) -> Result<Response, ApiError> {
     let owner = parsed("owner", &owner)?;
     let signed = DataSignature::from_hex(&key, &signature).map_err(unsigned)?;
     let message = SignedMessage::parse(&signed.key, &signed.signature).map_err(unsigned)?;
@@ -97,9 +123,7 @@ pub async fn verify(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Ends a session; with `everywhere=true` in the query, all sessions of its account.
-pub async fn logout(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SESSION).await?;
-    let token = required_token(app)?;
+async fn logout(app: &App, Unchecked(token): Unchecked) -> Result<Response, ApiError> {
     let everywhere = app.request.url()?.query_pairs().any(|(name, value)| name == "everywhere" && value == "true");
     if account::sign_out(&app.database(), &token, everywhere, app.now_ms).await? {
         Ok(Response::empty(204))

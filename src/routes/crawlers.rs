@@ -6,15 +6,46 @@ use cardano::Address;
 use edge::serve::Response;
 use market::catalogue::{self, Filter, Page, discovery};
 use pages::{feed, view::Listing};
+#[cfg(test)]
+use serde_json::json;
 use sql::DatabaseError;
 
 use crate::{
     app::App,
     error::ApiError,
-    limits::Weight,
+    limits::{Counted, Weight},
     read_cache::{self, VersionedDatabase},
+    route::{Limit, OnMiss, Route, route},
     routes::creators,
 };
+
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/robots.txt", Limit::Free => robots();
+        docs |of| of.names("robots", "System", "Where crawlers may go").text(200, "text/plain; charset=utf-8", "robots.txt.")
+    },
+    route! {
+        GET "/sitemap.xml", Limit::OnMiss(Counted::SEARCH) => sitemap(OnMiss);
+        docs |of| of
+            .names("sitemap", "System", "The pages")
+            .more(&format!("The newest {} listings among them.", discovery::MAX_ADDRESSES))
+            .text(200, "application/xml", "A sitemap.")
+    },
+    route! {
+        GET "/feed.xml", Limit::OnMiss(Counted::SEARCH) => feed(OnMiss);
+        docs |of| of
+            .names("feed", "Catalogue", "The newest listings as an Atom feed")
+            .query("seller", "Only of this seller.", json!({ "type": "string" }))
+            .text(200, "application/atom+xml; charset=utf-8", "A feed.")
+            .fails(&[400])
+    },
+    route! {
+        GET "/llms.txt", Limit::Free => llms();
+        docs |of| of
+            .names("llms", "System", "The service for language models")
+            .text(200, "text/markdown; charset=utf-8", "llms.txt.")
+    },
+];
 
 /// Paths in the sitemap other than listings.
 const PATHS: [&str; 4] = ["/", "/sell", "/docs", "/llms.txt"];
@@ -24,7 +55,7 @@ fn typed(response: Response, kind: &str, max_age: &str) -> Response {
 }
 
 /// Allows public pages; excludes those that need a signature, a session or money.
-pub fn robots(app: &App) -> Result<Response, ApiError> {
+async fn robots(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let body = format!(
         "User-agent: *\nDisallow: /auth/\nDisallow: /me\nDisallow: /oauth/\nDisallow: /mcp\n\nSitemap: {origin}/sitemap.xml\n"
@@ -33,13 +64,13 @@ pub fn robots(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Lists the newest listings.
-pub async fn sitemap(app: &App) -> Result<Response, ApiError> {
+async fn sitemap(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let read = async |database: Rc<VersionedDatabase>| {
         let listings = discovery::addresses(&*database).await?;
         Ok(Page { json: urls(&origin, &listings), ..Page::default() })
     };
-    let page = read_cache::list(app, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
+    let page = read_cache::list(app, limit, Weight::LONG, &format!("{origin}/sitemap.xml"), read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/xml", "public, max-age=300"))
 }
 
@@ -56,7 +87,7 @@ fn urls(origin: &str, listings: &str) -> String {
 }
 
 /// Renders the newest listings as an Atom feed, of all sellers or one.
-pub async fn feed(app: &App) -> Result<Response, ApiError> {
+async fn feed(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let seller = app.request.url()?.query_pairs().find_map(|(name, value)| (name == "seller").then(|| value.parse()));
     let seller: Option<Address> = seller.transpose().map_err(creators::invalid_address)?;
@@ -69,12 +100,12 @@ pub async fn feed(app: &App) -> Result<Response, ApiError> {
         Ok(Page { json: feed::atom(&origin, named.as_deref(), &listings), ..Page::default() })
     };
     let name = format!("{origin}/feed.xml {}", named.as_deref().unwrap_or_default());
-    let page = read_cache::list(app, Weight::of_listings(filter.page_size()), &name, read).await?;
+    let page = read_cache::list(app, limit, Weight::of_listings(filter.page_size()), &name, read).await?;
     Ok(typed(Response::kept_json(&page.json), "application/atom+xml; charset=utf-8", "public, max-age=300"))
 }
 
 /// Describes the service for language models.
-pub fn llms(app: &App) -> Result<Response, ApiError> {
+async fn llms(app: &App) -> Result<Response, ApiError> {
     let origin = app.public_origin()?;
     let text = Response::text(LLMS.replace("{origin}", &origin));
     Ok(typed(text, "text/markdown; charset=utf-8", "public, max-age=3600"))

@@ -11,6 +11,8 @@ use market::{
     DeliveryMode,
     catalogue::discovery::{self, ForSale, Found, Paid, Question, SalesPage},
 };
+#[cfg(test)]
+use serde_json::json;
 use x402_cardano::{
     request_commitment,
     wire::{
@@ -23,7 +25,16 @@ use x402_cardano::{
     },
 };
 
-use crate::{app::App, error::ApiError, limits::Weight, methods::Methods, paywall};
+#[cfg(test)]
+use crate::openapi::operations::Operation;
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::{Counted, Weight},
+    methods::Methods,
+    paywall,
+    route::{Limit, Route, route},
+};
 
 /// Maximum offset of a page in the list of resources.
 const MAX_OFFSET: u32 = 1_000_000;
@@ -32,13 +43,50 @@ const MAX_CURSOR: u32 = 1_000;
 /// Names of the x402 extensions in the 402 answer of each resource.
 const EXTENSIONS: [&str; 2] = [bazaar::NAME, payment_identifier::NAME];
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/supported", Limit::Free => supported();
+        docs |of| of
+            .names("supported", "x402", "What may be paid by, and which extensions there are")
+            .answers::<Supported>(200, "As x402's specification has it (7.3).")
+    },
+    route! {
+        GET "/discovery/resources", Limit::Client(Counted::SEARCH) => resources();
+        docs |of| filtered(of.names("discoveryResources", "x402", "What can be paid for, as x402's directories list it"))
+            .query("offset", "After so many.", json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0 }))
+            .answers::<DiscoveryPage>(200, "A page, newest first.")
+            .fails(&[400])
+    },
+    route! {
+        GET "/discovery/search", Limit::Client(Counted::SEARCH) => search();
+        docs |of| filtered(of.names("discoverySearch", "x402", "What can be paid for and answers a question"))
+            .parameter("query", "query", true, "The question, in your words.", json!({ "type": "string", "maxLength": 200 }))
+            .query("cursor", "From the page before.", json!({ "type": "string" }))
+            .answers::<SearchPage>(200, "A page, the best first.")
+            .fails(&[400])
+    },
+];
+
+/// Describes the filters of both directories.
+#[cfg(test)]
+fn filtered(operation: Operation<'_>) -> Operation<'_> {
+    let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT });
+    operation
+        .query("type", "`http`: all there is.", json!({ "type": "string" }))
+        .query("payTo", "An address that buyers may pay to.", json!({ "type": "string" }))
+        .query("scheme", "`exact`: all there is.", json!({ "type": "string" }))
+        .query("network", "`cardano:preprod`: all there is.", json!({ "type": "string" }))
+        .query("extensions", "A key of each resource's extensions.", json!({ "type": "string" }))
+        .query("limit", "At most this many.", limit)
+}
+
 fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {
     let text = serde_json::to_string(value).map_err(Fault::in_making("a document"))?;
     Ok(Response::json(text).with_header("cache-control", "public, max-age=60"))
 }
 
 /// Lists the payment methods and extensions.
-pub fn supported(app: &App) -> Result<Response, ApiError> {
+async fn supported(app: &App) -> Result<Response, ApiError> {
     let methods = app.methods()?;
     let names = methods.options().iter().map(|(_, method)| method.name()).collect();
     let extensions = EXTENSIONS.into_iter().chain([offer_receipt::NAME, request_commitment::NAME]).collect();
@@ -108,13 +156,13 @@ impl Asked {
 }
 
 /// Lists what is for sale.
-pub async fn resources(app: &App) -> Result<Response, ApiError> {
+async fn resources(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), false)?;
     let (methods, limit, offset) = (app.methods()?, asked.limit, asked.before);
     let SalesPage { listings, total } = match asked.paid(&methods) {
         None => SalesPage { listings: vec![], total: 0 },
         Some(paid) => {
-            let _permit = app.limit_search(Weight::of_listings(limit)).await?;
+            let _permit = Weight::of_listings(limit).hold(&app.request).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::for_sale(&app.nearest(), paid, with_escrow, (limit, offset)).await?
         }
@@ -125,7 +173,7 @@ pub async fn resources(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Searches what is for sale.
-pub async fn search(app: &App) -> Result<Response, ApiError> {
+async fn search(app: &App) -> Result<Response, ApiError> {
     let asked = Asked::from_query(&mut app.request.url()?.query_pairs(), true)?;
     let missing = || {
         let rule = "is required, at most 200 characters";
@@ -136,7 +184,7 @@ pub async fn search(app: &App) -> Result<Response, ApiError> {
     let Found { listings, more } = match asked.paid(&methods) {
         None => Found { listings: vec![], more: false },
         Some(paid) => {
-            let _permit = app.limit_search(Weight::of_listings(limit)).await?;
+            let _permit = Weight::of_listings(limit).hold(&app.request).await?;
             let with_escrow = methods.quotes(&[DeliveryMode::Protected]);
             discovery::search(&app.nearest(), question, paid, with_escrow, (limit, before)).await?
         }

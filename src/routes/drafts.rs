@@ -15,6 +15,7 @@ use edge::{
 };
 use escrow::Action;
 use market::{
+    ListingId,
     actions::{ActionDraft, ActionError, NoEscrow},
     checkout::{self, DraftError, DraftOrder, PaymentDraft},
     cip30::{Cip30Wallet, WalletDescription},
@@ -32,11 +33,31 @@ use crate::{
     limits::{Counted, Weight},
     paywall::{self, Priced},
     respond,
+    route::{Limit, Route, route},
     routes::{
         listings,
         purchases::{self, ApiActions},
     },
 };
+
+pub const ROUTES: &[Route] = &[
+    route! {
+        POST "/listings/{id}/payment-draft", Limit::Client(Counted::DRAFT) =>
+            payment(ListingId, WalletBody<NewPaymentDraft>);
+        docs |of| of
+            .names("draftPayment", "Paid content", "Have a payment drafted, for a wallet to sign")
+            .more("For clients that build no transactions: sign it, put it into `payment.payload.transaction`, and send that to the paywall.")
+            .answers::<api_types::PaymentDraft>(200, "The draft.")
+    },
+    route! {
+        POST "/purchases/{id}/action-draft", Limit::Client(Counted::DRAFT) => action(TxHash, WalletBody<NewActionDraft>);
+        docs |of| of
+            .names("draftAction", "Purchases", "What may be done with a protected purchase, or one of it for a wallet to sign")
+            .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
+            .answers::<api_types::Actions>(200, "The actions, or the draft of one.")
+            .fails(&[403, 409])
+    },
+];
 
 /// Maps errors that the client did not cause to faults of the service.
 impl From<ActionError> for ApiError {
@@ -68,10 +89,7 @@ impl From<ActionError> for ApiError {
 /// The provider is asked for the protocol parameters, if they are not cached. If the body says `checkInputs`, the
 /// provider is also asked whether one of the wallet's outputs is unspent. Pages say it, to detect a wallet on another
 /// network before it signs.
-pub async fn payment(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::DRAFT).await?;
-    let id = listings::id(id)?;
-    let body = WalletBody::read(app).await?;
+async fn payment(app: &App, id: ListingId, body: WalletBody<NewPaymentDraft>) -> Result<Response, ApiError> {
     let priced = paywall::priced(app, &id).await?.filter(|priced| !priced.terms.hidden);
     let Priced { terms, .. } = priced.ok_or_else(listings::unknown)?;
     let clock = paywall::clock(app, &app.database()).await?.ms;
@@ -145,10 +163,7 @@ const PARTIES: [Action; 6] = [
 ];
 
 /// Lists the possible actions on a purchase, or drafts one.
-pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::DRAFT).await?;
-    let id = purchases::id(id)?;
-    let body = WalletBody::read(app).await?;
+async fn action(app: &App, id: TxHash, body: WalletBody<NewActionDraft>) -> Result<Response, ApiError> {
     let Some(action) = action_of(&body)? else {
         purchases::catch_up(app, &id).await;
         let possible =
@@ -170,8 +185,8 @@ pub async fn action(app: &App, id: &str) -> Result<Response, ApiError> {
 
 /// Returns the action that the body requests, or `None` if it requests none. With an action, the body must have a valid
 /// wallet.
-fn action_of(body: &WalletBody) -> Result<Option<Action>, ApiError> {
-    let said: NewActionDraft = body.says()?;
+fn action_of(body: &WalletBody<NewActionDraft>) -> Result<Option<Action>, ApiError> {
+    let said = body.says()?;
     let Some(name) = &said.action else { return Ok(None) };
     let action = PARTIES.into_iter().find(|action| action.name() == name).ok_or_else(|| {
         let names = PARTIES.map(|action| action.name()).join(", ");

@@ -8,7 +8,12 @@ use edge::serve::{KeptText, Response};
 use market::status::{self, Vitals};
 use sql::Database;
 
-use crate::{app::App, error::ApiError, respond};
+use crate::{
+    app::App,
+    error::ApiError,
+    respond,
+    route::{Limit, Route, route},
+};
 
 /// Time in ms for which an answer of `/health/ready` is cached. Anyone may ask, so the database is read at most once a
 /// second.
@@ -19,14 +24,29 @@ thread_local! {
     static READINESS: RefCell<Option<(Readiness, Millis)>> = const { RefCell::new(None) };
 }
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/health", Limit::Free => show();
+        docs |of| of.names("health", "System", "Whether the service runs").answers::<api_types::Health>(200, "It does.")
+    },
+    route! {
+        GET "/health/ready", Limit::Free => ready();
+        docs |of| of
+            .names("ready", "System", "Whether the service can sell now")
+            .more("For monitoring services. Names what is wrong and nothing more; the operator's status has the details.")
+            .answers::<Readiness>(200, "It can.")
+            .answers::<Readiness>(503, "It cannot, or an alarm is raised.")
+    },
+];
+
 /// Answers that the service runs, and for which network.
-pub fn show() -> Result<Response, ApiError> {
+async fn show(_: &App) -> Result<Response, ApiError> {
     Ok(HEALTH.with(Response::kept_json))
 }
 
 /// Answers 200 if the database answers, the last tick began within the last five minutes, the newest block is recent,
 /// and no alarm is raised; otherwise 503 with the names of the problems.
-pub async fn ready(app: &App) -> Result<Response, ApiError> {
+async fn ready(app: &App) -> Result<Response, ApiError> {
     let kept = READINESS.with_borrow(|kept| kept.clone()).filter(|(_, at)| app.now_ms.saturating_sub(*at) < KEPT_MS);
     let readiness = match kept {
         Some((readiness, _)) => readiness,

@@ -3,10 +3,8 @@
 use std::rc::Rc;
 
 use api_types::{Error, ErrorCode};
-use cardano::Address;
 use edge::{
-    answer::{ErrorAnswer, Fault},
-    ed25519::WebCrypto,
+    answer::ErrorAnswer,
     http::{BodyError, hold_request},
     semaphore::Permit,
     serve::Response,
@@ -15,17 +13,22 @@ use market::{
     ListingId,
     catalogue::{self, Filter, Page, QuotaExceeded, Source, Stored},
     listing::{self, NewListing},
-    proof::{Proof, ProofError},
 };
+#[cfg(test)]
+use serde_json::json;
 use url::form_urlencoded;
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::ApiError,
     limits::{Counted, Weight, client},
+    proof::Seller,
     read_cache::{self, VersionedDatabase},
     respond,
-    session::Session,
+    route::{Argument, Asked, Body, Limit, OnMiss, Route, route},
+    routes::pages,
 };
 
 /// 404: the listing does not exist, or an operator hid it.
@@ -33,22 +36,60 @@ pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownListing, "no such listing"))
 }
 
-/// Parses a listing's id.
-pub fn id(text: &str) -> Result<ListingId, ErrorAnswer> {
-    text.parse().map_err(|_| unknown())
+impl Argument for ListingId {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(asked.parameter.parse().map_err(|_| unknown())?)
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.path("id", "The listing's id.").fails(&[404])
+    }
 }
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/listings", Limit::OnMiss(Counted::SEARCH) => list(OnMiss);
+        docs |of| of
+            .names("listListings", "Catalogue", "What is for sale")
+            .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page. A page looks at 10,000 listings: where few of them are meant it is short, and its `Link` leads on; with `q`, the newest 10,000 that have the words.")
+            .query("q", "Words in title or description, the first twelve; the last may be a beginning.", json!({ "type": "string", "maxLength": 200 }))
+            .query_of::<api_types::Category>("category", "Only of this category.")
+            .query_of::<api_types::DeliveryMode>("mode", "Only what is offered so.")
+            .query_of::<api_types::Sort>("sort", "The order.")
+            .query("limit", "At most this many.", json!({ "type": "integer", "minimum": 1, "maximum": 200 }))
+            .cursor()
+            .answers::<Vec<api_types::Listing>>(200, "Listings.")
+            .header(200, "Link", "The next page, if there is one.", false)
+            .tagged()
+            .fails(&[400])
+    },
+    route! {
+        POST "/listings", Limit::Client(Counted::OFFER) => create(Seller, OfferBody);
+        docs |of| of
+            .names("createListing", "Catalogue", "Offer something for sale")
+            .more("What a seller, and all sellers together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
+            .answers::<api_types::Listing>(201, "The listing.")
+            .header(201, "Location", "Its path.", true)
+    },
+    route! {
+        GET "/listings/{id}", Limit::OnMiss(Counted::READ) => show(ListingId, OnMiss);
+        page Limit::Client(Counted::READ) => pages::listing(ListingId);
+        docs |of| of.names("getListing", "Catalogue", "One listing").answers::<api_types::Listing>(200, "The listing.").page(200)
+    },
+];
+
 /// Returns the whole catalogue, or the page selected by the query.
-pub async fn list(app: &App) -> Result<Response, ApiError> {
+pub async fn list(app: &App, limit: OnMiss) -> Result<Response, ApiError> {
     let query = app.request.query().unwrap_or_default();
     let filter = Filter::from_query(form_urlencoded::parse(query.as_bytes())).map_err(ErrorAnswer::bad_request)?;
     let page = match filter {
         // Unknown parameters are ignored.
-        None => read_cache::newest(app).await?,
+        None => read_cache::newest(app, limit).await?,
         Some(filter) => {
             let read = async |database: Rc<VersionedDatabase>| catalogue::page(&*database, &filter).await;
             let weight = Weight::of_listings(filter.page_size());
-            read_cache::list(app, weight, &format!("/listings?{query}"), read).await?
+            read_cache::list(app, limit, weight, &format!("/listings?{query}"), read).await?
         }
     };
     let etag = format!("W/\"catalogue-{}\"", page.version);
@@ -60,14 +101,13 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Returns a listing.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
-    let id = self::id(id)?;
+pub async fn show(app: &App, id: ListingId, limit: OnMiss) -> Result<Response, ApiError> {
     app.line.note("listing", id.as_str());
     let read = async |database: Rc<VersionedDatabase>| {
         let json = catalogue::one(&*database, &id).await?;
         Ok(json.map(|json| Page { json, ..Page::default() }))
     };
-    let page = read_cache::answer(app, None, id.as_str(), read).await?;
+    let page = read_cache::answer(app, limit, None, id.as_str(), read).await?;
     Ok(Response::kept_json(&page.ok_or_else(unknown)?.json))
 }
 
@@ -75,52 +115,31 @@ pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
 /// fields.
 const MAX_BODY: usize = 6 * listing::MAX_CONTENT_BYTES + (64 << 10);
 
-/// The seller of an offer.
-pub enum Seller {
-    /// The owner of the session's account.
-    Owner(Address),
-    /// The signer of a recent proof. Its signature is verified later, when the offer's digest is known.
-    Signer(Proof),
-}
+/// The body of an offer. It counts against the client's memory limit until the offer is stored.
+pub struct OfferBody(Vec<u8>, Option<Permit>);
 
-impl Seller {
-    /// Determines the seller before the offer is read.
-    pub async fn of(app: &App) -> Result<Self, ApiError> {
-        if let Some(Session { account, .. }) = Session::shown(app).await? {
-            return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
-        }
-        let unproven = "sign in, or sign the offer with the seller's wallet (header X-Service-Proof)";
-        let unproven = || ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, unproven));
-        let header = app.request.headers().get("x-service-proof")?.ok_or_else(unproven)?;
-        Ok(Self::Signer(Proof::recent(&header, app.now_ms).map_err(ErrorAnswer::unauthorized)?))
-    }
+impl Argument for OfferBody {
+    /// A body that is too large is answered like a content that is too long.
+    const BODY: Option<Body> = Some(Body { max: MAX_BODY, refusal: 400 });
 
-    const fn owner(&self) -> Option<Address> {
-        match self {
-            Self::Owner(owner) => Some(*owner),
-            Self::Signer(_) => None,
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        match hold_request(&asked.app.request, MAX_BODY).await {
+            Ok((body, held)) => Ok(Self(body, held)),
+            Err(BodyError::TooLarge(_)) => Err(ErrorAnswer::bad_request(listing::content_too_long()).into()),
+            Err(error) => Err(error.into()),
         }
     }
 
-    /// Verifies the signer's signature of this offer. Returns the signed digest, or `None` for an offer in a session,
-    /// which needs no signature.
-    async fn check(&self, offer: &NewListing, now_ms: u64) -> Result<Option<String>, ProofError> {
-        let Self::Signer(proof) = self else { return Ok(None) };
-        if proof.address != offer.seller {
-            return Err(ProofError::OtherAddress(offer.seller));
-        }
-        let digest = proof.listing_digest(&offer.content_hash(), &offer.signed_price);
-        proof.check(&WebCrypto, &digest, now_ms).await?;
-        Ok(Some(digest.to_string()))
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.body::<api_types::NewListing>("application/json").fails(&[400])
     }
 }
 
 /// Creates a listing of the session's owner, or of the signer.
-pub async fn create(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::OFFER).await?;
+pub async fn create(app: &App, seller: Seller, OfferBody(body, _held): OfferBody) -> Result<Response, ApiError> {
     app.ample_room().await?;
-    let seller = Seller::of(app).await?;
-    let (offer, _held) = read(app, seller.owner()).await?;
+    let offer = NewListing::read(&body, seller.owner()).map_err(ErrorAnswer::bad_request)?;
     let proof = seller.check(&offer, app.now_ms).await.map_err(ErrorAnswer::unauthorized)?;
     let id = ListingId::new(app.now_ms, edge::random()?);
     let (database, contents, quota) = (app.database(), app.contents()?, app.settings()?.quota);
@@ -138,13 +157,4 @@ pub async fn create(app: &App) -> Result<Response, ApiError> {
             _ => ErrorAnswer::bad_request(quota).into(),
         }),
     }
-}
-
-/// Parses the offer. The returned permit counts its memory against the client's limit until it is stored.
-async fn read(app: &App, seller: Option<Address>) -> Result<(NewListing, Option<Permit>), ApiError> {
-    let (body, held) = hold_request(&app.request, MAX_BODY).await.map_err(|error| match error {
-        BodyError::TooLarge(_) => ErrorAnswer::bad_request(listing::content_too_long()).into(),
-        error => ApiError::from(error),
-    })?;
-    Ok((NewListing::read(&body, seller).map_err(ErrorAnswer::bad_request)?, held))
 }

@@ -27,46 +27,111 @@ use futures_util::{
     stream::{self, StreamExt},
 };
 
-use crate::{app::App, error::ApiError, limits::Counted, mcp_adapter::OwnerShop, routes::oauth};
+#[cfg(test)]
+use crate::openapi::operations::{Document, Operation};
+use crate::{
+    app::App,
+    body::Bytes,
+    error::ApiError,
+    limits::Counted,
+    mcp_adapter::OwnerShop,
+    route::{Argument, Asked, Limit, Needs, Route, route},
+    routes::oauth,
+};
 
 /// Seconds between progress notifications.
 const PROGRESS_S: u32 = 3;
 
-/// Answers an MCP message of a signed-in owner's agent. Requests without a valid token get a 401, even for
-/// `initialize`, because clients only sign in after a 401.
-pub async fn signed_in(app: &App) -> Result<Response, ApiError> {
-    refuse_foreign_page(app)?;
-    let (authority, database) = (app.authority()?, app.database());
-    let server = oauth::server(app, &authority, &database);
-    let bearer = Bearer::of(&app.request)?;
-    // First, by the grant that the token names: an agent above its own limit must not use up its network's.
-    if let Bearer::Token(token) = &bearer
-        && let Some(grant) = server.grant_named_by(token)
-    {
-        app.limit(Counted::MESSAGE, &grant).await?;
+pub const ROUTES: &[Route] = &[
+    route! {
+        POST "/mcp", Limit::Agent(Counted::MESSAGE) => signed_in(OwnPage, Agent, Message);
+        docs |of| described(of.names("mcp", "MCP", "MCP for an owner's agent: it spends from the service wallet within the limits"))
+    },
+    route! {
+        POST "/mcp/open", Limit::Client(Counted::SESSION) => open(OwnPage, Message);
+        docs |of| described(of.names("mcpOpen", "MCP", "MCP for agents with wallets of their own: they pay over x402 inside the call"))
+    },
+];
+
+/// Describes the answers to MCP messages.
+#[cfg(test)]
+fn described(operation: Operation<'_>) -> Operation<'_> {
+    operation
+        .answers::<Document>(200, "A JSON-RPC response; a stream of events where progress was asked for.")
+        .insert("/responses/200/content", "text/event-stream", serde_json::json!({ "schema": { "type": "string" } }))
+        .empty(202, "A notification was taken.")
+        .answers::<Document>(400, "A JSON-RPC error.")
+        .answers::<Document>(403, "A page of another origin may not ask.")
+        .answers::<Document>(404, "A JSON-RPC error: no such method.")
+}
+
+/// The body of an MCP message.
+type Message = Bytes<api_types::mcp::RpcMessage, MAX_MESSAGE_BYTES>;
+
+/// A request that no web page of another host sent, by its `Origin`. This protects against DNS rebinding.
+struct OwnPage;
+
+impl Argument for OwnPage {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let app = asked.app;
+        let header = |name| app.request.headers().get(name);
+        let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
+        if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
+            return Ok(Self);
+        }
+        let text = "a page of another site may not call this service: use the address in /llms.txt";
+        Err(ErrorAnswer::forbidden(Error::new(ErrorCode::ForeignPage, text)).into())
     }
-    app.limit_client(Counted::SESSION).await?;
-    let token = match bearer {
-        Bearer::Token(token) => token,
-        Bearer::Absent => return Err(unauthorized(&authority, None).into()),
-        Bearer::Malformed => return Err(unauthorized(&authority, Some("invalid_token")).into()),
-    };
-    let caller = server.caller(&token).await?;
-    let caller = caller.ok_or_else(|| unauthorized(&authority, Some("invalid_token")))?;
-    app.line.note("wallet", &caller.account.wallet_address.to_string());
-    respond(app, Some(caller)).await
+}
+
+/// The signed-in owner's agent that calls. Requests without a valid token get a 401, even for `initialize`, because
+/// clients only sign in after a 401.
+struct Agent(Caller);
+
+impl Argument for Agent {
+    const NEEDS: Needs = Needs::Agent;
+
+    async fn of(Asked { app, limit, .. }: Asked<'_>) -> Result<Self, ApiError> {
+        let (authority, database) = (app.authority()?, app.database());
+        let server = oauth::server(app, &authority, &database);
+        let bearer = Bearer::of(&app.request)?;
+        // First, by the grant that the token names: an agent above its own limit must not use up its network's.
+        if let Bearer::Token(token) = &bearer
+            && let Limit::Agent(counted) = limit
+            && let Some(grant) = server.grant_named_by(token)
+        {
+            app.limit(counted, &grant).await?;
+        }
+        app.limit_client(Counted::SESSION).await?;
+        let token = match bearer {
+            Bearer::Token(token) => token,
+            Bearer::Absent => return Err(unauthorized(&authority, None).into()),
+            Bearer::Malformed => return Err(unauthorized(&authority, Some("invalid_token")).into()),
+        };
+        let caller = server.caller(&token).await?;
+        let caller = caller.ok_or_else(|| unauthorized(&authority, Some("invalid_token")))?;
+        app.line.note("wallet", &caller.account.wallet_address.to_string());
+        Ok(Self(caller))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.security(&["agent"]).fails(&[401])
+    }
+}
+
+/// Answers an MCP message of a signed-in owner's agent.
+async fn signed_in(app: &App, _: OwnPage, Agent(caller): Agent, message: Message) -> Result<Response, ApiError> {
+    respond(app, Some(caller), message).await
 }
 
 /// Answers an MCP message of an agent with its own wallet.
-pub async fn open(app: &App) -> Result<Response, ApiError> {
-    refuse_foreign_page(app)?;
-    app.limit_client(Counted::SESSION).await?;
-    respond(app, None).await
+async fn open(app: &App, _: OwnPage, message: Message) -> Result<Response, ApiError> {
+    respond(app, None, message).await
 }
 
 /// Answers an MCP message. `caller` is `None` for an agent that is not signed in, which may have its own wallet.
-async fn respond(app: &App, caller: Option<Caller>) -> Result<Response, ApiError> {
-    let body = http::read_request(&app.request, MAX_MESSAGE_BYTES).await?;
+async fn respond(app: &App, caller: Option<Caller>, Bytes(body, _): Message) -> Result<Response, ApiError> {
     let header = |name| app.request.headers().get(name);
     let headers = Headers {
         protocol_version: header("mcp-protocol-version")?,
@@ -144,17 +209,6 @@ fn write(RpcAnswer { status, body }: RpcAnswer) -> Response {
         Some(body) => private_json(body).with_status(status),
         None => Response::empty(status),
     }
-}
-
-/// Rejects requests of web pages whose `Origin` is another host, which protects against DNS rebinding.
-fn refuse_foreign_page(app: &App) -> Result<(), ApiError> {
-    let header = |name| app.request.headers().get(name);
-    let (origin, host, own) = (header("origin")?, header("host")?, app.settings()?.base_url.as_deref());
-    if mcp::page_allowed(origin.as_deref(), host.as_deref(), own) {
-        return Ok(());
-    }
-    let text = "a page of another site may not call this service: use the address in /llms.txt";
-    Err(ErrorAnswer::forbidden(Error::new(ErrorCode::ForeignPage, text)).into())
 }
 
 fn unauthorized(authority: &Authority, error: Option<&str>) -> ErrorAnswer {

@@ -19,12 +19,13 @@ use market::{
 
 use crate::{
     app::App,
-    body::{self, MAX_BODY},
+    body::Json,
     checkout::{self, Ordered},
     error::{ApiError, not_signed_in},
     limits::{Counted, Weight},
     respond,
-    routes::purchases,
+    route::{Limit, Route, route},
+    routes::{pages, purchases},
     session::Session,
 };
 
@@ -38,14 +39,59 @@ impl From<NotRead> for ApiError {
     }
 }
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/me", Limit::Account(Counted::ACCOUNT) => show(Session);
+        page Limit::Account(Counted::ACCOUNT) => pages::account(Option<Session>);
+        docs |of| of
+            .names("getMe", "Account", "Wallet, limits, purchases, listings")
+            .answers::<api_types::Me>(200, "The account.")
+    },
+    route! {
+        POST "/me/buy", Limit::Account(Counted::BUY) => buy(Session, Json<Buy>);
+        docs |of| of
+            .names("buy", "Account", "Buy from the service wallet, within the limits")
+            .more("Takes 20 to 60 seconds. What is owned already is free.")
+            .answers::<api_types::Bought>(200, "What was bought.")
+    },
+    route! {
+        POST "/me/wallet/withdraw", Limit::Account(Counted::WITHDRAW) => withdraw(Session);
+        docs |of| of
+            .names("withdraw", "Account", "Send the service wallet's money to its owner")
+            .answers::<api_types::Withdrawal>(200, "What was sent.")
+            .fails(&[400])
+    },
+    route! {
+        PUT "/me/agent-limits", Limit::Account(Counted::ACCOUNT) => set_limits(Session, Json<NewLimits>);
+        docs |of| of.names("setAgentLimits", "Account", "Set what may be spent").answers::<LimitsSet>(200, "The limits.")
+    },
+    route! {
+        GET "/me/purchases/{id}/content", Limit::Session => content(Session, TxHash);
+        docs |of| of
+            .names("getPurchaseContent", "Account", "What a purchase bought, again")
+            .text(200, "text/plain; charset=utf-8", "The content.")
+            .fails(&[410])
+    },
+    route! {
+        POST "/me/purchases/{id}/actions", Limit::Account(Counted::ACT) => act(Session, TxHash, Json<NewBuyerAction>);
+        docs |of| of
+            .names("actOnPurchase", "Account", "Act as the buyer of what the service wallet paid for")
+            .more(
+                "The service signs. A repeated request is answered with the same transaction. `POST \
+                 /purchases/{id}/action-draft` lists what is possible, and what follows from it.",
+            )
+            .answers::<SubmittedAction>(200, "The transaction, which is on its way or in a block.")
+            .fails(&[403, 409])
+    },
+];
+
 /// Reads the session's account and its wallet's balance. The returned permit reserves memory until the answer is sent.
 /// If the balance is required but unavailable, nothing else is read.
 pub async fn read(
     app: &App,
+    Session { account, token }: Session,
     needs_balance: bool,
 ) -> Result<(AccountView, Result<Lovelace, ChainError>, Permit), ApiError> {
-    let Session { account, token } = Session::of(app).await?;
-    app.limit(Counted::ACCOUNT, &account.owner).await?;
     let wallet = account.wallet_address.to_string();
     let mut balance = app.chain()?.balance_of(&wallet).await;
     if needs_balance {
@@ -58,16 +104,17 @@ pub async fn read(
 }
 
 /// Returns the account: wallet, limits, purchases, listings.
-pub async fn show(app: &App) -> Result<Response, ApiError> {
-    let (view, balance, _permit) = read(app, true).await?;
+async fn show(app: &App, session: Session) -> Result<Response, ApiError> {
+    let (view, balance, _permit) = read(app, session, true).await?;
     Ok(answer::private_json(view.json(balance?)))
 }
 
 /// Sets the spending limits of the account's service wallet.
-pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
-    let Session { account, token } = Session::of(app).await?;
-    app.limit(Counted::ACCOUNT, &account.owner).await?;
-    let NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada } = body::read(app, MAX_BODY).await?;
+async fn set_limits(
+    app: &App,
+    Session { token, .. }: Session,
+    Json(NewLimits { max_per_payment_ada, daily_budget_ada, ask_above_ada }): Json<NewLimits>,
+) -> Result<Response, ApiError> {
     let limits = account::limits(max_per_payment_ada, daily_budget_ada).map_err(ErrorAnswer::bad_request)?;
     let ask_above = ask_above_ada.map(AskAbove::from_ada).transpose().map_err(ErrorAnswer::bad_request)?;
     let set = account::set_limits(&app.database(), &token, limits, ask_above, app.now_ms).await?;
@@ -80,27 +127,29 @@ pub async fn set_limits(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Returns the content of a purchase.
-pub async fn content(app: &App, id: &str) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app).await?;
-    let id: TxHash = id.parse().map_err(|_| NotRead::Unknown)?;
+async fn content(app: &App, Session { account, .. }: Session, id: TxHash) -> Result<Response, ApiError> {
     let bought = checkout::own_purchase(app, &account, &id, true).await??;
     // An unconfirmed payment is not a purchase yet.
     Ok(answer::private_text(bought.content.ok_or(NotRead::Unknown)?))
 }
 
 /// Performs a buyer's action on a purchase that the session's service wallet paid for.
-pub async fn act(app: &App, id: &str) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app).await?;
-    let NewBuyerAction { action } = body::read(app, MAX_BODY).await?;
-    let purchase = purchases::id(id)?;
+async fn act(
+    app: &App,
+    Session { account, .. }: Session,
+    purchase: TxHash,
+    Json(NewBuyerAction { action }): Json<NewBuyerAction>,
+) -> Result<Response, ApiError> {
     let tx = purchases::perform(app, &account, &purchase, action).await?;
     respond::private(&SubmittedAction { purchase, action, tx })
 }
 
 /// Buys a listing from the service wallet.
-pub async fn buy(app: &App) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app).await?;
-    let Buy { listing_id, mode } = body::read(app, MAX_BODY).await?;
+async fn buy(
+    app: &App,
+    Session { account, .. }: Session,
+    Json(Buy { listing_id, mode }): Json<Buy>,
+) -> Result<Response, ApiError> {
     let error = match checkout::order(app, &account, &listing_id, mode).await? {
         Ordered::Bought(_, bought) => return respond::private(&bought),
         Ordered::NotBought(_, error) => error,
@@ -111,9 +160,7 @@ pub async fn buy(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Withdraws the service wallet's money to its owner.
-pub async fn withdraw(app: &App) -> Result<Response, ApiError> {
-    let Session { account, .. } = Session::of(app).await?;
-    app.limit(Counted::WITHDRAW, &account.owner).await?;
+async fn withdraw(app: &App, Session { account, .. }: Session) -> Result<Response, ApiError> {
     let key = app.account_key(&account)?;
     let sent = withdraw::withdraw(&app.database(), &app.chain()?, &account, &key, app.now_ms).await;
     let sent = sent.map_err(|error| match error {

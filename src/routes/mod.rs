@@ -16,3 +16,32 @@ pub mod purchases;
 pub mod status;
 pub mod take_off;
 pub mod unlock;
+
+use crate::{openapi, receipts, route::Route};
+
+/// All routes, by resource.
+static ALL: [&[Route]; 18] = [
+    listings::ROUTES,
+    take_off::ROUTES,
+    pages::ROUTES,
+    creators::ROUTES,
+    unlock::ROUTES,
+    drafts::ROUTES,
+    purchases::ROUTES,
+    auth::ROUTES,
+    me::ROUTES,
+    purchase_requests::ROUTES,
+    mcp::ROUTES,
+    oauth::ROUTES,
+    discovery::ROUTES,
+    receipts::ROUTES,
+    health::ROUTES,
+    status::ROUTES,
+    openapi::ROUTES,
+    crawlers::ROUTES,
+];
+
+/// Returns all routes.
+pub fn all() -> impl Iterator<Item = &'static Route> {
+    ALL.iter().copied().flatten()
+}

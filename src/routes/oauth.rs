@@ -14,24 +14,116 @@ use edge::{
     d1::D1,
     documents::FetchedDocuments,
     ed25519::WebCrypto,
-    http,
     serve::Response,
 };
 use market::account::{DEMO_KEY_VERSION, NewWallet};
 use serde_json::{Value, json};
 
+#[cfg(test)]
+use crate::openapi::operations::{Document, Operation};
 use crate::{
     app::App,
-    body,
+    body::{Bytes, Form, Json, has_type},
     error::{ApiError, not_signed_in},
     limits::{Counted, Weight},
     respond,
+    route::{Argument, Asked, Limit, Route, route},
     routes::{auth, pages::instead},
-    session::required_token,
+    session::Unchecked,
 };
 
-/// Maximum size of a token request's form in bytes.
-const MAX_FORM: usize = 16 << 10;
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/.well-known/oauth-protected-resource", Limit::Free => resource_metadata();
+        docs |of| metadata(of.names("resourceMetadata", "OAuth", "Which authorization server protects /mcp (RFC 9728)"))
+    },
+    route! {
+        GET "/.well-known/oauth-protected-resource/mcp", Limit::Free => resource_metadata();
+        docs |of| metadata(of.names("mcpResourceMetadata", "OAuth", "The metadata of /mcp"))
+    },
+    route! {
+        GET "/.well-known/oauth-authorization-server", Limit::Free => server_metadata();
+        docs |of| metadata(of.names("serverMetadata", "OAuth", "The authorization server (RFC 8414)"))
+    },
+    route! {
+        GET "/.well-known/oauth-authorization-server/mcp", Limit::Free => server_metadata();
+        docs |of| metadata(of.names("mcpServerMetadata", "OAuth", "Server metadata under the resource's path"))
+    },
+    route! {
+        GET "/.well-known/openid-configuration", Limit::Free => server_metadata();
+        docs |of| metadata(of.names("openidConfiguration", "OAuth", "Server metadata for clients that look for OpenID Connect"))
+    },
+    route! {
+        POST "/oauth/register", Limit::Client(Counted::REGISTER) =>
+            register(Bytes<api_types::Registration, MAX_REGISTRATION_BYTES>);
+        docs |of| of
+            .names("registerClient", "OAuth", "Register a client (RFC 7591)")
+            .answers::<api_types::Registered>(201, "The client.")
+            .oauth_fails(&[400])
+    },
+    route! {
+        GET "/oauth/authorize", Limit::Client(Counted::CONSENT) => authorize();
+        docs |of| ["response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method"]
+            .into_iter()
+            .fold(of.names("authorize", "OAuth", "The page on which an owner lets an agent in"), |of, name| {
+                of.parameter("query", name, true, "RFC 6749, RFC 7636.", json!({ "type": "string" }))
+            })
+            .query("state", "Comes back to the client.", json!({ "type": "string" }))
+            .text(200, "text/html; charset=utf-8", "The page.")
+            .text(400, "text/html; charset=utf-8", "A page that says what is wrong.")
+            .page(503)
+    },
+    route! {
+        GET "/oauth/challenge", Limit::Client(Counted::CHALLENGE) => challenge();
+        docs |of| of
+            .names("connectChallenge", "OAuth", "What the owner's wallet is to sign")
+            .parameter("query", "request", true, "The sealed request of the page.", json!({ "type": "string" }))
+            .parameter("query", "address", true, "Hexadecimal, as CIP-30 gives it.", json!({ "type": "string" }))
+            .query("other", "More addresses of the same wallet, up to 20: as in POST /auth/challenge.", json!({ "type": "string" }))
+            .answers::<api_types::ConnectChallenge>(200, "sha256 of `service:connect:v1` LF owner LF nonce.")
+            .fails(&[400])
+    },
+    route! {
+        POST "/oauth/approve", Limit::Client(Counted::SIGN_IN) =>
+            approve(ConsentPage, Json<api_types::Approval, MAX_APPROVAL_BYTES>);
+        docs |of| of
+            .names("approve", "OAuth", "The owner's answer")
+            .answers::<api_types::Connected>(200, "The agent is let in.")
+            .fails(&[401, 403])
+    },
+    route! {
+        POST "/oauth/token", Limit::Client(Counted::TOKEN) => token(Form<api_types::TokenRequest>);
+        docs |of| of
+            .names("token", "OAuth", "A code or a refresh token for new tokens")
+            .answers::<api_types::Tokens>(200, "Tokens: the old refresh token is used up.")
+            .oauth_fails(&[401])
+    },
+    route! {
+        POST "/oauth/revoke", Limit::Client(Counted::TOKEN) => revoke_token(Form<api_types::Revocation>);
+        docs |of| of
+            .names("revokeToken", "OAuth", "A client signs out (RFC 7009)")
+            .answers::<Document>(200, "The token opens nothing (any more): an empty object.")
+    },
+    route! {
+        GET "/me/agents", Limit::Session => agents(Unchecked);
+        docs |of| of
+            .names("listAgents", "Account", "The agents that were let in")
+            .answers::<Vec<api_types::Agent>>(200, "Agents.")
+    },
+    route! {
+        DELETE "/me/agents/{id}", Limit::Session => revoke_agent(Unchecked, String);
+        docs |of| of
+            .names("revokeAgent", "Account", "Let an agent in no more")
+            .path("id", "The agent.")
+            .empty(204, "It is revoked.")
+            .fails(&[404])
+    },
+];
+
+#[cfg(test)]
+fn metadata(operation: Operation<'_>) -> Operation<'_> {
+    operation.answers::<Document>(200, "The document.")
+}
 
 impl From<ApprovalError> for ApiError {
     fn from(error: ApprovalError) -> Self {
@@ -71,21 +163,22 @@ fn document(value: &Value) -> Response {
 }
 
 /// Serves the protected resource metadata (RFC 9728).
-pub fn resource_metadata(app: &App) -> Result<Response, ApiError> {
+async fn resource_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.resource_metadata()))
 }
 
 /// Serves the authorization server metadata (RFC 8414).
-pub fn server_metadata(app: &App) -> Result<Response, ApiError> {
+async fn server_metadata(app: &App) -> Result<Response, ApiError> {
     Ok(document(&app.authority()?.server_metadata()))
 }
 
 /// Registers a client (RFC 7591).
-pub async fn register(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::REGISTER).await?;
+async fn register(
+    app: &App,
+    Bytes(body, _): Bytes<api_types::Registration, MAX_REGISTRATION_BYTES>,
+) -> Result<Response, ApiError> {
     let no_room = |error: ApiError| OAuthError::new(ErrorCode::TemporarilyUnavailable, error.to_string());
     app.ample_room().await.map_err(no_room)?;
-    let body = http::read_request(&app.request, MAX_REGISTRATION_BYTES).await?;
     let metadata = ClientMetadata::from_registration(&body)?;
     let network = edge::client::client(&app.request)?;
     let (authority, database) = (app.authority()?, app.database());
@@ -94,8 +187,7 @@ pub async fn register(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Shows the consent page.
-pub async fn authorize(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::CONSENT).await?;
+async fn authorize(app: &App) -> Result<Response, ApiError> {
     let (authority, database) = (app.authority()?, app.database());
     let query = app.request.query().unwrap_or_default();
     let asked = server(app, &authority, &database).consent_request(query, edge::random()?).await;
@@ -119,8 +211,7 @@ pub async fn authorize(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Issues the challenge for the owner's wallet.
-pub async fn challenge(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::CHALLENGE).await?;
+async fn challenge(app: &App) -> Result<Response, ApiError> {
     let (authority, database, url) = (app.authority()?, app.database(), app.request.url()?);
     let parameter = |name: &'static str| {
         let value = url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned());
@@ -135,21 +226,32 @@ pub async fn challenge(app: &App) -> Result<Response, ApiError> {
     respond::private(&server.challenge(&challenges, &sealed, &address, random).await?)
 }
 
+/// A request that only the consent page can send: forms on other sites cannot send this origin or media type.
+struct ConsentPage;
+
+impl Argument for ConsentPage {
+    async fn of(Asked { app, .. }: Asked<'_>) -> Result<Self, ApiError> {
+        let issuer = app.authority()?;
+        if app.request.headers().get("origin")?.is_some_and(|origin| origin != issuer.issuer()) {
+            let text = "only the consent page itself may send an answer";
+            return Err(ErrorAnswer::forbidden(Error::new(api_types::ErrorCode::ForeignPage, text)).into());
+        }
+        if !has_type(app, "application/json")? {
+            let text = "the body must be application/json";
+            return Err(ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::UnsupportedMediaType, text)).into());
+        }
+        Ok(Self)
+    }
+}
+
 /// Approves or denies a request by the owner's signature.
-pub async fn approve(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SIGN_IN).await?;
+async fn approve(
+    app: &App,
+    _: ConsentPage,
+    Json(answer): Json<api_types::Approval, MAX_APPROVAL_BYTES>,
+) -> Result<Response, ApiError> {
     app.ample_room().await?;
     let (authority, database) = (app.authority()?, app.database());
-    // Forms on other sites cannot send this origin or media type.
-    if app.request.headers().get("origin")?.is_some_and(|origin| origin != authority.issuer()) {
-        let text = "only the consent page itself may send an answer";
-        return Err(ErrorAnswer::forbidden(Error::new(api_types::ErrorCode::ForeignPage, text)).into());
-    }
-    if !has_type(app, "application/json")? {
-        let text = "the body must be application/json";
-        return Err(ErrorAnswer::bad_request(Error::new(api_types::ErrorCode::UnsupportedMediaType, text)).into());
-    }
-    let answer = body::read(app, MAX_APPROVAL_BYTES).await?;
     let (challenges, demo) = (app.challenges()?, app.has_demo_wallet());
     let server = server(app, &authority, &database);
     let approval = server.check(&challenges, &WebCrypto, demo, &answer).await?;
@@ -164,34 +266,17 @@ pub async fn approve(app: &App) -> Result<Response, ApiError> {
     respond::private(&server.grant(&approval, &wallet, &network, random).await?)
 }
 
-fn has_type(app: &App, expected: &str) -> Result<bool, ApiError> {
-    let sent = app.request.headers().get("content-type")?.unwrap_or_default();
-    Ok(sent.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected))
-}
-
-/// Reads a body that must be a form.
-async fn form(app: &App) -> Result<String, ApiError> {
-    if !has_type(app, "application/x-www-form-urlencoded")? {
-        let text = "the body must be application/x-www-form-urlencoded";
-        return Err(OAuthError::new(ErrorCode::InvalidRequest, text).into());
-    }
-    let body = http::read_request(&app.request, MAX_FORM).await?;
-    Ok(String::from_utf8_lossy(&body).into_owned())
-}
-
 /// Revokes a client's grant (RFC 7009).
-pub async fn revoke_token(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::TOKEN).await?;
+async fn revoke_token(app: &App, Form(form, _): Form<api_types::Revocation>) -> Result<Response, ApiError> {
     let (authority, database) = (app.authority()?, app.database());
-    server(app, &authority, &database).revoke_token(&form(app).await?).await?;
+    server(app, &authority, &database).revoke_token(&form).await?;
     Ok(answer::private_json("{}".to_owned()))
 }
 
-pub async fn token(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::TOKEN).await?;
+async fn token(app: &App, Form(form, _): Form<api_types::TokenRequest>) -> Result<Response, ApiError> {
     let (authority, database) = (app.authority()?, app.database());
     let authorization = app.request.headers().get("authorization")?;
-    let asked = TokenRequest::parse(&form(app).await?, authorization.as_deref(), &authority)?;
+    let asked = TokenRequest::parse(&form, authorization.as_deref(), &authority)?;
     let tokens = server(app, &authority, &database).exchange(&asked, &edge::client::client(&app.request)?).await?;
     Ok(respond::private(&tokens)?.with_header("pragma", "no-cache"))
 }
@@ -201,20 +286,16 @@ fn unknown_agent() -> Error {
 }
 
 /// Lists the agents that an owner has approved.
-pub async fn agents(app: &App) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SESSION).await?;
-    let session = required_token(app)?;
+async fn agents(app: &App, Unchecked(session): Unchecked) -> Result<Response, ApiError> {
     // Two hundred of two kilobytes each.
-    let _permit = app.limit_search(Weight::LONG).await?;
+    let _permit = Weight::LONG.hold(&app.request).await?;
     let list = grant::list(&app.database(), &session, app.now_ms).await?.ok_or_else(not_signed_in)?;
     Ok(answer::private_json(json!(list).to_string()))
 }
 
 /// Removes an agent.
-pub async fn revoke_agent(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::SESSION).await?;
-    let session = required_token(app)?;
-    match grant::revoke(&app.database(), &session, id, app.now_ms).await? {
+async fn revoke_agent(app: &App, Unchecked(session): Unchecked, id: String) -> Result<Response, ApiError> {
+    match grant::revoke(&app.database(), &session, &id, app.now_ms).await? {
         Revocation::Revoked => Ok(Response::empty(204)),
         Revocation::NotFound => Err(ErrorAnswer::not_found(unknown_agent()).into()),
         Revocation::SignedOut => Err(not_signed_in().into()),

@@ -2,7 +2,7 @@
 
 use agents::oauth::grant;
 use api_types::Me;
-use cardano::{Address, ContentHash};
+use cardano::{Address, ContentHash, TxHash};
 use edge::{
     answer::{ErrorAnswer, Fault},
     serve::Response,
@@ -10,7 +10,9 @@ use edge::{
 use market::{
     ListingId,
     catalogue::{self, Filter, take_off},
-    chain_state, purchase, purchase_request, receipt,
+    chain_state, purchase,
+    purchase_request::{self, RequestId},
+    receipt,
 };
 use pages::{
     POLICY, accept,
@@ -21,54 +23,65 @@ use pages::{
     view::{Listing, Purchase},
 };
 use serde::de::DeserializeOwned;
+#[cfg(test)]
+use serde_json::json;
 use sql::Database;
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
-    endpoint::Endpoint,
     error::{ApiError, no_such_path, not_signed_in},
     limits::{Counted, Weight},
+    proof::PROOF,
     respond,
-    routes::{creators, listings, me, purchase_requests, purchases, unlock},
-    session::{required_token, shown_token},
+    route::{Limit, Route, route},
+    routes::{creators, listings, me, purchases, unlock},
+    session::Session,
 };
 
 /// Maximum size in bytes of the test wallet's script.
 const MAX_TEST_WALLET: usize = 256 << 10;
 
-/// A page. This enum, [`Page::at`] and [`show`] list all pages.
-pub enum Page<'a> {
-    Home,
-    Sell,
-    Me,
-    PurchaseRequest(&'a str),
-    Listing(&'a str),
-    Unlock(&'a str),
-    Creator(&'a str),
-    Purchase(&'a str),
-}
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/", Limit::Client(Counted::SEARCH) => home();
+        only page;
+        docs |of| described(of.names("home", "System", "The catalogue for people"))
+    },
+    route! {
+        GET "/sell", Limit::Free => sell();
+        only page;
+        docs |of| described(of.names("sell", "System", "Offer something for sale, for people"))
+    },
+    route! {
+        GET "/listings/{id}/preview", Limit::Client(Counted::READ) => preview(ListingId);
+        docs |of| of
+            .names("getPreview", "Catalogue", "A listing's recording, in the service's own frame")
+            .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
+            .text(200, "text/html; charset=utf-8", "A page that shows nothing else.")
+    },
+    route! {
+        GET "/listings/{id}/picture.png", Limit::Client(Counted::READ) => picture(ListingId);
+        docs |of| of
+            .names("getPicture", "Catalogue", "What a link to a listing shows elsewhere (Open Graph)")
+            .text(200, "image/png", "A picture of 600 by 315 pixels.")
+    },
+    route! {
+        GET "/assets/{folder}/test-wallet.js", Limit::Free => test_wallet(String);
+        docs |of| of
+            .names("testWallet", "System", "The test wallet's script, on a local ledger alone")
+            .path("folder", "A hash of the static files.")
+            .text(200, "text/javascript; charset=utf-8", "The script.")
+            .fails(&[404])
+    },
+];
 
-impl<'a> Page<'a> {
-    /// Returns the page of an endpoint, or `None` if the endpoint has no page.
-    pub fn at(endpoint: &'a Endpoint) -> Option<Self> {
-        match endpoint {
-            Endpoint::Home => Some(Self::Home),
-            Endpoint::Sell => Some(Self::Sell),
-            Endpoint::Me => Some(Self::Me),
-            Endpoint::PurchaseRequest(id) => Some(Self::PurchaseRequest(id)),
-            Endpoint::Listing(id) => Some(Self::Listing(id)),
-            Endpoint::Unlock(id) => Some(Self::Unlock(id)),
-            Endpoint::Creator(address) => Some(Self::Creator(address)),
-            Endpoint::Purchase(id) => Some(Self::Purchase(id)),
-            _ => None,
-        }
-    }
-
-    /// Whether the page's endpoint also answers programs, so that the answer depends on the header `Accept`.
-    pub const fn is_beside(&self) -> bool {
-        !matches!(self, Self::Home | Self::Sell)
-    }
+/// Describes a path that has a page only.
+#[cfg(test)]
+fn described(operation: Operation<'_>) -> Operation<'_> {
+    operation.text(200, "text/html; charset=utf-8", "A page, for clients that prefer HTML.").fails(&[400, 404])
 }
 
 /// Returns whether the request comes from a browser that wants a page. Clients that pay, or prove a payment, count as
@@ -78,21 +91,7 @@ pub fn wanted(app: &App) -> bool {
     let accept = headers.get("accept").ok().flatten();
     // Checked first, because it suffices for most programs.
     let has = |name| headers.has(name).unwrap_or(false);
-    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has("x-service-proof")
-}
-
-/// Renders a page.
-pub async fn show(app: &App, page: &Page<'_>) -> Result<Response, ApiError> {
-    match page {
-        Page::Home => home(app).await,
-        Page::Sell => kept(app, ::pages::sell::page(&app.public_origin()?)),
-        Page::Me => account(app).await,
-        Page::PurchaseRequest(id) => request_of_agent(app, id).await,
-        Page::Listing(id) => listing(app, id).await,
-        Page::Unlock(id) => paywall(app, id).await,
-        Page::Creator(address) => creator(app, address).await,
-        Page::Purchase(id) => purchase(app, id).await,
-    }
+    accept::prefers_html(accept.as_deref()) && !has(PAYMENT_SIGNATURE) && !has(PROOF)
 }
 
 /// Renders an error page with the error's status and headers.
@@ -102,8 +101,8 @@ pub fn problem(app: &App, error: &ErrorAnswer) -> Response {
 }
 
 /// Serves a preview of a listing's content, to be shown in a frame of our pages.
-pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
-    let listing = listed(app, id).await?;
+async fn preview(app: &App, id: ListingId) -> Result<Response, ApiError> {
+    let listing = listed(app, &id).await?;
     let media = listing.preview_media.ok_or_else(listings::unknown)?;
     let small = app.request.query() == Some("small");
     let html = ::pages::preview::page(&media, if small { Size::Small } else { Size::Large });
@@ -112,18 +111,22 @@ pub async fn preview(app: &App, id: &str) -> Result<Response, ApiError> {
 }
 
 /// Serves the preview picture that other sites show with a link to a listing.
-pub async fn picture(app: &App, id: &str) -> Result<Response, ApiError> {
-    let listing = listed(app, id).await?;
+async fn picture(app: &App, id: ListingId) -> Result<Response, ApiError> {
+    let listing = listed(app, &id).await?;
     let png = ::pages::picture::png(&listing).map_err(Fault::in_making("a picture"))?;
     Ok(Response::bytes("image/png", &png).with_header("cache-control", "public, max-age=86400"))
 }
 
 /// Serves the test wallet's script to loopback requests of a shop on a local ledger. The platform serves all other static
 /// files by itself.
-pub async fn test_wallet(app: &App) -> Result<Response, ApiError> {
+async fn test_wallet(app: &App, _: String) -> Result<Response, ApiError> {
     app.test_ledger().ok_or_else(no_such_path)?;
     let file = app.static_file(MAX_TEST_WALLET).await?.ok_or_else(no_such_path)?;
     Ok(Response::bytes("text/javascript; charset=utf-8", &file).with_header("cache-control", "no-store"))
+}
+
+async fn sell(app: &App) -> Result<Response, ApiError> {
+    kept(app, ::pages::sell::page(&app.public_origin()?))
 }
 
 async fn home(app: &App) -> Result<Response, ApiError> {
@@ -134,7 +137,7 @@ async fn home(app: &App) -> Result<Response, ApiError> {
     let mut filter = Filter::from_query(said).map_err(ErrorAnswer::bad_request)?.unwrap_or_default();
     filter.max_price = asked.max_price();
     filter.limit = Some(home::PAGE);
-    let _permit = app.limit_search(Weight::of_listings(filter.page_size())).await?;
+    let _permit = Weight::of_listings(filter.page_size()).hold(&app.request).await?;
     let database = app.nearest();
     let catalogue::Page { json, next, some_words } = catalogue::page(&database, &filter).await?;
     let listings: Vec<Listing> = read(&json)?;
@@ -143,18 +146,18 @@ async fn home(app: &App) -> Result<Response, ApiError> {
     kept(app, home::page(&app.public_origin()?, &asked, &found))
 }
 
-async fn listing(app: &App, id: &str) -> Result<Response, ApiError> {
-    let listing = listed(app, id).await?;
+pub async fn listing(app: &App, id: ListingId) -> Result<Response, ApiError> {
+    let listing = listed(app, &id).await?;
     let seller = catalogue::seller(&app.nearest(), &listing.seller_address).await?;
     kept(app, ::pages::listing::page(&app.public_origin()?, &listing, &seller))
 }
 
 /// Renders the paywall page, with the terms of the 402 answer that programs get.
-async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
-    let asked = unlock::show(app, id).await?;
+pub async fn paywall(app: &App, id: ListingId) -> Result<Response, ApiError> {
+    let asked = unlock::show(app, id.clone()).await?;
     let required = decode_header(asked.header(PAYMENT_REQUIRED).unwrap_or_default());
     let required: PaymentRequired = required.map_err(Fault::in_making("terms"))?;
-    let listing = listed(app, id).await?;
+    let listing = listed(app, &id).await?;
     let escrow = required.accepts.iter().find_map(|entry| entry.extra.escrow());
     let offer = ::pages::paywall::Offer {
         listing: &listing,
@@ -165,10 +168,9 @@ async fn paywall(app: &App, id: &str) -> Result<Response, ApiError> {
     Ok(instead(app, asked, ::pages::paywall::page(&offer)))
 }
 
-async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
-    let address: Address = address.parse().map_err(creators::invalid_address)?;
+pub async fn creator(app: &App, address: Address) -> Result<Response, ApiError> {
     let cursor = creators::after(&mut app.request.url()?.query_pairs())?;
-    let _permit = app.limit_search(Weight::SHORT).await?;
+    let _permit = Weight::SHORT.hold(&app.request).await?;
     let database = app.nearest();
     let filter = Filter { seller: Some(address), limit: Some(home::PAGE), cursor, ..Filter::default() };
     let catalogue::Page { json, next, .. } = catalogue::page(&database, &filter).await?;
@@ -177,9 +179,7 @@ async fn creator(app: &App, address: &str) -> Result<Response, ApiError> {
     kept(app, ::pages::creator::page(&origin, &address.to_string(), &seller, &listings, next.as_deref()))
 }
 
-async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
-    let id = purchases::id(id)?;
-    app.limit_client(Counted::READ).await?;
+pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
     purchases::catch_up(app, &id).await;
     let (database, settings) = (app.database(), app.settings()?);
     let asked = (purchase::read(&id), receipt::read(&id), chain_state::read_time());
@@ -205,12 +205,11 @@ async fn purchase(app: &App, id: &str) -> Result<Response, ApiError> {
 }
 
 /// Shows the account of the request's session, or the sign-in page.
-async fn account(app: &App) -> Result<Response, ApiError> {
-    if shown_token(app)?.is_none() {
-        return Ok(fresh(app, ::pages::account::sign_in()));
-    }
-    let (view, balance, _permit) = me::read(app, false).await?;
-    let agents = grant::list(&app.database(), &required_token(app)?, app.now_ms).await?;
+pub async fn account(app: &App, session: Option<Session>) -> Result<Response, ApiError> {
+    let Some(session) = session else { return Ok(fresh(app, ::pages::account::sign_in())) };
+    let token = session.token.clone();
+    let (view, balance, _permit) = me::read(app, session, false).await?;
+    let agents = grant::list(&app.database(), &token, app.now_ms).await?;
     // Shown without a balance too, so that owners can always remove agents.
     let balance = balance.ok();
     let me: Me = read(&view.json(balance.unwrap_or_default()))?;
@@ -236,19 +235,18 @@ async fn account(app: &App) -> Result<Response, ApiError> {
 }
 
 /// Shows an agent's purchase request to the session's owner, or the sign-in page.
-async fn request_of_agent(app: &App, id: &str) -> Result<Response, ApiError> {
-    if shown_token(app)?.is_none() {
-        return Ok(fresh(app, ::pages::account::sign_in()));
-    }
-    let asked = purchase_requests::read(app, id).await?;
+pub async fn request_of_agent(app: &App, session: Option<Session>, id: String) -> Result<Response, ApiError> {
+    let Some(session) = session else { return Ok(fresh(app, ::pages::account::sign_in())) };
+    let asked = match RequestId::parse(&id) {
+        Some(id) => purchase_request::read(&app.database(), &session.token, id, app.now_ms).await?,
+        None => None,
+    };
     Ok(fresh(app, ::pages::account::request(asked.as_ref())))
 }
 
 /// Returns a listing that is not hidden.
-async fn listed(app: &App, id: &str) -> Result<Listing, ApiError> {
-    let id = listings::id(id)?;
-    app.limit_client(Counted::READ).await?;
-    read(&catalogue::one(&app.nearest(), &id).await?.ok_or_else(listings::unknown)?)
+async fn listed(app: &App, id: &ListingId) -> Result<Listing, ApiError> {
+    read(&catalogue::one(&app.nearest(), id).await?.ok_or_else(listings::unknown)?)
 }
 
 fn read<T: DeserializeOwned>(json: &str) -> Result<T, ApiError> {

@@ -13,14 +13,21 @@ use market::{
     proof::Proof,
     purchase,
 };
+#[cfg(test)]
+use serde_json::json;
 use sql::Database;
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
-    body::{self, MAX_BODY},
+    body::Json,
     error::ApiError,
-    limits::{self, Counted, Weight},
+    limits::{Counted, Weight},
+    proof::PROOF,
     receipts,
+    route::{Argument, Asked, Limit, Route, route},
+    routes::pages,
     session::Session,
 };
 
@@ -35,13 +42,63 @@ pub fn unknown() -> ErrorAnswer {
     ErrorAnswer::not_found(Error::new(ErrorCode::UnknownPurchase, "no such purchase"))
 }
 
-/// Parses a purchase's id.
-pub fn id(text: &str) -> Result<TxHash, ErrorAnswer> {
-    text.parse().map_err(|_| unknown())
+impl Argument for TxHash {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(asked.parameter.parse().map_err(|_| unknown())?)
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.path("id", "The purchase: the payment's or the lock's transaction.").fails(&[404])
+    }
 }
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/purchases", Limit::Client(Counted::SEARCH) => list();
+        docs |of| of
+            .names("listPurchases", "Purchases", "What a seller sold, newest first")
+            .parameter("query", "seller", true, "The seller's preprod address.", json!({ "type": "string" }))
+            .query(
+                "buyer",
+                "Only what this address bought. May be given up to 100 times: any of them.",
+                json!({ "type": "string" }),
+            )
+            .answers::<Vec<api_types::Purchase>>(200, "Purchases.")
+            .fails(&[400])
+    },
+    route! {
+        GET "/purchases/{id}", Limit::Client(Counted::READ) => show(TxHash);
+        page Limit::Client(Counted::READ) => pages::purchase(TxHash);
+        docs |of| of
+            .names("getPurchase", "Purchases", "One purchase with its timeline")
+            .answers::<api_types::Purchase>(200, "The purchase.")
+            .page(200)
+    },
+    route! {
+        GET "/purchases/{id}/statement", Limit::Client(Counted::READ) => statement(TxHash);
+        docs |of| of
+            .names("getPurchaseStatement", "Purchases", "What the service knows of a purchase, signed")
+            .more("A compact JWS (EdDSA) with a key of `/.well-known/did.json`. Its payload is a PurchaseStatement: the listing, its content's hash and price, and the purchase with its timeline as known at `issuedAt`.")
+            .text(200, "application/jose", "The JWS.")
+    },
+    route! {
+        POST "/purchases/{id}/verification", Limit::Client(Counted::VERDICT) => verify(TxHash, Json<Verdict>);
+        docs |of| of
+            .names("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
+            .more(
+                "Signed by the payer as for unlocking; or in the session of the account whose service wallet paid. For \
+                 such a purchase `mismatch` also starts a dispute, while the contract permits one; otherwise a verdict \
+                 moves no money.",
+            )
+            .security(&["proof", "session"])
+            .answers::<api_types::Purchase>(200, "The purchase with the verdict.")
+            .fails(&[401, 403])
+    },
+];
+
 /// Lists a seller's sales. If the query has buyers, lists only their purchases.
-pub async fn list(app: &App) -> Result<Response, ApiError> {
+async fn list(app: &App) -> Result<Response, ApiError> {
     let url = app.request.url()?;
     let named = |wanted: &'static str| {
         let values = url.query_pairs().filter(move |(name, _)| name == wanted);
@@ -61,24 +118,20 @@ pub async fn list(app: &App) -> Result<Response, ApiError> {
         return Err(ErrorAnswer::bad_request(error).into());
     }
     let buyers: Vec<_> = buyers.iter().map(|address| *address.payment_key()).collect();
-    let _permit = app.limit_search(Weight::LONG).await?;
+    let _permit = Weight::LONG.hold(&app.request).await?;
     Ok(Response::json(purchase::of_seller(&app.database(), &seller, &buyers).await?))
 }
 
 /// Returns a purchase with its events on the chain.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
-    let id = self::id(id)?;
-    app.limit_client(Counted::READ).await?;
+async fn show(app: &App, id: TxHash) -> Result<Response, ApiError> {
     catch_up(app, &id).await;
     let json = purchase::one(&app.database(), &id).await?.ok_or_else(unknown)?;
     Ok(Response::json(json))
 }
 
-/// `GET /purchases/{id}/statement`: returns a statement about the purchase and its listing, signed with the key of the
+/// Returns a statement about the purchase and its listing, signed with the key of the
 /// service's receipts.
-pub async fn statement(app: &App, id: &str) -> Result<Response, ApiError> {
-    let id = self::id(id)?;
-    app.limit_client(Counted::READ).await?;
+async fn statement(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let facts: Option<purchase::Facts> = app.database().run(purchase::facts(&id)).await?.first_json()?;
     let jws = receipts::statement(app, facts.ok_or_else(unknown)?)?;
     Ok(Response::bytes("application/jose", jws.as_bytes()).with_header("cache-control", "no-store"))
@@ -114,7 +167,6 @@ pub async fn catch_up(app: &App, id: &TxHash) {
 /// Performs a buyer's action for the account whose service wallet paid. The caller must have authorized the account's
 /// owner or agent.
 pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: BuyerAction) -> Result<TxHash, ApiError> {
-    app.limit(Counted::ACT, &limits::of_account(account)).await?;
     let (keys, key) = (app.keys()?, app.account_key(account)?);
     let owner = Owner { account, key: &key, platform: keys.required_seller()? };
     acting(app, async |actions| {
@@ -130,14 +182,11 @@ pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: Bu
 
 /// Stores a buyer's verdict. It must be signed by the wallet that paid, or sent in a session of the account whose
 /// service wallet paid.
-pub async fn verify(app: &App, id: &str) -> Result<Response, ApiError> {
-    app.limit_client(Counted::VERDICT).await?;
-    let id = self::id(id)?;
-    let verdict: Verdict = body::read(app, MAX_BODY).await?;
+async fn verify(app: &App, id: TxHash, Json(verdict): Json<Verdict>) -> Result<Response, ApiError> {
     let database = app.database();
     let bought: Option<PaymentRecord> = database.run(payment::by_tx(&id)).await?.first_json()?;
     let bought = bought.filter(PaymentRecord::is_purchase).ok_or_else(unknown)?;
-    match app.request.headers().get("x-service-proof")? {
+    match app.request.headers().get(PROOF)? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,
         None => paid_by_account(app, &bought).await?,
     }

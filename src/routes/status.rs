@@ -6,20 +6,45 @@ use edge::{answer::ErrorAnswer, bearer::Bearer, serve::Response};
 use market::status::{self, StoredStatus};
 use sql::Database;
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::{ApiError, no_such_path},
     respond,
+    route::{Argument, Asked, Limit, Route, route},
 };
 
-/// Reports the service's status to its operator. Answers 404 unless `OPERATOR_TOKEN` is set.
-pub async fn show(app: &App) -> Result<Response, ApiError> {
-    let settings = app.settings()?;
-    let token = settings.operator.as_ref().ok_or_else(no_such_path)?;
-    if !token.admits(&Bearer::of(&app.request)?) {
+pub const ROUTES: &[Route] = &[route! {
+    GET "/operator/status", Limit::Free => show(Operator);
+    docs |of| of
+        .names("operatorStatus", "System", "How the service stands, for its operator")
+        .more("There is no such path where the service has no OPERATOR_TOKEN.")
+        .answers::<ServiceStatus>(200, "How it stands.")
+}];
+
+/// The holder of the operator's token. Without the setting `OPERATOR_TOKEN`, the path does not exist.
+struct Operator;
+
+impl Argument for Operator {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let token = asked.app.settings()?.operator.as_ref().ok_or_else(no_such_path)?;
+        if token.admits(&Bearer::of(&asked.app.request)?) {
+            return Ok(Self);
+        }
         let text = "a bearer token is needed: Authorization: Bearer OPERATOR_TOKEN";
-        return Err(ErrorAnswer::unauthorized(Error::new(ErrorCode::InvalidToken, text)).into());
+        Err(ErrorAnswer::unauthorized(Error::new(ErrorCode::InvalidToken, text)).into())
     }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.security(&["operator"]).fails(&[401, 404])
+    }
+}
+
+/// Reports the service's status to its operator.
+async fn show(app: &App, Operator: Operator) -> Result<Response, ApiError> {
+    let settings = app.settings()?;
     let (now, chain) = (app.now_ms, app.chain()?);
     let stored = StoredStatus::of(&app.database().run(status::read(now)).await?)?;
     let vitals = &stored.vitals;

@@ -2,26 +2,58 @@
 
 use api_types::{Error, ErrorCode};
 use edge::{answer::ErrorAnswer, ed25519::WebCrypto, serve::Response};
-use market::catalogue::{
-    self,
-    take_off::{self, NotChanged, SaleState},
+use market::{
+    ListingId,
+    catalogue::{
+        self,
+        take_off::{self, NotChanged, SaleState},
+    },
 };
 
 use crate::{
     app::App,
     error::ApiError,
     limits::Counted,
-    routes::listings::{self, Seller},
+    proof::Seller,
+    route::{Limit, Route, route},
+    routes::listings,
 };
 
-/// Takes a listing off sale, or offers it again, on behalf of its seller. The request must have a session, or a proof
-/// that is signed for this listing and purpose. Answers 204 when the listing is off sale, or the listing when it is for
-/// sale.
-pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, ApiError> {
-    app.limit_client(Counted::OFFER).await?;
-    let id = listings::id(id)?;
+pub const ROUTES: &[Route] = &[
+    route! {
+        DELETE "/listings/{id}", Limit::Client(Counted::OFFER) => take_off(ListingId, Seller);
+        docs |of| of
+            .names("takeListingOff", "Catalogue", "Take a listing off sale")
+            .more("By its seller: buyers keep what they bought. A session, or a proof: the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
+            .empty(204, "It is off sale.")
+            .fails(&[403])
+    },
+    route! {
+        POST "/listings/{id}/relist", Limit::Client(Counted::OFFER) => relist(ListingId, Seller);
+        docs |of| of
+            .names("relistListing", "Catalogue", "Put a listing back on sale that its seller took off")
+            .more("A session, or a proof: the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
+            .answers::<api_types::Listing>(200, "The listing.")
+            .fails(&[403])
+    },
+];
+
+async fn take_off(app: &App, id: ListingId, seller: Seller) -> Result<Response, ApiError> {
+    change(app, &id, seller, SaleState::OffSale).await?;
+    Ok(Response::empty(204))
+}
+
+async fn relist(app: &App, id: ListingId, seller: Seller) -> Result<Response, ApiError> {
+    change(app, &id, seller, SaleState::ForSale).await?;
+    let json = catalogue::one(&app.database(), &id).await?;
+    Ok(Response::json(json.ok_or_else(listings::unknown)?))
+}
+
+/// Takes a listing off sale, or offers it again, on behalf of its seller. A proof must be signed for this listing and
+/// purpose.
+async fn change(app: &App, id: &ListingId, seller: Seller, state: SaleState) -> Result<(), ApiError> {
     app.line.note("listing", id.as_str());
-    let seller = match Seller::of(app).await? {
+    let seller = match seller {
         Seller::Owner(owner) => owner,
         Seller::Signer(proof) => {
             let digest = match state {
@@ -32,19 +64,11 @@ pub async fn change(app: &App, id: &str, state: SaleState) -> Result<Response, A
             proof.address
         }
     };
-    let database = app.database();
-    take_off::change(&database, &id, &seller, state, app.now_ms).await?.map_err(|why| match why {
+    Ok(take_off::change(&app.database(), id, &seller, state, app.now_ms).await?.map_err(|why| match why {
         NotChanged::Unknown => listings::unknown(),
         NotChanged::NotYours => {
             let text = "only its seller may take this listing off sale or put it back";
             ErrorAnswer::forbidden(Error::new(ErrorCode::NotYours, text))
         }
-    })?;
-    match state {
-        SaleState::OffSale => Ok(Response::empty(204)),
-        SaleState::ForSale => {
-            let json = catalogue::one(&database, &id).await?;
-            Ok(Response::json(json.ok_or_else(listings::unknown)?))
-        }
-    }
+    })?)
 }

@@ -14,28 +14,69 @@ use edge::{
     answer::{self, ErrorAnswer, Fault},
     serve::Response,
 };
-use market::checkout::{PayError, Presentation};
+use market::{
+    ListingId,
+    checkout::{PayError, Presentation},
+};
 use serde::Serialize;
 use x402_cardano::{
     request_commitment::RequestDigest,
     wire::{PAYMENT_REQUIRED, PAYMENT_RESPONSE, PAYMENT_SIGNATURE, PaymentRequirements, encode_header},
 };
 
+#[cfg(test)]
+use crate::openapi::operations::Operation;
 use crate::{
     app::App,
     error::ApiError,
+    limits::Counted,
     paywall::{self, Outcome, Paywall},
-    routes::listings,
+    proof::PROOF,
+    route::{Limit, Route, route},
+    routes::{listings, pages},
 };
 
+pub const ROUTES: &[Route] = &[
+    route! {
+        GET "/listings/{id}/unlock", Limit::Paywall => show(ListingId);
+        page Limit::Client(Counted::READ) => pages::paywall(ListingId);
+        docs |of| described(of.names("unlockListing", "Paid content", "Pay for a listing over x402, or get it again"))
+    },
+    route! {
+        POST "/listings/{id}/unlock", Limit::Paywall => show(ListingId);
+        docs |of| described(of.names("postUnlock", "Paid content", "Buy, for clients that post"))
+    },
+];
+
+/// Describes the paywall's answers.
+#[cfg(test)]
+fn described(operation: Operation<'_>) -> Operation<'_> {
+    // In the format that x402 directories read (docs/agents.md). The price is the listing's.
+    let price = serde_json::json!({ "mode": "dynamic", "currency": "ADA", "min": "1" });
+    let text = || serde_json::json!({ "type": "string" });
+    operation
+        .more("Without a header: 402 with the terms. With `PAYMENT-SIGNATURE`: verified, submitted, and the content once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`: the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. On `settlement_pending` send the same request again.")
+        .insert("", "x-payment-info", serde_json::json!({ "price": price, "protocols": [{ "x402": {} }] }))
+        .parameter("header", "X-Service-Proof", false, "A returning buyer's signature, as `proof` says.", text())
+        .parameter("header", "PAYMENT-SIGNATURE", false, "Base64 of an x402 PaymentPayload.", text())
+        .text(200, "text/plain; charset=utf-8", "The content.")
+        .header(200, "PAYMENT-RESPONSE", "After a payment: base64 of an x402 SettlementResponse, with a signed receipt.", false)
+        .header(200, "X-Service-Purchase", "For a returning buyer: the purchase.", false)
+        .answers::<Error>(402, "Payment is required, or was refused.")
+        .page(402)
+        .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: `accepts`, and the code of the refusal.", true)
+        .header(402, "PAYMENT-RESPONSE", "How a payment that was tried stands.", false)
+        .fails(&[400, 409])
+}
+
 /// Unlocks a listing with the payment or proof in the headers, if any.
-pub async fn show(app: &App, id: &str) -> Result<Response, ApiError> {
+pub async fn show(app: &App, id: ListingId) -> Result<Response, ApiError> {
     let header = |name| app.request.headers().get(name);
     let shown = match app.request.method() {
         "HEAD" => Presentation::default(),
-        _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header("x-service-proof")? },
+        _ => Presentation { payment: header(PAYMENT_SIGNATURE)?, proof: header(PROOF)? },
     };
-    let paywall = Paywall::of(app, &listings::id(id)?).await?.ok_or_else(listings::unknown)?;
+    let paywall = Paywall::of(app, &id).await?.ok_or_else(listings::unknown)?;
     match paywall.unlock(shown, || paywall::request_digest(app)).await? {
         Outcome::UnknownListing => Err(listings::unknown().into()),
         Outcome::Delivered { content, settlement, purchase } => {

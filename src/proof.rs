@@ -1,0 +1,72 @@
+//! Sellers, who show a session or a signed proof.
+
+use api_types::{Error, ErrorCode};
+use cardano::Address;
+use edge::{
+    answer::{ErrorAnswer, Fault},
+    ed25519::WebCrypto,
+};
+use market::{
+    listing::NewListing,
+    proof::{Proof, ProofError},
+};
+
+#[cfg(test)]
+use crate::openapi::operations::Operation;
+use crate::{
+    error::ApiError,
+    route::{Argument, Asked},
+    session::Session,
+};
+
+/// Request header with a signed proof.
+pub const PROOF: &str = "x-service-proof";
+
+/// The seller of an offer.
+pub enum Seller {
+    /// The owner of the session's account.
+    Owner(Address),
+    /// The signer of a recent proof. Its signature is verified later, when the offer's digest is known.
+    Signer(Proof),
+}
+
+impl Seller {
+    /// Returns the address of the session's owner; `None` for a signer.
+    pub const fn owner(&self) -> Option<Address> {
+        match self {
+            Self::Owner(owner) => Some(*owner),
+            Self::Signer(_) => None,
+        }
+    }
+
+    /// Verifies the signer's signature of this offer. Returns the signed digest, or `None` for an offer in a session,
+    /// which needs no signature.
+    pub async fn check(&self, offer: &NewListing, now_ms: u64) -> Result<Option<String>, ProofError> {
+        let Self::Signer(proof) = self else { return Ok(None) };
+        if proof.address != offer.seller {
+            return Err(ProofError::OtherAddress(offer.seller));
+        }
+        let digest = proof.listing_digest(&offer.content_hash(), &offer.signed_price);
+        proof.check(&WebCrypto, &digest, now_ms).await?;
+        Ok(Some(digest.to_string()))
+    }
+}
+
+/// Determined before the body is read.
+impl Argument for Seller {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        let app = asked.app;
+        if let Some(Session { account, .. }) = Session::shown(app).await? {
+            return Ok(Self::Owner(account.owner.parse().map_err(Fault::in_making("an owner that sells"))?));
+        }
+        let unproven = "sign in, or sign the offer with the seller's wallet (header X-Service-Proof)";
+        let unproven = || ErrorAnswer::unauthorized(Error::new(ErrorCode::NotSignedIn, unproven));
+        let header = app.request.headers().get(PROOF)?.ok_or_else(unproven)?;
+        Ok(Self::Signer(Proof::recent(&header, app.now_ms).map_err(ErrorAnswer::unauthorized)?))
+    }
+
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation.security(&["session", "proof"]).fails(&[401])
+    }
+}

@@ -1,0 +1,485 @@
+//! Declarations of routes, from which follow dispatch, `405`, `OPTIONS`, OpenAPI, and the tests of all routes.
+//!
+//! A handler is an async function whose arguments say what it needs, each a type that implements [`Argument`]: a
+//! [`Session`](crate::session::Session), the path's [`ListingId`](market::ListingId), a [`Json`](crate::body::Json)
+//! body. They are extracted in order, so a handler runs only if the request is authenticated, within its limits, and
+//! readable.
+//!
+//! ```text
+//! route! {
+//!     POST "/me/buy", Limit::Account(Counted::BUY) => buy(Session, Json<Buy>);
+//!     docs |of| of.names("buy", "Account", "Buy from the service wallet").answers::<api_types::Bought>(200, "What was bought.")
+//! }
+//! ```
+//!
+//! `docs` describes the answers for OpenAPI; `page` declares a page beside the endpoint; `only page` says that the endpoint is one. Security, body, path parameter, and the errors 401, 413 and 429 are derived.
+
+use std::pin::Pin;
+
+use edge::serve::Response;
+use x402_cardano::wire::PAYMENT_SIGNATURE;
+
+#[cfg(test)]
+use crate::openapi::operations::Operation;
+use crate::{app::App, error::ApiError, limits::Counted, proof::PROOF, routes};
+
+/// A type that OpenAPI describes.
+#[cfg(not(test))]
+pub trait Schema {}
+#[cfg(not(test))]
+impl<T> Schema for T {}
+#[cfg(test)]
+pub use schemars::JsonSchema as Schema;
+
+/// A request to a route, from which arguments are extracted.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub app: &'a App,
+    /// Limit of the endpoint that answers.
+    pub limit: Limit,
+    /// Value of the path's parameter; empty if the path has none.
+    pub parameter: &'a str,
+}
+
+/// An argument of a handler, extracted from the request.
+pub trait Argument: Sized {
+    /// The kind of limit that the argument depends on. A declaration with another limit does not compile.
+    const NEEDS: Needs = Needs::Nothing;
+    /// The body that the argument is parsed from.
+    const BODY: Option<Body> = None;
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError>;
+
+    /// Adds to an operation what the argument reads, and the errors of reading it.
+    #[cfg(test)]
+    fn describe(operation: Operation<'_>) -> Operation<'_> {
+        operation
+    }
+}
+
+/// The limits of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// Maximum size in bytes.
+    pub max: usize,
+    /// Status of the answer to a larger body.
+    pub refusal: u16,
+}
+
+impl Body {
+    /// Creates a limit that is answered with 413.
+    pub const fn of(max: usize) -> Self {
+        Self { max, refusal: 413 }
+    }
+}
+
+/// The kind of limit that an argument depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    Nothing,
+    /// [`Limit::Session`] or [`Limit::Account`].
+    Session,
+    /// [`Limit::Agent`].
+    Agent,
+    /// [`Limit::OnMiss`].
+    CacheMiss,
+}
+
+/// How requests to a route are counted against rate limits, before they are handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Not counted, because an answer or a refusal costs no more than that of an unknown path. A test lists these routes.
+    Free,
+    /// Every request counts against its client's limit.
+    Client(Counted),
+    /// A request counts against its client's limit if the answer is not cached. The handler passes this limit to
+    /// `read_cache`.
+    OnMiss(Counted),
+    /// Every request counts against its client's limit of requests with a session, before the session is looked up.
+    Session,
+    /// Like [`Limit::Session`]; then the request counts against this limit of the session's account.
+    Account(Counted),
+    /// Every request counts against this limit of the agent that its token names, and against its client's limit of
+    /// requests with a session.
+    Agent(Counted),
+    /// Payments and proofs in headers count against their client's limits for these. Requests with neither count if the
+    /// listing's terms are not cached.
+    Paywall,
+}
+
+impl Limit {
+    /// Returns the limit's kind, for the tests of all routes.
+    #[cfg(test)]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Client(_) => "client",
+            Self::OnMiss(_) => "onMiss",
+            Self::Session => "session",
+            Self::Account(_) => "account",
+            Self::Agent(_) => "agent",
+            Self::Paywall => "paywall",
+        }
+    }
+
+    const fn suits(self, needs: Needs) -> bool {
+        match needs {
+            Needs::Nothing => true,
+            Needs::Session => matches!(self, Self::Session | Self::Account(_)),
+            Needs::Agent => matches!(self, Self::Agent(_)),
+            Needs::CacheMiss => matches!(self, Self::OnMiss(_)),
+        }
+    }
+
+    /// Counts a request against its client's limit. Arguments count the limits of accounts, agents and cache misses,
+    /// which are known later.
+    async fn count(self, app: &App) -> Result<(), ApiError> {
+        let counted = match self {
+            Self::Free | Self::OnMiss(_) | Self::Agent(_) => return Ok(()),
+            Self::Client(counted) => counted,
+            Self::Session | Self::Account(_) => Counted::SESSION,
+            // HEAD ignores both headers.
+            Self::Paywall if app.request.method() == "HEAD" => return Ok(()),
+            Self::Paywall if app.request.headers().has(PAYMENT_SIGNATURE)? => Counted::PAYMENT,
+            Self::Paywall if app.request.headers().has(PROOF)? => Counted::PROOF,
+            Self::Paywall => return Ok(()),
+        };
+        app.limit_client(counted).await
+    }
+}
+
+/// The limit of the reads for an answer that is not cached.
+#[derive(Clone, Copy)]
+pub struct OnMiss(pub Counted);
+
+impl Argument for OnMiss {
+    const NEEDS: Needs = Needs::CacheMiss;
+
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(Self(match asked.limit {
+            Limit::OnMiss(counted) => counted,
+            _ => Counted::READ,
+        }))
+    }
+}
+
+/// A path's parameter as it is in the URL.
+impl Argument for String {
+    async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
+        Ok(asked.parameter.to_owned())
+    }
+}
+
+/// The future of an answer.
+pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + 'a>>;
+
+/// A handler with its limit.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    pub limit: Limit,
+    #[cfg_attr(not(test), expect(dead_code, reason = "the arguments apply it; OpenAPI and tests name it"))]
+    pub body: Option<Body>,
+    handler: for<'a> fn(Asked<'a>) -> Answer<'a>,
+}
+
+impl Endpoint {
+    /// Declares an endpoint. Fails to compile if an argument depends on another kind of limit.
+    pub const fn new(
+        limit: Limit,
+        arguments: &[(Needs, Option<Body>)],
+        handler: for<'a> fn(Asked<'a>) -> Answer<'a>,
+    ) -> Self {
+        let (mut body, mut rest) = (None, arguments);
+        while let [(needs, read), others @ ..] = rest {
+            assert!(limit.suits(*needs), "the limit does not suit the handler's arguments");
+            if read.is_some() {
+                assert!(body.is_none(), "a body is read once");
+                body = *read;
+            }
+            rest = others;
+        }
+        Self { limit, body, handler }
+    }
+
+    /// Answers a request within the endpoint's limit.
+    pub async fn answer(&self, app: &App, parameter: &str) -> Result<Response, ApiError> {
+        self.limit.count(app).await?;
+        (self.handler)(Asked { app, limit: self.limit, parameter }).await
+    }
+}
+
+/// The page of a route for browsers.
+#[derive(Clone, Copy)]
+pub enum Page {
+    None,
+    /// The endpoint is a page, for every client.
+    Alone,
+    /// Clients that prefer HTML get this page, others the endpoint's answer.
+    Beside(Endpoint),
+}
+
+/// A route: a method and a path, with all that follows from them.
+pub struct Route {
+    /// `GET`, which includes `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: &'static str,
+    /// Path, in which `{name}` stands for one non-empty segment.
+    pub path: &'static str,
+    /// The path up to its parameter, which rules out most routes without parsing.
+    pub fixed: &'static str,
+    pub endpoint: Endpoint,
+    pub page: Page,
+    #[cfg(test)]
+    pub describe: for<'a> fn(Operation<'a>) -> Operation<'a>,
+}
+
+/// Declares an [`Endpoint`]: a limit, and a handler with its arguments.
+macro_rules! endpoint {
+    ($limit:expr => $($handler:ident)::+ ($($argument:ty),*)) => {
+        $crate::route::Endpoint::new(
+            $limit,
+            &[$((<$argument as $crate::route::Argument>::NEEDS, <$argument as $crate::route::Argument>::BODY)),*],
+            |asked| Box::pin(async move {
+                $($handler)::+(asked.app $(, <$argument as $crate::route::Argument>::of(asked).await?)*).await
+            }),
+        )
+    };
+}
+
+/// Declares a [`Route`].
+macro_rules! route {
+    (
+        $method:ident $path:literal, $limit:expr => $($handler:ident)::+ ($($argument:ty),*);
+        $(page $page_limit:expr => $($page:ident)::+ ($($page_argument:ty),*);)?
+        $(only $alone:ident;)?
+        docs $describe:expr
+    ) => {
+        $crate::route::Route {
+            method: stringify!($method),
+            path: $path,
+            fixed: const { $crate::route::fixed($path) },
+            endpoint: $crate::route::endpoint!($limit => $($handler)::+ ($($argument),*)),
+            page: $crate::route::page_of!(
+                $($crate::route::endpoint!($page_limit => $($page)::+ ($($page_argument),*)))? $($alone)?
+            ),
+            #[cfg(test)]
+            describe: |operation| {
+                $(let operation = <$argument as $crate::route::Argument>::describe(operation);)*
+                let describe: for<'a> fn(
+                    $crate::openapi::operations::Operation<'a>,
+                ) -> $crate::openapi::operations::Operation<'a> = $describe;
+                describe(operation)
+            },
+        }
+    };
+}
+
+/// The page of a route: none, its own endpoint, or another endpoint.
+macro_rules! page_of {
+    () => {
+        $crate::route::Page::None
+    };
+    (page) => {
+        $crate::route::Page::Alone
+    };
+    ($page:expr) => {
+        $crate::route::Page::Beside($page)
+    };
+}
+
+pub(crate) use {endpoint, page_of, route};
+
+/// Returns the literal prefix of a path template up to its first parameter.
+pub const fn fixed(template: &str) -> &str {
+    let mut rest = template.as_bytes();
+    while let [first, tail @ ..] = rest
+        && *first != b'{'
+    {
+        rest = tail;
+    }
+    let (fixed, _) = template.split_at(template.len().saturating_sub(rest.len()));
+    fixed
+}
+
+/// Returns the value of the template's parameter if the path matches the template, an empty string for a template
+/// without parameters, or `None` if the path does not match.
+fn named<'a>(template: &str, path: &'a str) -> Option<&'a str> {
+    let (mut segments, mut named) = (path.split('/'), "");
+    for expected in template.split('/') {
+        let segment = segments.next()?;
+        if expected.starts_with('{') && !segment.is_empty() {
+            named = segment;
+        } else if segment != expected {
+            return None;
+        }
+    }
+    segments.next().is_none().then_some(named)
+}
+
+impl Route {
+    /// Returns the methods that the route answers.
+    fn methods(&self) -> &'static [&'static str] {
+        match self.method {
+            "GET" => &["GET", "HEAD"],
+            "POST" => &["POST"],
+            "PUT" => &["PUT"],
+            "PATCH" => &["PATCH"],
+            _ => &["DELETE"],
+        }
+    }
+
+    /// Finds the route of a method and path, with the value of the path's parameter. If there is none, returns the
+    /// methods that the path allows, an empty list for an unknown path.
+    fn find<'a>(method: &str, path: &'a str) -> Result<(&'static Self, &'a str), Vec<&'static str>> {
+        let mut taken = vec![];
+        for route in routes::all() {
+            if path.starts_with(route.fixed)
+                && let Some(parameter) = named(route.path, path)
+            {
+                if route.methods().contains(&method) {
+                    return Ok((route, parameter));
+                }
+                taken.extend(route.methods());
+            }
+        }
+        Err(taken)
+    }
+}
+
+/// Result of routing.
+pub enum Resolved<'a> {
+    /// A route, with the value of the path's parameter.
+    Route(&'static Route, &'a str),
+    /// An `OPTIONS` request for a path with these methods, as listed in `Allow`.
+    Preflight(String),
+    /// The path allows only these methods.
+    WrongMethod(String),
+    /// The path has trailing slashes, and this path without them exists.
+    Moved(&'a str),
+    /// The path does not exist.
+    Unknown,
+}
+
+/// Finds the route of a method, in upper case, and a path.
+pub fn resolve<'a>(method: &str, path: &'a str) -> Resolved<'a> {
+    match Route::find(method, path) {
+        Ok((route, parameter)) => Resolved::Route(route, parameter),
+        Err(mut taken) if !taken.is_empty() => {
+            taken.push("OPTIONS");
+            let allowed = taken.join(", ");
+            if method == "OPTIONS" { Resolved::Preflight(allowed) } else { Resolved::WrongMethod(allowed) }
+        }
+        Err(_) => {
+            let without = path.trim_end_matches('/');
+            let exists = !matches!(Route::find(method, without), Err(taken) if taken.is_empty());
+            if without != path && exists { Resolved::Moved(without) } else { Resolved::Unknown }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Describes the result of routing: the route's method and path, with the parameter's value.
+    fn resolved(method: &str, path: &str) -> String {
+        match resolve(method, path) {
+            Resolved::Route(route, parameter) => format!("{} {} {parameter}", route.method, route.path),
+            Resolved::Preflight(allowed) => format!("preflight {allowed}"),
+            Resolved::WrongMethod(allowed) => format!("wrong method {allowed}"),
+            Resolved::Moved(without) => format!("moved {without}"),
+            Resolved::Unknown => "unknown".into(),
+        }
+    }
+
+    #[test]
+    fn a_path_has_its_methods_and_no_others() {
+        assert_eq!(resolved("GET", "/health"), "GET /health ");
+        assert_eq!(resolved("HEAD", "/listings"), "GET /listings ");
+        assert_eq!(resolved("PATCH", "/listings"), "wrong method GET, HEAD, POST, OPTIONS");
+        assert_eq!(resolved("OPTIONS", "/listings/x/unlock"), "preflight GET, HEAD, POST, OPTIONS");
+        for method in ["QUERY", "TRACE", "get", ""] {
+            assert_eq!(resolved(method, "/health"), "wrong method GET, HEAD, OPTIONS", "{method}");
+        }
+    }
+
+    #[test]
+    fn a_path_template_names_its_parameters() {
+        assert_eq!(resolved("GET", "/listings/lst_1/unlock"), "GET /listings/{id}/unlock lst_1");
+        assert_eq!(resolved("GET", "/me/purchases/ab/content"), "GET /me/purchases/{id}/content ab");
+    }
+
+    #[test]
+    fn a_path_allows_the_methods_of_its_routes_and_shadows_no_other_path() {
+        for Route { method, path: template, .. } in routes::all() {
+            let path = template.replace(['{', '}'], "");
+            let same: Vec<_> = routes::all().filter(|other| named(other.path, &path).is_some()).collect();
+            assert!(same.iter().all(|other| other.path == *template), "{template} hides another");
+            assert_eq!(same.iter().filter(|other| other.method == *method).count(), 1, "{method} {template}");
+            let taken: Vec<&str> = same.iter().flat_map(|route| route.methods()).copied().collect();
+            assert_eq!(resolved("OPTIONS", &path), format!("preflight {}, OPTIONS", taken.join(", ")));
+        }
+    }
+
+    #[test]
+    fn only_routes_that_cost_nothing_have_no_rate_limit() {
+        let free: BTreeSet<_> = routes::all()
+            .filter(|route| route.endpoint.limit == Limit::Free)
+            .map(|route| format!("{} {}", route.method, route.path))
+            .collect();
+        let known = [
+            // Documents that are in the program.
+            "GET /docs",
+            "GET /llms.txt",
+            "GET /openapi.json",
+            "GET /robots.txt",
+            "GET /sell",
+            "GET /supported",
+            "GET /.well-known/did.json",
+            "GET /.well-known/oauth-authorization-server",
+            "GET /.well-known/oauth-authorization-server/mcp",
+            "GET /.well-known/oauth-protected-resource",
+            "GET /.well-known/oauth-protected-resource/mcp",
+            "GET /.well-known/openid-configuration",
+            // Without a read of the database, or at most one per second.
+            "GET /health",
+            "GET /health/ready",
+            // For the operator alone, and over loopback alone.
+            "GET /operator/status",
+            "GET /assets/{folder}/test-wallet.js",
+        ];
+        assert_eq!(free, known.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn slashes_at_the_end_lead_to_the_path_without_them() {
+        for (path, without) in [
+            ("/health/", "/health"),
+            ("/listings//", "/listings"),
+            ("/listings/lst_1/unlock/", "/listings/lst_1/unlock"),
+        ] {
+            assert_eq!(resolved("POST", path), format!("moved {without}"));
+        }
+        assert_eq!(resolved("GET", "/"), "GET / ");
+    }
+
+    #[test]
+    fn unknown_paths_are_404() {
+        for path in [
+            "",
+            "/healthz",
+            "/listings//unlock",
+            "/listings/a/b/c",
+            "//listings",
+            "//listings/",
+            "//evil.example/",
+            "//",
+            "/Health",
+            "/creators/",
+            "/me/purchases//content",
+        ] {
+            assert_eq!(resolved("GET", path), "unknown", "{path}");
+        }
+    }
+}
