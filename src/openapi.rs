@@ -85,8 +85,8 @@ mod tests {
             json!({ "method": route.method, "path": route.path, "security": security, "limit": limit, "body": body })
         };
         let routes: Vec<_> = routes::all().map(described).collect();
-        let known = include_str!("../tests/support/routes.json");
-        check("../../tests/support/routes.json", known, &format!("{:#}\n", json!(routes)));
+        let known = include_str!("openapi/routes.json");
+        check("routes.json", known, &format!("{:#}\n", json!(routes)));
     }
 
     #[test]

@@ -81,10 +81,10 @@ describe("the test wallet", () => {
     await delivered(page);
     await page.getByRole("link", { name: "See your purchase" }).click();
     await page.getByText("Something wrong?").click();
-    await page.getByRole("button", { name: "Dispute this purchase" }).click();
+    await page.getByRole("button", { name: "Dispute", exact: true }).click();
     const confirmation = page.getByRole("dialog");
     await confirmation.getByRole("radio", { name: "Surety test wallet" }).check();
-    await confirmation.getByRole("button", { name: /^Dispute this purchase/ }).click();
+    await confirmation.getByRole("button", { name: /^Dispute/ }).click();
     await page.getByText("Sent. This page shows it within about a minute.").waitFor();
     assertQuiet(errors);
     await page.close();

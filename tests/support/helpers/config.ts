@@ -11,6 +11,7 @@ export function changedConfig(folder: string, change: (config: string) => string
   const config = readFileSync(join(root, "wrangler.toml"), "utf8")
     .replace('"build/index.js"', absolute("build/index.js"))
     .replace('"d1-migrations"', absolute("d1-migrations"))
+    .replace('"web/build"', absolute("web/build"))
     .replace(/\[build\]\ncommand = .*\n/, "");
   writeFileSync(file, change(config));
   return file;
