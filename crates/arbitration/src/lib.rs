@@ -31,7 +31,7 @@ use cardano::{
     slots::{Millis, SlotConfig},
 };
 use escrow::{Deployment, plan::Escrow};
-use outbox::{Entry, Sleep, live_for};
+use outbox::{Sleep, live_for};
 use sql::{Database, DatabaseError};
 
 pub use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
@@ -94,7 +94,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         let disputed = DisputedEscrow { escrow, spent_by: made.spent_by, tip, now: self.now.max(tip.time_ms) };
 
         if let Some(AwardRow { award }) = award {
-            return self.carry_out(&disputed, award, Entry::first(&entry)?).await;
+            return self.carry_out(&disputed, award, entry).await;
         }
         let lock = self.lock_of(&own, walk).await?;
         let verdict = self.weigh(&disputed, lock, request).await?;

@@ -19,7 +19,7 @@ use outbox::{
     Attempt, Decision, Entry, EntryState, Kind, NewEntry, Next, Outbox, RESEND_UNANSWERED_MS, RetryPolicy, Sent, Sleep,
     Trust, WalletSnapshot, by_id, live_for, open, snapshot,
 };
-use sql::{Database, exactly};
+use sql::Database;
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
@@ -59,7 +59,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Returns the outcome of a disputed escrow that the transaction `by` has spent. If the escrow ended, the award was
     /// paid, because a dispute can end in no other way. If it continues, the parties acted before the arbiters could.
     async fn spent(&self, disputed: &DisputedEscrow, award: Award, by: TxHash) -> Result<ResolveResult, ResolveError> {
-        if let Some(mut entry) = Entry::first(&self.database.run(by_id(&by)).await?)? {
+        if let Some(mut entry) = self.database.fetch(by_id(&by)).await? {
             if entry.state != EntryState::Included {
                 self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, self.now).await?;
             }
@@ -86,7 +86,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
             }
             self.sleep.sleep(wait).await;
             now = now.saturating_add(wait);
-            entry = Entry::first(&self.database.run(by_id(&entry.tx)).await?)?.ok_or(ResolveError::Busy)?;
+            entry = self.database.fetch(by_id(&entry.tx)).await?.ok_or(ResolveError::Busy)?;
         }
         if self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await? == Decision::Unconfirm {
             self.outbox().refresh(&mut entry, Some(&disputed.tip), Trust::Unproven, now).await?;
@@ -97,7 +97,7 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
     /// Pays an award and returns the transaction. If another request has recorded a payout, follows that one instead.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         // Outputs reserved by earlier awards are released only here.
-        let earlier = Entry::all(&self.database.run(open(&self.key.enterprise_address(), Kind::Award)).await?)?;
+        let earlier = self.database.fetch(open(&self.key.enterprise_address(), Kind::Award)).await?;
         self.outbox().close(earlier, &disputed.tip, self.now).await?;
         let parameters = self.chain.protocol_parameters().await?;
         let (policy, mut rejected) = (RetryPolicy { sleep: self.sleep, pauses: &REBUILD_MS }, None);
@@ -132,13 +132,13 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         }
         let purpose = purpose(&disputed.escrow.utxo.reference);
         let address = self.key.enterprise_address();
-        let reads = vec![live_for(&purpose), snapshot(&address, disputed.tip.slot, attempt.now)];
-        let [live, known] = exactly(self.database.batch(reads).await?)?;
-        if let Some(entry) = Entry::first(&live)? {
+        let reads = (live_for(&purpose), snapshot(&address, disputed.tip.slot, attempt.now));
+        let (live, known) = self.database.batch(reads).await?;
+        if let Some(entry) = live {
             // Another request has recorded it.
             return self.drive(disputed, entry, attempt.now).await?.map(Next::Done).ok_or(ResolveError::Busy);
         }
-        let wallet = WalletSnapshot::read(&address, &known)?;
+        let wallet = WalletSnapshot::of(&address, known)?;
         match self.build(disputed, award, parameters, &wallet).await {
             // Change of a transaction that is being submitted will be spendable soon.
             Err(ResolveError::Wallet(_)) if wallet.in_flight => Ok(Next::Retry),

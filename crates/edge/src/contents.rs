@@ -2,7 +2,7 @@
 
 use cardano::ContentHash;
 use market::contents::{Contents, ContentsError, InDatabase};
-use sql::Statement;
+use sql::Read;
 use worker::{Bucket, Env};
 
 use crate::{Usage, d1::D1, semaphore::Permit};
@@ -53,7 +53,7 @@ impl Contents for ContentStore {
         put.execute().await.map(drop).map_err(failed)
     }
 
-    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+    fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>> {
         if self.bucket.is_some() { None } else { InDatabase(&self.database).reading(hash) }
     }
 

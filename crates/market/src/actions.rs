@@ -30,7 +30,7 @@ use escrow::{
     spend::Spent,
 };
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Read, Statement, statement};
+use sql::{Database, DatabaseError, Read};
 
 pub use self::{
     draft::{ActionDraft, ActionError},
@@ -145,11 +145,11 @@ impl<D: Database, C: Chain, K> Actions<'_, D, C, K> {
     /// # Errors
     /// Returns [`PortError`] if the database or the chain does not answer. The stored state stays as it is.
     pub async fn catch_up(&self, purchase: &TxHash) -> Result<(), PortError> {
-        let Some(from): Option<TxRef> = self.database.run(acted_on(purchase)).await?.first_json()? else {
+        let Some(from) = self.database.fetch(acted_on(purchase)).await? else {
             return Ok(());
         };
         let tip = self.chain.recent_tip().await?;
-        let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
+        let rollbacks = Some(self.database.fetch(rollbacks()).await?.0);
         let recorder = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller: None };
         recorder.follow(&from, &mut Recorded::default()).await?;
         Ok(())
@@ -319,11 +319,11 @@ fn read(purchase: &TxHash) -> Read<Option<LockedPurchase>> {
     )
 }
 
-/// Builds the statement that reads the last recorded output of an escrow, as a JSON string. It returns no row unless
-/// the service has an open or included transaction that spends this output and is not recorded as a step yet.
-fn acted_on(purchase: &TxHash) -> Statement {
-    statement!(
-        "SELECT json_quote(e.utxo) FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
+/// Builds the query that reads the last recorded output of an escrow. It returns no row unless the service has an open
+/// or included transaction that spends this output and is not recorded as a step yet.
+fn acted_on(purchase: &TxHash) -> Read<Option<TxRef>> {
+    sql::read!(
+        "SELECT e.utxo FROM escrows e WHERE e.purchase_id = ?1 AND e.utxo IS NOT NULL AND EXISTS (SELECT 1 \
            FROM outbox_purchases op JOIN outbox o ON o.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
            AND o.state IN ('claimed', 'submitted', 'included') AND NOT EXISTS (SELECT 1 FROM escrow_steps s \
              WHERE s.purchase_id = ?1 AND s.tx_id = o.tx_id))",

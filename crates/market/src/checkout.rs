@@ -129,7 +129,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         wallet: Option<&Address>,
     ) -> Result<EarlierPayments, Unavailable> {
         let failed = payment::unresolved(listing, buyers, wallet, self.now);
-        let records: Vec<PaymentRecord> = self.database.run(failed).await?.all_json()?;
+        let records = self.database.fetch(failed).await?;
         let (count, checked) = (records.len(), records.get(..MAX_CHECKED).unwrap_or(&records));
         // The mempool first: a transaction that leaves it meanwhile is then found in a block.
         let mut waiting = None;
@@ -168,7 +168,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         }
         // Payments that expired long ago are not looked up again, so that they do not displace others.
         if !never_included.is_empty() {
-            self.database.run(outbox::mark_never_included(&never_included)).await?;
+            self.database.execute(outbox::mark_never_included(&never_included)).await?;
         }
         Ok((None, never_included.len()))
     }

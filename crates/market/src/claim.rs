@@ -11,7 +11,7 @@ use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef, slots::Mil
 use outbox::{Entry, Guard, Kind, MAX_LATE_MS, NewEntry, Provenance, write_down};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sql::{Database, DatabaseError, Read, Statement, statement};
+use sql::{Database, DatabaseError, Read, Write};
 
 use crate::{
     account::Account,
@@ -286,8 +286,8 @@ impl NewPayment<'_> {
         let identify = self.identifier.as_ref().map(|identifier| self.identify(identifier, &self.tx, now));
         // Each statement writes only if the one before did (`changes()`), so their order matters.
         let batch = (entry, self.insert(now), of_grant, identify, conditions_of(facts));
-        let (entry, _, _, _, blocked) = database.batch(batch).await?;
-        Ok(match Entry::first(&entry)? {
+        let (entry, (), _, _, blocked) = database.batch(batch).await?;
+        Ok(match entry {
             Some(entry) => Claim::New(entry),
             None => blocked.map_or(Claim::InputsTaken, Claim::Blocked),
         })
@@ -314,8 +314,8 @@ impl NewPayment<'_> {
     }
 
     /// Builds the statement that inserts the payment if the statement before it inserted the entry.
-    pub(crate) fn insert(&self, now: Millis) -> Statement {
-        statement!(
+    pub(crate) fn insert(&self, now: Millis) -> Write {
+        sql::write!(
             include_str!("insert_payment.sql"),
             self.tx,
             self.purpose(),
@@ -334,8 +334,8 @@ impl NewPayment<'_> {
 
     /// Builds the statement that records which agent made the payment, by its grant. It writes nothing unless the
     /// statement before it inserted the payment.
-    fn attribute(&self, grant: &str) -> Statement {
-        statement!(
+    fn attribute(&self, grant: &str) -> Write {
+        sql::write!(
             "INSERT INTO agent_spends (tx_id, grant_id) SELECT ?1, id FROM oauth_grants WHERE id = ?2 AND changes() > 0 \
              ON CONFLICT (tx_id) DO UPDATE SET grant_id = excluded.grant_id",
             self.tx,
@@ -350,7 +350,7 @@ impl NewPayment<'_> {
     /// Returns an error if the database query failed.
     pub async fn name(&self, database: &impl Database, answer: &TxHash, now: Millis) -> Result<(), DatabaseError> {
         if let Some(identifier) = &self.identifier {
-            database.run(self.identify(identifier, answer, now)).await?;
+            database.execute(self.identify(identifier, answer, now)).await?;
         }
         Ok(())
     }
@@ -359,8 +359,8 @@ impl NewPayment<'_> {
     ///
     /// An identifier gives access to the content, so it is stored only for the header that claimed the payment, and at
     /// most [`MAX_IDENTIFIERS`] per transaction.
-    fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Statement {
-        statement!(
+    fn identify(&self, identifier: &Identifier, answer: &TxHash, now: Millis) -> Write {
+        sql::write!(
             format!(include_str!("insert_identifier.sql"), most = MAX_IDENTIFIERS),
             self.tx,
             self.listing_id,
@@ -378,7 +378,7 @@ mod tests {
     use cardano::keys::SigningKey;
     use futures_lite::future::block_on;
     use serde_json::Value;
-    use sql::{Write, sqlite::Sqlite};
+    use sql::sqlite::Sqlite;
 
     use super::*;
 

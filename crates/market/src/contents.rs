@@ -1,7 +1,7 @@
 //! Stored contents, by the SHA-256 of their bytes. Equal contents of different sellers are stored once.
 
 use cardano::{ContentHash, TxHash};
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Read, Write};
 
 /// The content store failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +20,9 @@ pub trait Contents {
     /// Stores the text of a listing's content under its hash. Idempotent.
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError>;
 
-    /// Builds the statement that reads the content with this hash, to be run in a batch. Returns `None` if the store is
-    /// not the database. The statement returns nothing if the content has more than [`MOST_HELD`] bytes.
-    fn reading(&self, hash: &ContentHash) -> Option<Statement>;
+    /// Builds the query that reads the content with this hash, to be run in a batch. Returns `None` if the store is
+    /// not the database. The query returns nothing if the content has more than [`MOST_HELD`] bytes.
+    fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>>;
 
     /// Returns the content with this hash; `None` if the store does not have it.
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError>;
@@ -44,19 +44,17 @@ pub struct InDatabase<'a, D>(pub &'a D);
 
 impl<D: Database> Contents for InDatabase<'_, D> {
     async fn put(&self, hash: &ContentHash, text: &str) -> Result<(), ContentsError> {
-        let keep =
-            statement!("INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING", hash, text);
-        self.0.run(keep).await?;
-        Ok(())
+        let keep: Write =
+            sql::write!("INSERT INTO contents (hash, content) VALUES (?1, ?2) ON CONFLICT DO NOTHING", hash, text);
+        Ok(self.0.execute(keep).await?)
     }
 
-    fn reading(&self, hash: &ContentHash) -> Option<Statement> {
+    fn reading(&self, hash: &ContentHash) -> Option<Read<Option<String>>> {
         let short = format!("octet_length(content) <= {MOST_HELD}");
-        Some(statement!("SELECT content FROM contents WHERE hash = ?1 AND {short}", hash))
+        Some(sql::read!("SELECT content FROM contents WHERE hash = ?1 AND {short}", hash))
     }
 
     async fn get(&self, hash: &ContentHash) -> Result<Option<String>, ContentsError> {
-        let read = statement!("SELECT content FROM contents WHERE hash = ?1", hash);
-        Ok(self.0.run(read).await?.rows.into_iter().next())
+        Ok(self.0.fetch(sql::read!("SELECT content FROM contents WHERE hash = ?1", hash)).await?)
     }
 }

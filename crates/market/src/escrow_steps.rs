@@ -15,10 +15,10 @@ use escrow::{
     plan::Escrow,
     spend::{Ending, Spent},
 };
-use outbox::{Entry, Outbox, OutboxError, by_id};
+use outbox::{Outbox, OutboxError, by_id};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Read, Statement, statement};
+use sql::{Database, DatabaseError, One, Read, Write};
 
 use crate::{
     purchase::{Status, newest},
@@ -77,9 +77,9 @@ pub(crate) struct StepRecorder<'a, D, C> {
     pub seller: Option<Address>,
 }
 
-/// Builds the statement that reads the number of rollbacks.
-pub(crate) fn rollbacks() -> Statement {
-    statement!("SELECT CAST(rollbacks AS TEXT) FROM chain_reading")
+/// Builds the query that reads the number of rollbacks.
+pub(crate) fn rollbacks() -> Read<One<u64>> {
+    sql::read!("SELECT rollbacks FROM chain_reading")
 }
 
 /// An escrow that has not ended, with its sale.
@@ -112,7 +112,7 @@ struct OpenEscrowRow {
 #[derive(Default)]
 pub(crate) struct Steps {
     /// Statements to write, grouped by the transaction whose steps they record.
-    pub statements: Vec<Vec<Statement>>,
+    pub statements: Vec<Vec<Write>>,
     /// Outbox entries that can no longer be included, each paired with the transaction that spent one of its inputs.
     superseded: Vec<(TxHash, TxHash)>,
     recorded: Recorded,
@@ -152,7 +152,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
 
     /// Reads a transaction that spent an escrow. `None` if the provider does not know it or it cannot be decoded.
     async fn found(&self, tx: &TxHash, recorded: &mut Recorded) -> Result<Option<Found>, OutboxError> {
-        let own = Entry::first(&self.database.run(by_id(tx)).await?)?;
+        let own = self.database.fetch(by_id(tx)).await?;
         let cbor = match own {
             Some(entry) if !entry.cbor.is_empty() => entry.cbor,
             _ => match self.chain.transaction(tx).await? {
@@ -235,7 +235,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         found: &Found,
         payouts: &mut Payouts<'_>,
         recorded: &mut Recorded,
-    ) -> (Statement, Option<OpenEscrow>) {
+    ) -> (Write, Option<OpenEscrow>) {
         let old = watched.escrow.utxo.reference;
         match watched.escrow.spent_into(&found.utxos.made) {
             Spent::Continues(next) => {
@@ -270,10 +270,10 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         found: &Found,
         from: &TxRef,
         (status, creator_paid): (Status, bool),
-    ) -> Statement {
+    ) -> Write {
         let Escrow { utxo, datum } = &after.escrow;
         let continues_as = Some(utxo.reference).filter(|now| now != from);
-        statement!(
+        sql::write!(
             format!(
                 include_str!("insert_step.sql"),
                 position = newest("position + 1", "purchases.id"),
@@ -315,7 +315,7 @@ impl<'a> Payouts<'a> {
 
 /// Writes independent changes in one batch if possible, or else one by one, so that a failing one does not affect the
 /// others. Returns the failures for the log.
-pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Statement>>) -> Vec<String> {
+pub(crate) async fn write_each(database: &impl Database, changes: Vec<Vec<Write>>) -> Vec<String> {
     if changes.is_empty() || database.batch(changes.concat()).await.is_ok() {
         return vec![];
     }

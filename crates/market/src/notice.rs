@@ -7,7 +7,7 @@
 use api_types::{Alarm, AlarmName};
 use cardano::slots::Millis;
 use serde::{Deserialize, Serialize};
-use sql::{Statement, statement};
+use sql::Write;
 
 /// Time in ms after which the operator is notified again of alarms that persist.
 const REMINDER_MS: Millis = 6 * 60 * 60 * 1_000;
@@ -78,8 +78,8 @@ impl Notified {
     }
 
     /// Builds the statement that records a notification that was delivered.
-    pub fn record(&self) -> Statement {
-        statement!("UPDATE last_tick SET notified = ?1 WHERE id = 1", serde_json::json!(self).to_string())
+    pub fn record(&self) -> Write {
+        sql::write!("UPDATE last_tick SET notified = ?1 WHERE id = 1", serde_json::json!(self).to_string())
     }
 }
 

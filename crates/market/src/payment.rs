@@ -1,15 +1,16 @@
-//! Stored payments, and the statements that read them.
+//! Stored payments, and the queries that read them.
 
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
-use outbox::{ENTRY_JSON, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
+use outbox::{ENTRY, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
 use serde::Deserialize;
-use sql::{Statement, statement};
+use sql::{Answer, Both, Param, Read, Write};
 
 use crate::{
     buyer,
+    chain_state::SETTLED_DEPTH,
     listing::ListingId,
-    purchase::{PURCHASE_JSON, Status},
-    release::{ReleaseFacts, Released, Unreleased, facts_json, release},
+    purchase::Status,
+    release::{ReleaseFacts, Released, Unreleased, release},
 };
 
 /// Maximum number of a buyer's failed payments that one request looks up on the chain.
@@ -19,11 +20,11 @@ pub(crate) const MAX_CHECKED: usize = 8;
 /// Retries spend the inputs of the first attempt, so the oldest is the one that a provider may have relayed despite
 /// rejecting it. The newest is the one that a lagging provider does not show yet.
 const OLDEST_AND_NEWEST_FIRST: &str =
-    "min(row_number() OVER (ORDER BY created_at_ms), row_number() OVER (ORDER BY created_at_ms DESC))";
+    "min(row_number() OVER (ORDER BY outbox.created_at_ms), row_number() OVER (ORDER BY outbox.created_at_ms DESC))";
 
 /// A stored payment: a transaction, the listing that it pays for, and its state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "Both<Entry, Both<PaymentRow, ReleaseFacts>>")]
 pub struct PaymentRecord {
     pub entry: Entry,
     /// The listing that is paid for.
@@ -36,6 +37,22 @@ pub struct PaymentRecord {
     pub delivered_at_ms: Option<Millis>,
     /// The facts that decide whether the content may be released.
     pub facts: ReleaseFacts,
+}
+
+/// The columns of a [`PaymentRecord`] beyond those of its entry and its facts.
+#[derive(Deserialize)]
+struct PaymentRow {
+    listing_id: ListingId,
+    payer: Address,
+    header_digest: ContentHash,
+    delivered_at_ms: Option<Millis>,
+}
+
+impl From<Both<Entry, Both<PaymentRow, ReleaseFacts>>> for PaymentRecord {
+    fn from(Both(entry, Both(row, facts)): Both<Entry, Both<PaymentRow, ReleaseFacts>>) -> Self {
+        let PaymentRow { listing_id, payer, header_digest: header, delivered_at_ms } = row;
+        Self { entry, listing_id, payer, header, delivered_at_ms, facts }
+    }
 }
 
 impl PaymentRecord {
@@ -68,117 +85,117 @@ impl PaymentRecord {
     }
 }
 
-/// Returns the SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. Conditions and order are appended.
-fn select_records() -> String {
-    let facts = facts_json();
-    format!(
-        "SELECT json_object('entry', {ENTRY_JSON}, 'listingId', p.listing_id, 'payer', p.payer, \
-           'header', p.header_digest, 'deliveredAtMs', p.delivered_at_ms, \
-           'facts', {facts}) FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE "
+/// Builds the query that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. `which` is an SQL condition, and may
+/// be followed by an order.
+#[track_caller]
+fn records<T: Answer>(which: &str, params: Vec<Param>) -> Read<T> {
+    records_with("", which, params)
+}
+
+/// Builds the query that reads [`PaymentRecord`]s with more columns.
+#[track_caller]
+fn records_with<T: Answer>(more: &str, which: &str, params: Vec<Param>) -> Read<T> {
+    Read::new(
+        format!(include_str!("payment_records.sql"), ENTRY = ENTRY, deep = SETTLED_DEPTH, more = more, which = which),
+        params,
     )
 }
 
-/// Builds the statement that reads a transaction's [`PaymentRecord`].
-pub fn by_tx(tx: &TxHash) -> Statement {
-    statement!(select_records() + "p.tx_id = ?1", tx)
+/// Builds the query that reads a transaction's [`PaymentRecord`].
+pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
+    records("p.tx_id = ?1", vec![tx.into()])
 }
 
-/// Builds the statement that reads the stored data about a presented payment, as [`Known`].
-pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Statement {
-    let records = select_records();
-    statement!(
-        "SELECT json_object('payload', i.payload_digest, 'record', json(({records} p.tx_id = coalesce(i.tx_id, ?1)))) \
-         FROM (SELECT 1) LEFT JOIN payment_identifiers i ON i.listing_id = ?2 AND i.identifier = ?3",
-        tx,
-        listing,
-        identifier
-    )
-}
-
-/// The stored data that concern a payment which a client has presented.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// The stored payment that a presented payment resumes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Both<PaymentRecord, PayloadRow>")]
 pub struct Known {
     /// The payment to which the client's payment identifier is bound, or else the transaction's own.
-    pub record: Option<PaymentRecord>,
+    pub record: PaymentRecord,
     /// Digest of the payload that first came with this identifier.
     pub payload: Option<ContentHash>,
 }
 
-/// Builds the statement that reads an included payment, as [`Settled`].
-pub(crate) fn settled(tx: &TxHash) -> Statement {
-    let records = select_records();
-    statement!(
-        "SELECT json_object('record', json(({records} p.tx_id = ?1)), \
-           'purchase', '' || (SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1))",
-        tx
-    )
+#[derive(Deserialize)]
+struct PayloadRow {
+    payload: Option<ContentHash>,
 }
 
-/// A payment that is in a block, with its purchase.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Settled {
-    pub record: Option<PaymentRecord>,
-    /// The purchase as unparsed JSON.
-    pub purchase: Option<String>,
+impl From<Both<PaymentRecord, PayloadRow>> for Known {
+    fn from(Both(record, PayloadRow { payload }): Both<PaymentRecord, PayloadRow>) -> Self {
+        Self { record, payload }
+    }
 }
 
-/// Builds the statement that reads a transaction's [`PaymentRecord`] if one of these keys paid.
-pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Statement {
-    statement!(select_records() + "p.tx_id = ?1 AND p.payer_key IN " + &buyer::keys("?2"), tx, buyer::parameter(buyers))
+/// Builds the query that reads the stored payment which a presented payment resumes.
+pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<Known>> {
+    let identified = |column| {
+        format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)")
+    };
+    let payload = format!(", {} AS payload", identified("payload_digest"));
+    let which = format!("p.tx_id = coalesce({}, ?1)", identified("tx_id"));
+    records_with(&payload, &which, vec![tx.into(), listing.into(), identifier.into()])
 }
 
-/// Builds the statement that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
-pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
-    let (records, keys) = (select_records(), buyer::keys("?2"));
-    statement!(
-        "{records} p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {keys} \
+/// Builds the query that reads a transaction's [`PaymentRecord`] if one of these keys paid.
+pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
+    let which = format!("p.tx_id = ?1 AND p.payer_key IN {}", buyer::keys("?2"));
+    records(&which, vec![tx.into(), buyer::parameter(buyers)])
+}
+
+/// Builds the query that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
+pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
+    let which = format!(
+        "p.tx_id = (SELECT id FROM purchases WHERE listing_id = ?1 AND status <> 'refunded' AND buyer_key IN {} \
            ORDER BY bought_at_ms LIMIT 1)",
-        listing,
-        buyer::parameter(buyers)
-    )
+        buyer::keys("?2")
+    );
+    records(&which, vec![listing.into(), buyer::parameter(buyers)])
 }
 
-/// Builds the statement that reads those payments of a buyer for one listing which a block may include by now, open
-/// ones first. `buyers` are the buyer's payment keys.
+/// Builds the query that reads those payments of a buyer for one listing which a block may include by now, open ones
+/// first. `buyers` are the buyer's payment keys.
 ///
 /// Rejected payments count too, because other parties may have submitted them.
-pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
-    let (records, keys) = (select_records(), buyer::keys("?2"));
-    statement!(
-        "{records} p.listing_id = ?1 AND p.payer_key IN {keys} AND outbox.state <> 'included' AND outbox.never_included = 0 \
+pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<PaymentRecord>> {
+    let which = format!(
+        "p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state <> 'included' AND outbox.never_included = 0 \
          ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
-        listing,
-        buyer::parameter(buyers)
-    )
+        buyer::keys("?2")
+    );
+    records(&which, vec![listing.into(), buyer::parameter(buyers)])
 }
 
-/// Builds the statement that reads those failed payments of a buyer for one listing which may still be included,
+/// Builds the query that reads those failed payments of a buyer for one listing which may still be included,
 /// alternately from the oldest and the newest.
 ///
 /// A failed payment may still be included because another party submitted it, or because the provider lags. Payments of
 /// `wallet` within the last hour are omitted, because the next payment will conflict with them ([`given_up_recently`]).
 /// One row more than [`MAX_CHECKED`] is read, to detect that there are too many.
-pub fn unresolved(listing: &ListingId, buyers: &[KeyHash], wallet: Option<&Address>, now: Millis) -> Statement {
-    let (records, keys) = (select_records(), buyer::keys("?2"));
-    statement!(
-        "{records} p.listing_id = ?1 AND p.payer_key IN {keys} AND outbox.state IN ('refused', 'expired') \
+pub fn unresolved(
+    listing: &ListingId,
+    buyers: &[KeyHash],
+    wallet: Option<&Address>,
+    now: Millis,
+) -> Read<Vec<PaymentRecord>> {
+    let which = format!(
+        "p.listing_id = ?1 AND p.payer_key IN {} AND outbox.state IN ('refused', 'expired') \
            AND outbox.never_included = 0 \
            AND NOT (?3 IS NOT NULL AND outbox.wallet IS ?3 AND outbox.created_at_ms > ?4) \
          ORDER BY {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED} + 1",
-        listing,
-        buyer::parameter(buyers),
-        wallet.copied(),
-        now.saturating_sub(MAX_LATE_MS)
-    )
+        buyer::keys("?2")
+    );
+    let since = now.saturating_sub(MAX_LATE_MS);
+    records(&which, vec![listing.into(), buyer::parameter(buyers), wallet.into(), since.into()])
 }
 
-/// Builds the statement that reads the payments of a service wallet for a listing that failed within the last hour,
+/// Builds the query that reads the payments of a service wallet for a listing that failed within the last hour,
 /// oldest first ([`outbox::Earlier`]).
-pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
+pub fn given_up_recently(wallet: &Address, listing: &ListingId, now: Millis) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM payments p JOIN outbox ON outbox.tx_id = p.tx_id WHERE p.payer_key = ?1 \
            AND p.listing_id = ?2 AND outbox.wallet IS NOT NULL AND outbox.state IN ('refused', 'expired') \
-           AND outbox.created_at_ms > ?3 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
+           AND outbox.created_at_ms > ?3 ORDER BY outbox.created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         wallet.payment_key(),
         listing,
         now.saturating_sub(MAX_LATE_MS)
@@ -191,6 +208,6 @@ pub(crate) fn oldest_uncertain_slot(now: Millis) -> u64 {
 }
 
 /// Builds the statement that records that the content was delivered for a payment. Later deliveries change nothing.
-pub fn mark_delivered(tx: &TxHash, now: Millis) -> Statement {
-    statement!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
+pub fn mark_delivered(tx: &TxHash, now: Millis) -> Write {
+    sql::write!("UPDATE payments SET delivered_at_ms = ?2 WHERE tx_id = ?1 AND delivered_at_ms IS NULL", tx, now)
 }

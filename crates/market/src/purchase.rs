@@ -7,7 +7,7 @@ pub use api_types::{PurchaseStatus as Status, Verification};
 use cardano::{Address, KeyHash, Lovelace, TxHash, slots::Millis};
 use escrow::plan::Escrow;
 use serde::Deserialize;
-use sql::{Database, DatabaseError, Read, Statement, exactly, statement};
+use sql::{Database, DatabaseError, Read, Statement, Write, statement};
 
 use crate::{buyer, catalogue::Page, listing::ListingId};
 
@@ -19,9 +19,9 @@ pub(crate) const PURCHASE_JSON: &str = include_str!("purchase_json.sql");
 
 /// Builds the statements that record the terms and the first step of a lock that a block includes. They write nothing
 /// while no block does.
-pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Statement; 2] {
+pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Write; 2] {
     let deadlines = &datum.deadlines;
-    let terms = statement!(
+    let terms = sql::write!(
         "INSERT INTO locks (purchase_id, address, input_hash, pay_by_ms, submit_result_ms, unlock_ms, \
            external_dispute_unlock_ms) SELECT id, ?2, ?3, ?4, ?5, ?6, ?7 FROM purchases WHERE id = ?1 ON CONFLICT DO NOTHING",
         tx,
@@ -32,7 +32,7 @@ pub(crate) fn record_lock(tx: &TxHash, Escrow { utxo, datum }: &Escrow) -> [Stat
         deadlines.unlock,
         deadlines.external_dispute_unlock,
     );
-    let step = statement!(
+    let step = sql::write!(
         "INSERT INTO escrow_steps (purchase_id, tx_id, height, position, at_ms, status, utxo, datum, locked_lovelace, \
            creator_paid) SELECT p.id, p.id, o.block_height, 0, o.block_time_ms, ?2, ?3, ?4, CAST(?5 AS INTEGER), 0 \
          FROM purchases p JOIN outbox o ON o.tx_id = p.id WHERE p.id = ?1 ON CONFLICT DO NOTHING",
@@ -55,12 +55,12 @@ pub(crate) fn newest(columns: &str, purchase: &str) -> String {
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn one(db: &impl Database, id: &TxHash) -> Result<Option<String>, DatabaseError> {
-    Ok(db.run(read(id)).await?.rows.into_iter().next())
+    db.fetch(read(id)).await
 }
 
-/// Builds the statement that reads a purchase as JSON.
-pub fn read(id: &TxHash) -> Statement {
-    statement!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
+/// Builds the query that reads a purchase as JSON.
+pub fn read(id: &TxHash) -> Read<Option<String>> {
+    sql::read!("SELECT {PURCHASE_JSON} FROM purchases WHERE id = ?1", id)
 }
 
 /// Facts of a purchase that the service signs.
@@ -190,19 +190,19 @@ pub fn owned_by(listing: &ListingId, buyers: &[KeyHash]) -> Statement {
 /// # Errors
 /// Returns an error if the database query failed.
 pub async fn verify(db: &impl Database, id: &TxHash, verdict: Verification) -> Result<Option<String>, DatabaseError> {
-    let look = statement!(
+    let look: Write = sql::write!(
         "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id = ?1 AND ?2 = 'mismatch' AND EXISTS (SELECT 1 \
            FROM payments p JOIN accounts a ON a.wallet_address = p.payer WHERE p.tx_id = ?1 \
            AND p.verification IS NOT ?2)",
         id,
         verdict.as_str()
     );
-    let set = statement!(
+    let set: Write = sql::write!(
         "UPDATE payments SET verification = ?2 WHERE tx_id = ?1 AND verification IS NOT ?2 \
            AND EXISTS (SELECT 1 FROM purchases WHERE id = ?1)",
         id,
         verdict.as_str()
     );
-    let [_, _, read] = exactly(db.batch(vec![look, set, read(id)]).await?)?;
-    Ok(read.rows.into_iter().next())
+    let ((), (), purchase) = db.batch((look, set, read(id))).await?;
+    Ok(purchase)
 }

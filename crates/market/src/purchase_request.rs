@@ -9,7 +9,7 @@ use std::fmt;
 
 use api_types::{Answer, PurchaseRequest};
 use cardano::{Lovelace, TxHash, slots::Millis};
-use sql::{Database, DatabaseError, Read, Statement, Write, statement};
+use sql::{Database, DatabaseError, Read, Write};
 
 use crate::{
     account::{SESSION_OWNER, Token},
@@ -113,8 +113,8 @@ impl Asked<'_> {
 
 /// Builds the statement that marks an agent's approval as used by the payment `tx`. It must follow the statement that
 /// inserts this payment, and writes nothing unless that one did.
-pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Statement {
-    statement!(
+pub(crate) fn use_up(tx: &TxHash, grant: &str, listing: &ListingId, mode: DeliveryMode) -> Write {
+    sql::write!(
         "UPDATE purchase_requests AS r SET tx_id = ?1 WHERE grant_id = ?2 AND listing_id = ?3 AND mode = ?4 \
            AND approved = 1 AND {UNUSED} AND changes() > 0",
         tx,

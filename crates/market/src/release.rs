@@ -21,11 +21,11 @@ use cardano::{
 };
 use serde::Deserialize;
 
-use crate::{chain_state::SETTLED_DEPTH, listing::DeliveryMode};
+use crate::listing::DeliveryMode;
 
 /// Everything stored about a payment that its release depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "ReleaseRow")]
 pub struct ReleaseFacts {
     pub mode: DeliveryMode,
     /// The purchase's status; `None` until the inclusion of the payment is recorded.
@@ -42,16 +42,31 @@ pub struct ReleaseFacts {
 }
 
 /// A result that a block includes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncludedResult {
     pub tx: TxHash,
     /// Number of known blocks on top of the block that includes the result.
     pub depth: u64,
 }
 
-/// Builds the SQL expression for [`ReleaseFacts`] as JSON, over the payment `p` and its row of `outbox`.
-pub(crate) fn facts_json() -> String {
-    format!(include_str!("release_facts.sql"), deep = SETTLED_DEPTH)
+/// [`ReleaseFacts`] as `payment_records.sql` returns them.
+#[derive(Deserialize)]
+struct ReleaseRow {
+    mode: DeliveryMode,
+    status: Option<Status>,
+    payment_depth: Option<u64>,
+    result_tx: Option<TxHash>,
+    result_depth: u64,
+    posted_until: Option<u64>,
+    submit_result: Option<Millis>,
+}
+
+impl From<ReleaseRow> for ReleaseFacts {
+    fn from(row: ReleaseRow) -> Self {
+        let ReleaseRow { mode, status, payment_depth, result_tx, result_depth, posted_until, submit_result } = row;
+        let result = result_tx.map(|tx| IncludedResult { tx, depth: result_depth });
+        Self { mode, status, payment_depth, result, posted_until, submit_result }
+    }
 }
 
 impl ReleaseFacts {

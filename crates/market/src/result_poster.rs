@@ -9,7 +9,7 @@
 //! of the buyer is included first, the result is built on the output of that action. Failures are retried by the
 //! request within seconds, and by the watcher.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::collections::BTreeSet;
 
 use cardano::{
     ContentHash, TxHash, TxRef,
@@ -24,10 +24,9 @@ use escrow::{
     plan::{ChainTime, DraftError, Escrow, Planner, Step},
 };
 use outbox::{
-    Attempt, ENTRY_JSON, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent,
+    Attempt, ENTRY, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent,
 };
-use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, Read};
 
 use crate::{
     escrow_steps::{Recorded, StepRecorder, escrow_in, rollbacks},
@@ -74,15 +73,6 @@ pub struct ResultPoster<'a, D, C> {
     pub clock: Millis,
 }
 
-/// Stored state of a lock's escrow.
-#[derive(Default, Deserialize)]
-struct StoredEscrow {
-    /// Current output of the escrow.
-    output: Option<TxRef>,
-    /// Pending or included result.
-    result: Option<Entry>,
-}
-
 /// The transaction that posts the result of one lock, with the data that its attempts share.
 struct ResultIntent<'a, D, C> {
     poster: &'a ResultPoster<'a, D, C>,
@@ -109,14 +99,9 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
 
     /// Returns the current escrow of a lock, and the pending transaction that posts its result, if any.
     async fn escrow(&self, lock: &Entry) -> Result<(Escrow, Option<Entry>), PostError> {
-        let read = statement!(
-            format!(
-                "SELECT json_object('output', (SELECT utxo FROM escrows WHERE purchase_id = ?1), 'result', json(({})))",
-                *LIVE_RESULT
-            ),
-            lock.tx
-        );
-        let StoredEscrow { output, result } = self.database.run(read).await?.first_json()?.unwrap_or_default();
+        let output: Read<Option<TxRef>> =
+            sql::read!("SELECT utxo FROM escrows WHERE purchase_id = ?1 AND utxo IS NOT NULL", lock.tx);
+        let (output, result) = self.database.batch((output, live_result(&lock.tx))).await?;
         let cbor = match output {
             Some(output) if output.tx != lock.tx => self.chain.transaction(&output.tx).await?,
             _ => Some(lock.cbor.clone()),
@@ -163,7 +148,7 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
     /// Records the transaction that spent the escrow's output `from`, if the chain shows one.
     async fn follow(&self, from: &TxRef) -> Result<(), PostError> {
         let tip = self.chain.tip().await?;
-        let rollbacks = Some(self.database.run(rollbacks()).await?.first_json()?.unwrap_or(0));
+        let rollbacks = Some(self.database.fetch(rollbacks()).await?.0);
         let seller = Some(self.seller.key.enterprise_address());
         let steps = StepRecorder { database: self.database, chain: self.chain, tip, rollbacks, seller };
         steps.follow(from, &mut Recorded::default()).await?;
@@ -220,16 +205,12 @@ pub(crate) fn purpose(escrow: &TxRef) -> String {
     format!("escrow:{escrow}")
 }
 
-/// SQL for the open or confirmed result of the lock `?1`, as [`Entry`].
-static LIVE_RESULT: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "SELECT {ENTRY_JSON} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+/// Builds the query that reads the open or included result of a lock.
+pub(crate) fn live_result(lock: &TxHash) -> Read<Option<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
            AND outbox.kind = 'result' AND outbox.state IN ('claimed', 'submitted', 'included') \
-         ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1"
+         ORDER BY outbox.state = 'included' DESC, outbox.created_at_ms DESC LIMIT 1",
+        lock
     )
-});
-
-/// Builds the statement that reads the open or confirmed result of a lock.
-pub(crate) fn live_result(lock: &TxHash) -> Statement {
-    statement!(LIVE_RESULT.as_str(), lock)
 }

@@ -5,7 +5,7 @@
 use cardano::tx::TransactionUtxos;
 use escrow::{Datum, PlutusAddress, plan::Escrow};
 use outbox::{Decision, Entry, Kind};
-use sql::{DatabaseError, Statement, statement};
+use sql::{DatabaseError, Write};
 
 use crate::purchase::record_lock;
 
@@ -13,7 +13,7 @@ use crate::purchase::record_lock;
 ///
 /// # Errors
 /// Returns [`DatabaseError`] if the lock's bytes cannot be read.
-pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Statement>, DatabaseError> {
+pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Write>, DatabaseError> {
     let acts = acts_on_escrows(entry.kind);
     Ok(match decision {
         Decision::Include(_) if entry.kind == Kind::Lock => record_lock(&entry.tx, &locked_by(entry)?).into(),
@@ -50,8 +50,8 @@ fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
 
 /// Builds the statement that copies the block of an entry's transaction to the escrow steps that the transaction made.
 /// The steps may have been recorded before the block was known.
-fn date_steps(entry: &Entry) -> Statement {
-    statement!(
+fn date_steps(entry: &Entry) -> Write {
+    sql::write!(
         "UPDATE escrow_steps SET height = o.block_height, at_ms = o.block_time_ms, recheck = 0 FROM outbox o \
          WHERE o.tx_id = ?1 AND o.state = 'included' AND escrow_steps.tx_id = ?1",
         entry.tx
@@ -60,8 +60,8 @@ fn date_steps(entry: &Entry) -> Statement {
 
 /// Builds the statement that deletes the escrow steps that an entry's transaction made, and all later steps of the same
 /// escrows, because a rollback removed the transaction's block.
-fn remove_steps(entry: &Entry) -> Statement {
-    statement!(
+fn remove_steps(entry: &Entry) -> Write {
+    sql::write!(
         "DELETE FROM escrow_steps WHERE (purchase_id, tx_id) IN (SELECT later.purchase_id, later.tx_id \
            FROM escrow_steps own JOIN escrow_steps later ON later.purchase_id = own.purchase_id \
            AND later.position >= own.position WHERE own.tx_id = ?1) \
@@ -73,8 +73,8 @@ fn remove_steps(entry: &Entry) -> Statement {
 /// Builds the statement that makes escrows due at once because the action on them in this entry was refused or expired.
 /// `failed` tells whether to count a failure, as for an action that expired. The statement writes nothing if the entry
 /// was not changed by the statement before it.
-fn retry_at_once(entry: &Entry, failed: bool) -> Statement {
-    statement!(include_str!("retry_at_once.sql"), entry.tx, failed)
+fn retry_at_once(entry: &Entry, failed: bool) -> Write {
+    sql::write!(include_str!("retry_at_once.sql"), entry.tx, failed)
 }
 
 #[cfg(test)]

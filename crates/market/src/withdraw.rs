@@ -17,7 +17,7 @@ use outbox::{
     Attempt, Decision, Entry, EntryState, Kind, NewEntry, Next, NoPause, Outbox, OutboxError, RetryPolicy, Sent, Trust,
     WalletSnapshot, open, overdue,
 };
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError};
 
 use crate::{
     account::Account,
@@ -79,11 +79,10 @@ pub async fn withdraw(
     let wallet = account.wallet_address;
     let tip = chain.tip().await?;
     let outbox = Outbox { database, chain, hook: &transitions::statements };
-    let reads = vec![overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal)];
-    let [over, open] = exactly(database.batch(reads).await?)?;
-    outbox.close(Entry::all(&over)?, &tip, now).await?;
+    let (over, open) = database.batch((overdue(&wallet, tip.slot), open(&wallet, Kind::Withdrawal))).await?;
+    outbox.close(over, &tip, now).await?;
     let withdrawal = WithdrawalRun { outbox, wallet, owner, key, tip, now };
-    let unfinished = withdrawal.unfinished(Entry::all(&open)?).await?;
+    let unfinished = withdrawal.unfinished(open).await?;
     if let Some((EntryState::Claimed, withdrawn)) = unfinished {
         return Ok(withdrawn);
     }

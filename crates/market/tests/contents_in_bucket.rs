@@ -12,7 +12,7 @@ use market::{
     watch::Watch,
 };
 use outbox::Decision;
-use sql::Statement;
+use sql::Read;
 
 struct Bucket<'a>(&'a Sales);
 
@@ -21,7 +21,7 @@ impl Contents for Bucket<'_> {
         Ok(())
     }
 
-    fn reading(&self, _: &ContentHash) -> Option<Statement> {
+    fn reading(&self, _: &ContentHash) -> Option<Read<Option<String>>> {
         None
     }
 

@@ -64,11 +64,13 @@ fn no_query_costs_more_as_history_grows() {
         println!("{what}: {steps} steps");
         told.borrow_mut().push((what.to_owned(), steps));
     };
-    let run = |statements: Vec<Statement>| drop(block(db.batch(statements)).unwrap());
+    fn run<B: sql::Batch>(db: &Sqlite, batch: B) {
+        block(db.batch(batch)).unwrap();
+    }
     let buyers = account.keys();
-    cost("the platform's wallet", &|| run(vec![outbox::snapshot(&platform, SALES.into(), NOON)]));
-    cost("what is open of the platform's", &|| run(vec![outbox::open(&platform, outbox::Kind::Withdrawal)]));
-    cost("what is over of the platform's", &|| run(vec![outbox::overdue(&platform, SALES.into())]));
+    cost("the platform's wallet", &|| run(&db, outbox::snapshot(&platform, SALES.into(), NOON)));
+    cost("what is open of the platform's", &|| run(&db, outbox::open(&platform, outbox::Kind::Withdrawal)));
+    cost("what is over of the platform's", &|| run(&db, outbox::overdue(&platform, SALES.into())));
     cost("a claim", &|| {
         let built =
             crate::support::payment(&account, &key, &[given(&account, 9, 50_000_000)], 10_000_000, u64::from(SALES));
@@ -76,9 +78,9 @@ fn no_query_costs_more_as_history_grows() {
         paying.mode = market::DeliveryMode::Protected;
         assert!(matches!(paying.claim(&db, NOON), Claim::New(_)));
     });
-    cost("earlier payments", &|| run(vec![payment::unresolved(&listing, &buyers, None, NOON)]));
-    cost("what may be included", &|| run(vec![payment::maybe_included(&listing, &buyers)]));
-    cost("what is owned", &|| run(vec![payment::owned(&listing, &buyers)]));
+    cost("earlier payments", &|| run(&db, payment::unresolved(&listing, &buyers, None, NOON)));
+    cost("what may be included", &|| run(&db, payment::maybe_included(&listing, &buyers)));
+    cost("what is owned", &|| run(&db, payment::owned(&listing, &buyers)));
     cost("an account", &|| drop(block(account::view(&db, &token(5), NOON)).unwrap()));
     cost("a buyer's page", &|| drop(block(purchase::of_buyers(&db, &buyers, None)).unwrap()));
     let seller = SELLER.parse().unwrap();

@@ -150,8 +150,8 @@ fn a_wallets_last_hour_of_payments_takes_little_memory() {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let began = std::time::Instant::now();
-    let rows = block(db.run(snapshot(&wallet, 0, NOON))).unwrap();
-    let known = WalletSnapshot::read(&wallet, &rows).unwrap();
+    let rows = block(db.batch(snapshot(&wallet, 0, NOON))).unwrap();
+    let known = WalletSnapshot::of(&wallet, rows).unwrap();
     let took = began.elapsed();
     let (held, peak) = (ALLOCATOR.current_usage() - before, ALLOCATOR.peak_usage() - before);
     println!(

@@ -252,7 +252,7 @@ impl World {
             acts_on,
             guard: None,
         };
-        block(self.db.run(write_down(&draft, self.ledger.tip().time_ms))).unwrap();
+        block(self.db.execute(write_down(&draft, self.ledger.tip().time_ms))).unwrap();
         let id = tx.id;
         assert!(self.ledger.add_to_mempool(tx));
         id

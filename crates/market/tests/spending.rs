@@ -69,8 +69,8 @@ fn count(db: &Sqlite, table: &str) -> String {
 /// Returns the spendable outputs among those that the provider shows.
 fn known(db: &Sqlite, account: &Account, now: u64) -> WalletSnapshot {
     let wallet = account.wallet_address;
-    let rows = block(db.run(snapshot(&wallet, 0, now))).unwrap();
-    WalletSnapshot::read(&wallet, &rows).unwrap()
+    let rows = block(db.batch(snapshot(&wallet, 0, now))).unwrap();
+    WalletSnapshot::of(&wallet, rows).unwrap()
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn an_earlier_refused_payment_is_looked_up_before_another_payment() {
     assert!(refuse(&db, &first.tx()));
     assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Unresolved));
     let lost =
-        block(db.run(market::payment::unresolved(&listing, &[*second.payer.payment_key()], None, NOON))).unwrap();
-    assert_eq!(lost.rows.len(), 1);
+        block(db.fetch(market::payment::unresolved(&listing, &[*second.payer.payment_key()], None, NOON))).unwrap();
+    assert_eq!(lost.len(), 1);
     assert!(is_new(&Paying { checked: 1, ..second }.claim(&db, NOON)));
 }
 

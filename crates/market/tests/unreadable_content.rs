@@ -63,7 +63,7 @@ impl Contents for Store<'_> {
         Ok(())
     }
 
-    fn reading(&self, hash: &ContentHash) -> Option<sql::Statement> {
+    fn reading(&self, hash: &ContentHash) -> Option<sql::Read<Option<String>>> {
         InDatabase(&self.0.db).reading(hash)
     }
 

@@ -10,7 +10,7 @@ use cardano::{
     slots::Millis,
     tx::SignedTx,
 };
-use sql::{Database, DatabaseError, Rows, Statement};
+use sql::{Batch, Database, DatabaseError, Write};
 
 use crate::{
     decide::{ChainObservation, Decision, NOT_OUR_SUBMISSION, Trust, decide},
@@ -24,7 +24,7 @@ use crate::{
 /// The additional statements run after the statement that changes the entry. If another request changed the entry
 /// first, that statement matches no row, so each additional statement must check the entry's state and then change
 /// nothing.
-pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Statement>, DatabaseError> + 'a;
+pub type Hook<'a> = dyn Fn(&Entry, &Decision) -> Result<Vec<Write>, DatabaseError> + 'a;
 
 /// A way to wait: workers sleep, and tests advance a simulated clock.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
@@ -83,21 +83,20 @@ pub enum TxStatus {
 
 /// Result of waiting for a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WaitOutcome<'a> {
+pub struct WaitOutcome<'a, T> {
     pub status: TxStatus,
-    /// Rows returned by the [`Hook`]'s statements when the inclusion was recorded; empty if another call recorded it
-    /// before.
-    pub hook_answers: Vec<Rows>,
+    /// The rows that were read in the batch that records the inclusion; `None` if another call recorded it before.
+    pub read: Option<T>,
     /// The waits of the polling schedule ([`PollPolicy::schedule`]) that were not needed, in ms.
     pub rest: &'a [Millis],
 }
 
 /// Result of one poll of the chain.
-struct Poll {
+struct Poll<T> {
     /// Final status of the transaction; `None` if further polls may find a block.
     end: Option<TxStatus>,
-    /// Rows returned by the [`Hook`]'s statements, if this poll recorded the inclusion.
-    hook_answers: Vec<Rows>,
+    /// The rows that were read in the batch that records the inclusion, if this poll saw the block.
+    read: Option<T>,
     /// `true` if the poll was not made because the client has used up its share of provider calls.
     throttled: bool,
 }
@@ -113,23 +112,32 @@ pub struct Outbox<'a, D, C> {
 
 impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Records a decision about an entry, in one batch with the [`Hook`]'s statements. Returns whether the entry
-    /// changed, and the rows that the hook's statements returned.
+    /// changed.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
-    pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<(bool, Vec<Rows>), DatabaseError> {
-        let Some(change) = change(entry, decision) else { return Ok((false, vec![])) };
-        let statements = [vec![change], (self.hook)(entry, decision)?].concat();
-        let mut answers = self.database.batch(statements).await?.into_iter();
-        let changed = answers.next().map(|rows| Entry::first(&rows)).transpose()?.flatten();
-        let (hook_answers, has_changed) = (answers.collect(), changed.is_some());
+    pub async fn apply(&self, entry: &mut Entry, decision: &Decision) -> Result<bool, DatabaseError> {
+        Ok(self.apply_and_read(entry, decision, None::<Write>).await?.0)
+    }
+
+    /// Records a decision like [`Outbox::apply`], and runs `then` at the end of the batch. Also returns the rows of
+    /// `then`, or `None` for decisions that change nothing.
+    async fn apply_and_read<B: Batch>(
+        &self,
+        entry: &mut Entry,
+        decision: &Decision,
+        then: B,
+    ) -> Result<(bool, Option<B::Answer>), DatabaseError> {
+        let Some(change) = change(entry, decision) else { return Ok((false, None)) };
+        let (changed, _, read) = self.database.batch((change, (self.hook)(entry, decision)?, then)).await?;
+        let has_changed = changed.is_some();
         match changed {
             Some(changed) => *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..changed },
             // Another request was faster, and may have learnt from a node since the entry was read.
             None if matches!(decision, Decision::Include(_) | Decision::Reanchor(_)) => self.read_again(entry).await?,
             None => {}
         }
-        Ok((has_changed, hook_answers))
+        Ok((has_changed, Some(read)))
     }
 
     /// Submits the transaction of an entry whose attempt was recorded before. If a node rejects it, the unconfirmed
@@ -153,7 +161,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         }
         Ok(match answer {
             Err(error) if error.was_not_sent() => {
-                self.database.run(attempt_not_sent(entry)).await?;
+                self.database.execute(attempt_not_sent(entry)).await?;
                 entry.attempts = entry.attempts.saturating_sub(1);
                 ChainObservation::Unavailable
             }
@@ -182,7 +190,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
         if block.is_some() && entry.cbor.is_empty() {
             let bytes = self.chain.transaction(&entry.tx).await?;
             entry.cbor = bytes.ok_or_else(|| ChainError::Malformed(format!("no bytes of {}", entry.tx)))?;
-            self.database.run(keep_bytes(entry)).await?;
+            self.database.execute(keep_bytes(entry)).await?;
         }
         Ok(block)
     }
@@ -211,7 +219,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// # Errors
     /// Returns an error if the database query failed.
     pub async fn submit_again(&self, entry: &mut Entry, trust: Trust, now: Millis) -> Result<(), DatabaseError> {
-        let Some(begun) = Entry::first(&self.database.run(begin_attempt(entry, now)).await?)? else { return Ok(()) };
+        let Some(begun) = self.database.execute(begin_attempt(entry, now)).await? else { return Ok(()) };
         *entry = begun;
         let seen = self.submit(entry, None).await?;
         let decision = decide(entry, &seen, trust, now);
@@ -225,11 +233,11 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// # Errors
     /// Returns an error if the database query failed.
     pub async fn give_up_conflicting(&self, tx: &TxHash, by: &TxHash) -> Result<bool, DatabaseError> {
-        let Some(mut entry) = Entry::first(&self.database.run(by_id(tx)).await?)? else { return Ok(false) };
+        let Some(mut entry) = self.database.fetch(by_id(tx)).await? else { return Ok(false) };
         if !entry.state.is_open() || tx == by {
             return Ok(false);
         }
-        let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first"))).await?.0;
+        let changed = self.apply(&mut entry, &Decision::Refuse(format!("{by} was first"))).await?;
         if changed {
             self.give_up_descendants(*tx).await?;
         }
@@ -239,7 +247,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// Marks all entries as refused that spend outputs of `tx`, directly or indirectly, because `tx` will never be
     /// included. Otherwise their inputs would stay reserved until their validity intervals end.
     async fn give_up_descendants(&self, tx: TxHash) -> Result<(), DatabaseError> {
-        let mut open = Entry::all(&self.database.run(open_of_same_wallet(&tx)).await?)?;
+        let mut open = self.database.fetch(open_of_same_wallet(&tx)).await?;
         let mut gone = vec![tx];
         while let Some(parent) = gone.pop() {
             for entry in &mut open {
@@ -298,24 +306,26 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
 
     /// Reads the entry from the database again, except for its CBOR, which may have been deleted there.
     async fn read_again(&self, entry: &mut Entry) -> Result<(), DatabaseError> {
-        if let Some(stored) = Entry::first(&self.database.run(by_id(&entry.tx)).await?)? {
+        if let Some(stored) = self.database.fetch(by_id(&entry.tx)).await? {
             *entry = Entry { cbor: std::mem::take(&mut entry.cbor), ..stored };
         }
         Ok(())
     }
 
-    /// Waits for a block that includes an entry, as long as the policy allows.
+    /// Waits for a block that includes an entry, as long as the policy allows. The batch that records the inclusion also
+    /// reads what `reading` asks for.
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the database fails. A provider that fails leaves the entry pending.
-    pub async fn wait_for_block<'p, Z: Sleep>(
+    pub async fn wait_for_block<'p, Z: Sleep, B: Batch>(
         &self,
         entry: &mut Entry,
         policy: &PollPolicy<'p, Z>,
         trust: Trust,
         mut now: Millis,
-    ) -> Result<WaitOutcome<'p>, DatabaseError> {
-        let (mut hook_answers, mut rest) = (vec![], policy.schedule);
+        reading: impl Fn(&Entry) -> B,
+    ) -> Result<WaitOutcome<'p, B::Answer>, DatabaseError> {
+        let (mut read, mut rest) = (None, policy.schedule);
         let mut polls_at_once = policy.at_once;
         let status = loop {
             if let Some(block) = entry.block.filter(|_| entry.state == EntryState::Included) {
@@ -329,10 +339,8 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             // A repeated request learns of a final state at once.
             let asks_tip = rest.is_empty() || rest.len() == policy.schedule.len();
-            let poll = self.poll(entry, asks_tip, trust, now).await?;
-            if !poll.hook_answers.is_empty() {
-                hook_answers = poll.hook_answers;
-            }
+            let poll = self.poll(entry, asks_tip, trust, now, &reading).await?;
+            read = poll.read.or(read);
             if let Some(status) = poll.end {
                 break status;
             }
@@ -340,14 +348,21 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 break pending(entry);
             }
         };
-        Ok(WaitOutcome { status, hook_answers, rest })
+        Ok(WaitOutcome { status, read, rest })
     }
 
     /// Polls the chain once for [`Outbox::wait_for_block`]. With `asks_tip`, the newest block is read before the
     /// transaction is looked up, so that a transaction in that very block is found.
-    async fn poll(&self, entry: &mut Entry, asks_tip: bool, trust: Trust, now: Millis) -> Result<Poll, DatabaseError> {
+    async fn poll<B: Batch>(
+        &self,
+        entry: &mut Entry,
+        asks_tip: bool,
+        trust: Trust,
+        now: Millis,
+        reading: &impl Fn(&Entry) -> B,
+    ) -> Result<Poll<B::Answer>, DatabaseError> {
         let tip = if asks_tip { self.chain.tip().await.ok() } else { None };
-        let mut poll = Poll { end: None, hook_answers: vec![], throttled: false };
+        let mut poll = Poll { end: None, read: None, throttled: false };
         let seen = match self.inclusion_of(entry).await {
             Ok(Some(block)) => ChainObservation::InBlock(block),
             Ok(None) => ChainObservation::InNoBlock { tip_slot: tip.map(|tip| tip.slot) },
@@ -374,10 +389,13 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             // inclusions.
             Decision::Unconfirm | Decision::Reanchor(_) => {}
             Decision::Submit => self.submit_again(entry, trust, now).await?,
+            decision @ Decision::Include(_) => {
+                let then = reading(entry);
+                poll.read = self.apply_and_read(entry, &decision, then).await?.1;
+            }
             decision => {
-                let (changed, rows) = self.apply(entry, &decision).await?;
+                let changed = self.apply(entry, &decision).await?;
                 match decision {
-                    Decision::Include(_) => poll.hook_answers = rows,
                     Decision::Refuse(reason) if changed => poll.end = Some(TxStatus::Refused(reason)),
                     // Another request saw more, and its record counts.
                     Decision::Refuse(_) | Decision::Expire if !changed => self.read_again(entry).await?,

@@ -144,7 +144,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
                 if lookups.parents.len() >= MAX_ANCESTORS {
                     return Ok(EarlierStatus::Unknown);
                 }
-                let made_it = Entry::first(&self.database.run(by_id(&first.tx)).await?)?;
+                let made_it = self.database.fetch(by_id(&first.tx)).await?;
                 let ended = |it: &Entry| matches!(it.state, EntryState::Refused | EntryState::Expired);
                 let ended = made_it.filter(|it| ended(it) && !it.cbor.is_empty());
                 lookups.parents.insert(first.tx, ended.map(|it| inputs_of(&it)).transpose()?);

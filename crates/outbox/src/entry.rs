@@ -2,7 +2,6 @@
 
 use cardano::{Address, TxHash, TxRef, chain::Inclusion, slots::Millis, tx::build::BuiltTx};
 use serde::{Deserialize, Serialize};
-use sql::{DatabaseError, Rows};
 
 /// State of a transaction. In text, the lowercase name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -123,14 +122,13 @@ impl Provenance {
 
 /// A recorded transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "EntryRow")]
 pub struct Entry {
     pub tx: TxHash,
     /// Kind of the transaction.
     pub kind: Kind,
     /// CBOR of the transaction. Only these bytes are submitted. Empty for a failed transaction of an external payer,
     /// whose bytes are deleted.
-    #[serde(deserialize_with = "hex::serde::deserialize")]
     pub cbor: Vec<u8>,
     /// Current state of the entry.
     pub state: EntryState,
@@ -145,33 +143,45 @@ pub struct Entry {
     pub block: Option<Inclusion>,
 }
 
-/// SQL expression for an [`Entry`] as JSON, from a row of `outbox`.
-pub const ENTRY_JSON: &str = "json_object('tx', outbox.tx_id, 'kind', kind, 'cbor', cbor, 'state', state, \
-    'validUntil', valid_until_slot, 'attempts', attempts, 'attemptedAtMs', attempted_at_ms, 'provenance', provenance, \
-    'block', iif(block_hash IS NULL, NULL, json_object('block', block_hash, 'height', block_height, 'slot', block_slot, \
-      'time_ms', block_time_ms, 'valid', json('true'))))";
+/// An [`Entry`] as a row with the columns [`ENTRY`].
+#[derive(Deserialize)]
+struct EntryRow {
+    tx_id: TxHash,
+    kind: Kind,
+    #[serde(deserialize_with = "hex::serde::deserialize")]
+    cbor: Vec<u8>,
+    state: EntryState,
+    valid_until_slot: u64,
+    attempts: u32,
+    attempted_at_ms: Millis,
+    provenance: Provenance,
+    block_hash: Option<TxHash>,
+    block_height: Option<u64>,
+    block_slot: Option<u64>,
+    block_time_ms: Option<Millis>,
+}
+
+/// SQL columns from which an [`Entry`] is read, of the table `outbox`.
+pub const ENTRY: &str = "outbox.tx_id, outbox.kind, outbox.cbor, outbox.state, outbox.valid_until_slot, \
+    outbox.attempts, outbox.attempted_at_ms, outbox.provenance, outbox.block_hash, outbox.block_height, \
+    outbox.block_slot, outbox.block_time_ms";
+
+impl From<EntryRow> for Entry {
+    fn from(row: EntryRow) -> Self {
+        let EntryRow { tx_id: tx, kind, cbor, state, valid_until_slot: valid_until, attempts, .. } = row;
+        let EntryRow { attempted_at_ms, provenance, block_hash, block_height, block_slot, block_time_ms, .. } = row;
+        let block = block_hash.zip(block_height).zip(block_slot.zip(block_time_ms));
+        let block =
+            block.map(|((block, height), (slot, time_ms))| Inclusion { block, height, slot, time_ms, valid: true });
+        Self { tx, kind, cbor, state, valid_until, attempts, attempted_at_ms, provenance, block }
+    }
+}
 
 impl Entry {
-    /// Parses the first row that a statement returned as [`ENTRY_JSON`]; `None` if there are no rows.
-    ///
-    /// # Errors
-    /// Returns [`DatabaseError`] if the stored data are invalid.
-    pub fn first(rows: &Rows) -> Result<Option<Self>, DatabaseError> {
-        rows.first_json()
-    }
-
     /// Returns whether the transaction was submitted at most once.
     #[must_use]
     pub const fn is_only_attempt(&self) -> bool {
         self.attempts <= 1
-    }
-
-    /// Parses all rows that a statement returned as [`ENTRY_JSON`].
-    ///
-    /// # Errors
-    /// See [`Entry::first`].
-    pub fn all(rows: &Rows) -> Result<Vec<Self>, DatabaseError> {
-        rows.all_json()
     }
 }
 

@@ -40,13 +40,13 @@ pub use decide::{
 };
 pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutcome, unless_chain_fails};
 pub use earlier::Earlier;
-pub use entry::{ENTRY_JSON, Entry, EntryState, Guard, Kind, NewEntry, Provenance};
+pub use entry::{ENTRY, Entry, EntryState, Guard, Kind, NewEntry, Provenance};
 pub use send::{Attempt, Next, NoPause, RetryPolicy, Sent};
 pub use statements::{
     MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included, open,
     open_of_kinds, overdue, recheck, rechecked, to_recheck, write_down,
 };
-pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, WalletSnapshot, snapshot};
+pub use wallet::{MAX_LAG_MS, MAX_LATE_MS, SnapshotQuery, WalletSnapshot, snapshot};
 
 /// Tables and triggers of an outbox: the first migration of each database that has one.
 pub const SCHEMA: &str = include_str!("schema.sql");

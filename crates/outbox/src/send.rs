@@ -106,7 +106,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     /// # Errors
     /// Returns [`DatabaseError`] if the database is unavailable. If the provider does not answer, the entry stays open.
     pub async fn send_once(&self, new: &NewEntry, wallet: &WalletSnapshot, now: Millis) -> Result<Sent, DatabaseError> {
-        match Entry::first(&self.database.run(write_down(new, now)).await?)? {
+        match self.database.execute(write_down(new, now)).await? {
             Some(entry) => self.sent(entry, wallet, now).await,
             None => Ok(Sent::NotRecorded),
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cardano::{Address, TxHash, chain::Inclusion, slots::Millis};
-use sql::{Statement, statement};
+use sql::{Read, Write};
 
 use crate::{
     decide::{Decision, EXPIRY_GRACE_SLOTS},
-    entry::{ENTRY_JSON, Entry, Kind, NewEntry},
+    entry::{ENTRY, Entry, Kind, NewEntry},
     wallet::{MAX_LAG_MS, MAX_LATE_MS},
 };
 
@@ -39,16 +39,16 @@ fn reserves(new: &NewEntry) -> String {
     serde_json::json!(names).to_string()
 }
 
-/// Builds the statement that stores a transaction with its first attempt, and returns the entry as [`ENTRY_JSON`].
+/// Builds the statement that stores a transaction with its first attempt, and returns the entry.
 ///
 /// Nothing is stored if an open entry has the same purpose, an output is reserved, or the guard fails. Triggers write
 /// the reservations and the dependent rows. A transaction that was refused before can be recorded again: a wallet's own
 /// transaction by that wallet, and an external payment for another purpose only if its payer sent the request.
-pub fn write_down(new: &NewEntry, now: Millis) -> Statement {
+pub fn write_down(new: &NewEntry, now: Millis) -> Write<Option<Entry>> {
     let (blocked_by, facts) =
         new.guard.as_ref().map_or(("SELECT NULL", String::new()), |it| (it.blocked_by, it.facts.to_string()));
-    statement!(
-        format!(include_str!("write_down.sql"), blocked_by = blocked_by, entry = ENTRY_JSON),
+    sql::write!(
+        format!(include_str!("write_down.sql"), blocked_by = blocked_by, entry = ENTRY),
         facts,
         new.tx,
         new.kind.name(),
@@ -64,23 +64,23 @@ pub fn write_down(new: &NewEntry, now: Millis) -> Statement {
 }
 
 /// Builds the statement that reads an entry by its transaction.
-pub fn by_id(tx: &TxHash) -> Statement {
-    statement!("SELECT {ENTRY_JSON} FROM outbox WHERE tx_id = ?1", tx)
+pub fn by_id(tx: &TxHash) -> Read<Option<Entry>> {
+    sql::read!("SELECT {ENTRY} FROM outbox WHERE tx_id = ?1", tx)
 }
 
 /// Builds the statement that reads the open or included entry for a purpose.
-pub fn live_for(purpose: &str) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
+pub fn live_for(purpose: &str) -> Read<Option<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND state IN ('claimed', 'submitted', 'included') LIMIT 1",
         purpose
     )
 }
 
 /// Builds the statement that reads the recently refused or expired entries for a purpose ([`crate::Earlier`]), oldest
 /// first.
-pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
+pub fn given_up_for(purpose: &str, now: Millis) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox WHERE purpose = ?1 AND state IN ('refused', 'expired') \
          AND created_at_ms > ?2 ORDER BY created_at_ms LIMIT {MAX_GIVEN_UP} + 1",
         purpose,
         now.saturating_sub(MAX_LATE_MS)
@@ -88,9 +88,9 @@ pub fn given_up_for(purpose: &str, now: Millis) -> Statement {
 }
 
 /// Builds the statement that reads the open entries of the wallet that built the transaction `tx`.
-pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included \
+pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
          WHERE wallet = (SELECT wallet FROM outbox WHERE tx_id = ?1) AND state <> 'included' \
          AND state IN ('claimed', 'submitted')",
         tx
@@ -98,10 +98,10 @@ pub(crate) fn open_of_same_wallet(tx: &TxHash) -> Statement {
 }
 
 /// Builds the statement that reads at most `most` open entries of these kinds, in the order in which they expire.
-pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
+pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Read<Vec<Entry>> {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-    statement!(format!(
-        "SELECT {ENTRY_JSON} FROM outbox WHERE kind IN ('{}') AND state IN ('claimed', 'submitted') \
+    sql::read!(format!(
+        "SELECT {ENTRY} FROM outbox WHERE kind IN ('{}') AND state IN ('claimed', 'submitted') \
              ORDER BY valid_until_slot LIMIT {most}",
         names.join("', '")
     ))
@@ -109,8 +109,8 @@ pub fn open_of_kinds(kinds: &[Kind], most: u32) -> Statement {
 
 /// Builds the statement that marks the included entries of blocks in a range of heights, so that they are looked up on
 /// the chain again after a rollback. The range excludes `above` and includes `up_to`.
-pub fn recheck(above: u64, up_to: u64) -> Statement {
-    statement!(
+pub fn recheck(above: u64, up_to: u64) -> Write {
+    sql::write!(
         "UPDATE outbox SET recheck = 1 WHERE state = 'included' AND block_height > ?1 AND block_height <= ?2 AND recheck = 0",
         above,
         up_to
@@ -118,17 +118,17 @@ pub fn recheck(above: u64, up_to: u64) -> Statement {
 }
 
 /// Builds the statement that reads at most `most` entries in these blocks that were marked by [`recheck`].
-pub fn to_recheck(blocks: &[TxHash], most: u32) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
+pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \
          ORDER BY block_height LIMIT {most}",
         serde_json::json!(blocks).to_string()
     )
 }
 
 /// Builds the statement that clears the mark of [`recheck`] for entries in a block that is still on the chain.
-pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
-    statement!(
+pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Write {
+    sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height = ?1 AND block_hash = ?2",
         height,
         block
@@ -138,9 +138,9 @@ pub fn mark_block_on_chain(height: u64, block: &TxHash) -> Statement {
 /// Builds the statement that reads a wallet's open entries that expired before this slot, and the newest ones that were
 /// refused or expired within the last hour. If a block includes one of the latter after all, its inputs are no longer
 /// spendable.
-pub fn overdue(wallet: &Address, slot: u64) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+pub fn overdue(wallet: &Address, slot: u64) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
          AND (state IN ('claimed', 'submitted') AND valid_until_slot < ?2 \
            OR state IN ('refused', 'expired') AND valid_until_slot > ?3) \
          ORDER BY state IN ('refused', 'expired'), created_at_ms DESC LIMIT {MAX_OVERDUE}",
@@ -151,9 +151,9 @@ pub fn overdue(wallet: &Address, slot: u64) -> Statement {
 }
 
 /// Builds the statement that reads a wallet's open entries of a kind, oldest first.
-pub fn open(wallet: &Address, kind: Kind) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
+pub fn open(wallet: &Address, kind: Kind) -> Read<Vec<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included WHERE wallet = ?1 AND state <> 'included' \
          AND kind = ?2 AND state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT {MAX_OPEN}",
         wallet,
         kind.name(),
@@ -161,16 +161,16 @@ pub fn open(wallet: &Address, kind: Kind) -> Statement {
 }
 
 /// Builds the statement that clears the mark of [`recheck`] for an entry whose block has not changed.
-pub fn rechecked(tx: &TxHash) -> Statement {
-    statement!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
+pub fn rechecked(tx: &TxHash) -> Write {
+    sql::write!("UPDATE outbox SET recheck = 0 WHERE tx_id = ?1", tx)
 }
 
 /// Builds the statement that records another attempt to submit an entry and returns the entry. Does nothing if another
 /// attempt began since `entry` was read.
-pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
-    statement!(
+pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Write<Option<Entry>> {
+    sql::write!(
         "UPDATE outbox SET attempts = attempts + 1, attempted_at_ms = ?4 WHERE tx_id = ?1 AND attempts = ?2 \
-         AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY_JSON}",
+         AND attempted_at_ms = ?3 AND state IN ('claimed', 'submitted') RETURNING {ENTRY}",
         entry.tx,
         entry.attempts,
         entry.attempted_at_ms,
@@ -180,8 +180,8 @@ pub(crate) fn begin_attempt(entry: &Entry, now: Millis) -> Statement {
 
 /// Builds the statement that marks external payments as refused or expired that expired long ago, without looking them
 /// up on the chain. `which` is an SQL query that selects their transaction ids, with `over_since` as `?1`.
-pub fn give_up(which: &str, over_since: u64) -> Statement {
-    statement!(
+pub fn give_up(which: &str, over_since: u64) -> Write {
+    sql::write!(
         "UPDATE outbox SET state = iif(state = 'claimed' AND provenance = 'unknown', 'refused', 'expired'), \
            provenance = iif(provenance = 'unknown', 'foreign', provenance), \
            reason = 'no block had it in time', cbor = '' \
@@ -192,8 +192,8 @@ pub fn give_up(which: &str, over_since: u64) -> Statement {
 
 /// Builds the statement that marks refused or expired entries that were in no block long after their expiry, so that
 /// they are not looked up again.
-pub fn mark_never_included(txs: &[TxHash]) -> Statement {
-    statement!(
+pub fn mark_never_included(txs: &[TxHash]) -> Write {
+    sql::write!(
         "UPDATE outbox SET never_included = 1 WHERE state IN ('refused', 'expired') AND tx_id IN (SELECT value FROM json_each(?1))",
         serde_json::json!(txs).to_string()
     )
@@ -201,8 +201,8 @@ pub fn mark_never_included(txs: &[TxHash]) -> Statement {
 
 /// Builds the statement that takes back the count of the entry's last attempt, because it reached no node. Does nothing
 /// if another attempt began since `entry` was read.
-pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
-    statement!(
+pub(crate) fn attempt_not_sent(entry: &Entry) -> Write {
+    sql::write!(
         "UPDATE outbox SET attempts = attempts - 1 WHERE tx_id = ?1 AND attempts = ?2 AND attempted_at_ms = ?3 \
          AND attempts > 0",
         entry.tx,
@@ -213,28 +213,28 @@ pub(crate) fn attempt_not_sent(entry: &Entry) -> Statement {
 
 /// Builds the statement that stores the deleted CBOR of a transaction again, because a block includes the transaction
 /// after all.
-pub(crate) fn keep_bytes(entry: &Entry) -> Statement {
-    statement!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
+pub(crate) fn keep_bytes(entry: &Entry) -> Write {
+    sql::write!("UPDATE outbox SET cbor = ?2 WHERE tx_id = ?1 AND cbor = ''", entry.tx, hex::encode(&entry.cbor))
 }
 
-/// Builds the statement that records a decision and returns the changed entry as [`ENTRY_JSON`]; `None` for decisions
+/// Builds the statement that records a decision and returns the changed entry; `None` for decisions
 /// that change nothing. Triggers update the reservations.
 #[must_use]
-pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
+pub fn change(entry: &Entry, decision: &Decision) -> Option<Write<Option<Entry>>> {
     let update = |set: &str, condition: &str| {
-        format!("UPDATE outbox SET {set} WHERE tx_id = ?1 AND {condition} RETURNING {ENTRY_JSON}")
+        format!("UPDATE outbox SET {set} WHERE tx_id = ?1 AND {condition} RETURNING {ENTRY}")
     };
     let in_block = |block: &Inclusion, condition: &str| {
         let set = "state = 'included', reason = NULL, recheck = 0, block_hash = ?2, block_height = ?3, block_slot = ?4, \
             block_time_ms = ?5, cbor = iif(cbor = '', ?6, cbor)";
         let Inclusion { block, height, slot, time_ms, .. } = *block;
-        statement!(update(set, condition), entry.tx, block, height, slot, time_ms, hex::encode(&entry.cbor))
+        sql::write!(update(set, condition), entry.tx, block, height, slot, time_ms, hex::encode(&entry.cbor))
     };
     Some(match decision {
         Decision::Wait | Decision::Submit => return None,
         Decision::Accept => {
             // A node refuses what it has, so no one had submitted this before, whatever became of earlier attempts.
-            statement!(update("state = 'submitted', provenance = 'ours'", "state = 'claimed'"), entry.tx)
+            sql::write!(update("state = 'submitted', provenance = 'ours'", "state = 'claimed'"), entry.tx)
         }
         // Another request may have given up the entry, and deleted its bytes, since it was read.
         Decision::Include(block) => in_block(block, "state <> 'included'"),
@@ -242,17 +242,17 @@ pub fn change(entry: &Entry, decision: &Decision) -> Option<Statement> {
         Decision::Unconfirm => {
             let set = "state = 'submitted', block_hash = NULL, block_height = NULL, block_slot = NULL, block_time_ms = NULL, \
                 attempted_at_ms = 0, recheck = 0";
-            statement!(update(set, "state = 'included'"), entry.tx)
+            sql::write!(update(set, "state = 'included'"), entry.tx)
         }
         Decision::Refuse(reason) => {
             let set = "state = 'refused', provenance = iif(provenance = 'unknown', 'foreign', provenance), \
                 reason = substr(?4, 1, 300), cbor = iif(wallet IS NULL, '', cbor)";
             let condition = "state IN ('claimed', 'submitted') AND attempts = ?2 AND attempted_at_ms = ?3";
-            statement!(update(set, condition), entry.tx, entry.attempts, entry.attempted_at_ms, reason.as_str())
+            sql::write!(update(set, condition), entry.tx, entry.attempts, entry.attempted_at_ms, reason.as_str())
         }
         Decision::Expire => {
             let set = "state = 'expired', reason = 'no block had it in time', cbor = iif(wallet IS NULL, '', cbor)";
-            statement!(update(set, "state IN ('claimed', 'submitted')"), entry.tx)
+            sql::write!(update(set, "state IN ('claimed', 'submitted')"), entry.tx)
         }
     })
 }

@@ -17,12 +17,11 @@ use cardano::{
     slots::Millis,
     tx::{AddressKind, Output, OutputDatum, SignedTx},
 };
-use serde::Deserialize;
-use sql::{Database, DatabaseError, Rows, Statement, statement};
+use sql::{Database, DatabaseError, Read};
 
 use crate::{
     decide::EXPIRY_GRACE_SLOTS,
-    entry::{ENTRY_JSON, Entry, EntryState},
+    entry::{ENTRY, Entry, EntryState},
 };
 
 /// Maximum age of the chain state that a provider shows, in ms. Transactions of ours that were included earlier are
@@ -60,25 +59,34 @@ pub struct WalletSnapshot {
     unconfirmed: Vec<(TxHash, Vec<u8>)>,
 }
 
-/// A row that the statement of [`snapshot`] returns.
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SnapshotRow {
-    /// A submitted transaction of the wallet, or one that was refused or expired recently.
-    Entry(Entry),
-    /// An output that a transaction of the wallet spends or uses as collateral.
-    Reserved(TxRef),
-}
+/// The queries of a [`WalletSnapshot`].
+pub type SnapshotQuery = (Read<Vec<Entry>>, Read<Vec<TxRef>>);
 
-/// Builds the statement that reads a [`WalletSnapshot`]. `tip_slot` is the slot of the newest known block: transactions
-/// that expired before it are omitted, because their change is either visible at the provider or will never exist.
-pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> Statement {
-    statement!(
-        format!(include_str!("snapshot.sql"), entry = ENTRY_JSON, sent = MAX_SENT, contested = MAX_CONTESTED),
+/// Builds the queries for a [`WalletSnapshot`]: for the wallet's recent entries, and for its reserved outputs. `tip_slot`
+/// is the slot of the newest known block: transactions that expired before it are omitted, because their change is either
+/// visible at the provider or will never exist.
+pub fn snapshot(wallet: &Address, tip_slot: u64, now: Millis) -> SnapshotQuery {
+    let since = now.saturating_sub(MAX_LATE_MS);
+    let entries = sql::read!(
+        "SELECT * FROM (SELECT {ENTRY} FROM outbox WHERE wallet = ?1 AND created_at_ms > ?2 \
+             AND (state = 'included' OR state IN ('claimed', 'submitted') AND valid_until_slot > ?3) \
+           ORDER BY created_at_ms DESC LIMIT {MAX_SENT}) \
+         UNION ALL SELECT * FROM (SELECT {ENTRY} FROM outbox INDEXED BY outbox_not_included \
+           WHERE wallet = ?1 AND state <> 'included' AND state IN ('refused', 'expired') AND created_at_ms > ?2 \
+           ORDER BY created_at_ms LIMIT {MAX_CONTESTED})",
         wallet,
-        now.saturating_sub(MAX_LATE_MS),
+        since,
         tip_slot.saturating_sub(EXPIRY_GRACE_SLOTS)
-    )
+    );
+    let reserved = sql::read!(
+        "SELECT r.tx_in FROM outbox o JOIN reservations r ON r.tx_id = o.tx_id \
+         WHERE o.wallet = ?1 AND o.created_at_ms > ?2 \
+         UNION SELECT r.tx_in FROM outbox o INDEXED BY outbox_not_included JOIN reservations r ON r.tx_id = o.tx_id \
+         WHERE o.wallet = ?1 AND o.state <> 'included'",
+        wallet,
+        since
+    );
+    (entries, reserved)
 }
 
 impl WalletSnapshot {
@@ -92,22 +100,16 @@ impl WalletSnapshot {
         tip_slot: u64,
         now: Millis,
     ) -> Result<Self, DatabaseError> {
-        Self::read(wallet, &database.run(snapshot(wallet, tip_slot, now)).await?)
+        Self::of(wallet, database.batch(snapshot(wallet, tip_slot, now)).await?)
     }
 
-    /// Parses the rows of [`snapshot`].
+    /// Computes the snapshot from the rows of [`snapshot`].
     ///
     /// # Errors
     /// Returns [`DatabaseError`] if the stored data are invalid.
-    pub fn read(wallet: &Address, rows: &Rows) -> Result<Self, DatabaseError> {
+    pub fn of(wallet: &Address, (entries, reserved): (Vec<Entry>, Vec<TxRef>)) -> Result<Self, DatabaseError> {
         let broken = || DatabaseError("the CBOR of a wallet's transaction cannot be read".into());
-        let (mut read, mut entries) = (Self::default(), vec![]);
-        for row in rows.all_json()? {
-            match row {
-                SnapshotRow::Entry(entry) => entries.push(entry),
-                SnapshotRow::Reserved(output) => drop(read.reserved.insert(output)),
-            }
-        }
+        let mut read = Self { reserved: reserved.into_iter().collect(), ..Self::default() };
         let failed = |entry: &Entry| matches!(entry.state, EntryState::Refused | EntryState::Expired);
         let (contested, sent): (Vec<_>, Vec<_>) = entries.into_iter().partition(failed);
         // Oldest first.

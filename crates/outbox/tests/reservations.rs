@@ -6,7 +6,7 @@ use cardano::{TxHash, TxRef, chain::Inclusion, keys::SigningKey};
 use futures_lite::future::block_on;
 use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, SCHEMA, by_id, change, write_down};
 use proptest::prelude::*;
-use sql::{Database, sqlite::Sqlite, statement};
+use sql::{Database, sqlite::Sqlite};
 
 const HOUR_MS: u64 = 60 * 60 * 1_000;
 
@@ -45,7 +45,7 @@ impl World {
     }
 
     fn claims_at(&self, draft: &NewEntry, hour: u64) -> bool {
-        Entry::first(&block_on(self.0.run(write_down(draft, hour * HOUR_MS))).unwrap()).unwrap().is_some()
+        block_on(self.0.execute(write_down(draft, hour * HOUR_MS))).unwrap().is_some()
     }
 
     fn claims(&self, draft: &NewEntry) -> bool {
@@ -53,15 +53,15 @@ impl World {
     }
 
     fn entry(&self, draft: &NewEntry) -> Option<Entry> {
-        Entry::first(&block_on(self.0.run(by_id(&draft.tx))).unwrap()).unwrap()
+        block_on(self.0.fetch(by_id(&draft.tx))).unwrap()
     }
 
     fn decide(&self, draft: &NewEntry, decision: &Decision) {
-        block_on(self.0.run(change(&self.entry(draft).unwrap(), decision).unwrap())).unwrap();
+        block_on(self.0.execute(change(&self.entry(draft).unwrap(), decision).unwrap())).unwrap();
     }
 
     fn reserved(&self) -> Vec<String> {
-        block_on(self.0.run(statement!("SELECT tx_in || ' by ' || tx_id FROM reservations"))).unwrap().rows
+        block_on(self.0.fetch(sql::read!("SELECT tx_in || ' by ' || tx_id FROM reservations"))).unwrap()
     }
 }
 

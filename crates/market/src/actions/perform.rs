@@ -20,8 +20,8 @@ use escrow::{
     plan::{ChainTime, DraftError, Escrow, Step},
     rules::Rule,
 };
-use outbox::{ENTRY_JSON, Entry, EntryState, Kind, NewEntry, Outbox, OutboxError, Sent};
-use sql::{Database, Statement, statement};
+use outbox::{ENTRY, Entry, EntryState, Kind, NewEntry, Outbox, OutboxError, Sent};
+use sql::{Database, Read};
 
 use super::{ActionError, Actions, CurrentEscrow, NoEscrow, buyers_name, draft::unplanned};
 use crate::{
@@ -111,7 +111,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
                 }
             };
             if is_done(action, state)
-                && let Some(entry) = Entry::first(&self.database.run(newest_of(purchase, kind)).await?)?
+                && let Some(entry) = self.database.fetch(newest_of(purchase, kind)).await?
             {
                 return Ok(entry.tx);
             }
@@ -122,7 +122,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
             if !fits || escrow.datum.state == State::Disputed && action == BuyerAction::Dispute {
                 return Err(ActionError::NotNow { action, state: state.name() });
             }
-            if let Some(entry) = Entry::first(&self.database.run(spending(&escrow.utxo.reference)).await?)? {
+            if let Some(entry) = self.database.fetch(spending(&escrow.utxo.reference)).await? {
                 return if entry.kind == kind { Ok(entry.tx) } else { Err(ActionError::OnItsWay(doing(entry.kind))) };
             }
             if let Some(tx) = self.attempt(purchase, action, &escrow, owner, attempt).await? {
@@ -204,19 +204,19 @@ fn chosen(platform: &PlatformWallet, purchase: &TxHash, attempt: usize) -> Vec<U
     }
 }
 
-/// Builds the statement that reads the outbox entry that spends an output.
-fn spending(output: &TxRef) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1",
+/// Builds the query that reads the outbox entry that spends an output.
+fn spending(output: &TxRef) -> Read<Option<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1",
         output
     )
 }
 
-/// Builds the statement that reads the newest open or included outbox entry of a kind that acts on a purchase.
-fn newest_of(purchase: &TxHash, kind: Kind) -> Statement {
-    statement!(
-        "SELECT {ENTRY_JSON} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
-           AND kind = ?2 AND state IN ('claimed', 'submitted', 'included') ORDER BY created_at_ms DESC LIMIT 1",
+/// Builds the query that reads the newest open or included outbox entry of a kind that acts on a purchase.
+fn newest_of(purchase: &TxHash, kind: Kind) -> Read<Option<Entry>> {
+    sql::read!(
+        "SELECT {ENTRY} FROM outbox_purchases op JOIN outbox ON outbox.tx_id = op.tx_id WHERE op.purchase_id = ?1 \
+           AND outbox.kind = ?2 AND outbox.state IN ('claimed', 'submitted', 'included') ORDER BY created_at_ms DESC LIMIT 1",
         purchase,
         kind.name()
     )

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api_types::Bought;
+use api_types::{Bought, Purchase};
 use cardano::{
     ContentHash, TxHash,
     chain::{Chain, Tip, Utxo},
@@ -13,7 +13,7 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{
-    Attempt, Earlier, Entry, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue,
+    Attempt, Earlier, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue,
     snapshot,
 };
 use sql::{Database, DatabaseError};
@@ -32,8 +32,7 @@ use crate::{
     claim::{Blocked, Claim, NewPayment, conditions},
     contents::Contents,
     listing::DeliveryMode,
-    payment::{self, PaymentRecord},
-    purchase, subject,
+    payment, purchase, subject,
 };
 
 /// Validity of a service wallet's payment in seconds, about a dozen blocks. Each attempt adds one second, within
@@ -130,7 +129,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             // Overdue or failed payments may return their amounts to the budget. Owners are only asked to approve
             // purchases that are otherwise possible.
-            Some(Blocked::SpendRefused { why }) if over.rows.is_empty() && ended.rows.is_empty() => {
+            Some(Blocked::SpendRefused { why }) if over.is_empty() && ended.is_empty() => {
                 offered_by()?;
                 return Err(why.into());
             }
@@ -142,10 +141,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
         let (tip, parameters) = (self.chain.tip().await?, self.chain.protocol_parameters().await?);
         let utxos = self.chain.utxos_at(&wallet.to_string(), |_| false).await?;
-        if self.outbox().close(Entry::all(&over)?, &tip, now).await? {
+        if self.outbox().close(over, &tip, now).await? {
             return Ok(None);
         }
-        let (known, ended) = (WalletSnapshot::read(&wallet, &known)?, Entry::all(&ended)?);
+        let known = WalletSnapshot::of(&wallet, known)?;
         let excluded = ended.len();
         let replacement_inputs = match self.outbox().earlier(ended, &known, &utxos, now).await? {
             Earlier::InBlock(tx) => return Err(BuyError::Pending(tx)),
@@ -175,8 +174,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
 
     /// Resumes an unconfirmed payment. Returns `None` if it was claimed for another listing meanwhile.
     async fn resume_purchase(&self, order: &Order<'_>, tx: &TxHash) -> Result<Option<Bought>, BuyError> {
-        let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
-        let Some(mut record) = record else { return Ok(None) };
+        let Some(mut record) = self.database.fetch(payment::by_tx(tx)).await? else { return Ok(None) };
         let outcome = self.settle(&mut record.entry, order.terms, Start::Resume, Trust::Payer).await?;
         if let PaymentOutcome::Included(payment) = &outcome
             && payment.record.listing_id != order.terms.id
@@ -190,8 +188,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     async fn bought_before(&self, order: &Order<'_>, purchase: &TxHash) -> Result<Bought, BuyError> {
         let gone = || DatabaseError(format!("the purchase {purchase} is gone"));
         let owned = self.redeliver(order.terms, &order.account.keys()).await?.ok_or_else(gone)?;
-        let purchase = self.database.run(purchase::read(&owned.purchase)).await?.first_json()?.ok_or_else(gone)?;
-        Ok(Bought { purchase, content: owned.content, already_owned: true })
+        let purchase = self.database.fetch(purchase::read(&owned.purchase)).await?.ok_or_else(gone)?;
+        Ok(Bought { purchase: parsed(&owned.purchase, &purchase)?, content: owned.content, already_owned: true })
     }
 
     /// Returns the purchase and its content, if the content may be released now.
@@ -205,10 +203,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let released = self.ensure_released(&payment.record)?;
         let content = self.hand_out(released, &order.terms.content_hash, tx, payment.content).await?;
         let gone = || DatabaseError(format!("the purchase {tx} is gone"));
-        let purchase = serde_json::from_str(&payment.purchase.ok_or_else(gone)?)
-            .map_err(|error| DatabaseError(format!("the purchase {tx} cannot be read: {error}")))?;
+        let purchase = parsed(tx, &payment.purchase.ok_or_else(gone)?)?;
         Ok(Bought { purchase, content, already_owned: false })
     }
+}
+
+fn parsed(id: &TxHash, purchase: &str) -> Result<Purchase, DatabaseError> {
+    serde_json::from_str(purchase).map_err(|error| DatabaseError(format!("the purchase {id} cannot be read: {error}")))
 }
 
 impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> PaymentIntent<'_, '_, D, C, V, Z, K> {

@@ -150,14 +150,14 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<Paid, PayError> {
         let pay = PayRequest { terms, presented, proven, now: self.now };
         let id = presented.identifier.as_ref().map(|identifier| identifier.id.as_str());
-        let known = self.database.run(payment::known(presented.tx(), &terms.id, id)).await?;
-        let Known { record, payload } = known.first_json()?.unwrap_or_default();
-        if let (Some(own), Some(known)) = (&presented.identifier, payload)
-            && own.payload != known
+        if let Some(Known { mut record, payload }) =
+            self.database.fetch(payment::known(presented.tx(), &terms.id, id)).await?
         {
-            return Err(PayError::IdentifierTaken);
-        }
-        if let Some(mut record) = record {
+            if let (Some(own), Some(known)) = (&presented.identifier, payload)
+                && own.payload != known
+            {
+                return Err(PayError::IdentifierTaken);
+            }
             if self.is_standing(&pay, &mut record).await? {
                 pay.ensure_resumable(&record, payload.is_some())?;
                 return self.resume(&pay, record).await;
@@ -247,7 +247,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         if record.delivered_at_ms.is_some() || (self.hung_up)() {
             return;
         }
-        if let Err(error) = self.database.run(payment::mark_delivered(&record.entry.tx, self.now)).await {
+        if let Err(error) = self.database.execute(payment::mark_delivered(&record.entry.tx, self.now)).await {
             (self.note)(&format!("the delivery of {} is not recorded: {error}", record.entry.tx));
         }
     }
@@ -293,7 +293,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Resumes the payment of this transaction if an identical request has claimed it in the meantime. Returns `None`
     /// otherwise.
     async fn resume_equal(&self, pay: &PayRequest<'_>, tx: &TxHash) -> Result<Option<Paid>, PayError> {
-        let record: Option<PaymentRecord> = self.database.run(payment::by_tx(tx)).await?.first_json()?;
+        let record = self.database.fetch(payment::by_tx(tx)).await?;
         let Some(record) = record.filter(|record| record.entry.state != EntryState::Refused) else { return Ok(None) };
         pay.ensure_resumable(&record, false)?;
         self.resume(pay, record).await.map(Some)
@@ -375,7 +375,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         purchase: &TxHash,
     ) -> Result<Option<Paid>, PayError> {
         self.ensure_not_public(pay, &new.payer).await?;
-        let record = self.database.run(payment::by_tx(purchase)).await?.first_json::<PaymentRecord>()?;
+        let record = self.database.fetch(payment::by_tx(purchase)).await?;
         let owned = record.filter(|record| record.is_purchase() && !record.is_refunded());
         let Some(mut owned) = owned else { return Ok(None) };
         pay.ensure_same_listing(&owned)?;
@@ -398,8 +398,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     ) -> Result<Option<Paid>, PayError> {
         self.ensure_not_public(pay, &new.payer).await?;
         new.name(self.database, other, self.now).await?;
-        let record = self.database.run(payment::by_tx(other)).await?.first_json::<PaymentRecord>()?;
-        let Some(record) = record else { return Ok(None) };
+        let Some(record) = self.database.fetch(payment::by_tx(other)).await? else { return Ok(None) };
         match self.resume(pay, record).await {
             Err(PayError::NotSettled(Refusal::Settlement(NotSettled::LedgerRefused(_) | NotSettled::Expired), _)) => {
                 Ok(None)

@@ -2,7 +2,7 @@
 
 use cardano::{ContentHash, KeyHash, TxHash, chain::Chain, evaluation::Evaluate};
 use outbox::{Sleep, Trust};
-use sql::{Database, DatabaseError, exactly};
+use sql::{Database, DatabaseError};
 
 use super::{
     Checkout, NotRead, Unavailable,
@@ -46,13 +46,12 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         terms: &ListingTerms,
         buyers: &[KeyHash],
     ) -> Result<Option<Redelivered>, Unavailable> {
-        let reads = vec![payment::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers)];
-        let [owned, paid] = exactly(self.database.batch(reads).await?)?;
-        let mut found: Option<PaymentRecord> = owned.first_json()?;
+        let reads = (payment::owned(&terms.id, buyers), payment::maybe_included(&terms.id, buyers));
+        let (mut found, paid) = self.database.batch(reads).await?;
         if found.is_none()
-            && let (Some(included), _) = self.find_included(&paid.all_json()?).await?
+            && let (Some(included), _) = self.find_included(&paid).await?
         {
-            found = self.database.run(payment::by_tx(&included)).await?.first_json()?;
+            found = self.database.fetch(payment::by_tx(&included)).await?;
         }
         // A rejected payment may have been claimed for another listing meanwhile.
         let is_same_listing = |record: &PaymentRecord| record.listing_id == terms.id;
@@ -81,9 +80,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         id: &TxHash,
         with_content: bool,
     ) -> Result<OwnPurchase, NotRead> {
-        let reads = vec![payment::of_buyers(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id)];
-        let [record, shown, hash] = exactly(self.database.batch(reads).await?)?;
-        let mut record: PaymentRecord = record.first_json()?.ok_or(NotRead::Unknown)?;
+        let reads = (payment::of_buyers(id, &account.keys()), purchase::read(id), catalogue::content_paid_by(id));
+        let (record, shown, hash) = self.database.batch(reads).await?;
+        let mut record = record.ok_or(NotRead::Unknown)?;
         let missing = || DatabaseError(format!("{} has no content", record.listing_id));
         let content_hash: ContentHash = hash.first_json()?.ok_or_else(missing)?;
         let content = match (record.is_purchase(), with_content) {
@@ -92,7 +91,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             (true, false) => None,
             (true, true) => Some(self.content_again(&mut record, &content_hash).await?),
         };
-        Ok(OwnPurchase { shown: shown.first().map(str::to_owned), content_hash, content })
+        Ok(OwnPurchase { shown, content_hash, content })
     }
 
     /// Returns content that was bought before, if it may be released now. The chain is asked only if nothing but newer

@@ -14,17 +14,18 @@ use cardano::{
 };
 use escrow::result::result_hash;
 use outbox::{
-    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus,
-    WaitOutcome, decide, unless_chain_fails,
+    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus, decide,
+    unless_chain_fails,
 };
-use sql::{Database, DatabaseError, Rows};
+use sql::{Database, DatabaseError};
 
 use super::{Checkout, Unavailable};
 use crate::{
     catalogue::ListingTerms,
     contents::{Contents, MOST_HELD},
     escrow_steps::{Found, StepRecorder},
-    payment::{self, PaymentRecord, Settled},
+    payment::{self, PaymentRecord},
+    purchase,
     release::Unreleased,
     result_poster::{self, ResultPoster},
     transitions,
@@ -163,42 +164,31 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         trust: Trust,
     ) -> Result<(PaymentOutcome, &[Millis]), Unavailable> {
         let content = self.contents.reading(&terms.content_hash);
-        let hook = |entry: &Entry, decision: &Decision| {
-            let mut statements = transitions::statements(entry, decision)?;
-            if matches!(decision, Decision::Include(_)) {
-                let may_have = trust == Trust::Payer || entry.provenance == Provenance::Ours;
-                statements.push(payment::settled(&entry.tx));
-                statements.extend(content.clone().filter(|_| may_have));
-            }
-            Ok(statements)
+        let reading = |entry: &Entry| {
+            let may_have = trust == Trust::Payer || entry.provenance == Provenance::Ours;
+            (payment::by_tx(&entry.tx), purchase::read(&entry.tx), content.clone().filter(|_| may_have))
         };
         let at_once = matches!(start, Start::Resume);
         let policy = PollPolicy { sleep: self.sleep, schedule: self.schedule, at_once };
-        let outbox = Outbox { hook: &hook, ..self.outbox() };
-        let WaitOutcome { status, hook_answers, rest } = outbox.wait_for_block(entry, &policy, trust, self.now).await?;
-        let outcome = match status {
+        let waited = self.outbox().wait_for_block(entry, &policy, trust, self.now, reading).await?;
+        let outcome = match waited.status {
             TxStatus::Pending { submitted } => PaymentOutcome::Pending { submitted },
             TxStatus::Refused(reason) => PaymentOutcome::Refused(reason),
             TxStatus::Expired => PaymentOutcome::Expired,
-            TxStatus::Included(_) => {
-                let read = |rows: &Rows| rows.first_json::<Settled>().ok().flatten().filter(|it| it.record.is_some());
-                match hook_answers.iter().enumerate().find_map(|(at, rows)| Some((at, read(rows)?))) {
-                    Some((at, settled)) => {
-                        let content = hook_answers.get(at.saturating_add(1)).and_then(Rows::first);
-                        included(&entry.tx, settled, content.map(str::to_owned))?
-                    }
-                    // A block had it before, or another request recorded that.
-                    None => self.stored(&entry.tx, None).await?,
-                }
-            }
+            TxStatus::Included(_) => match waited.read {
+                Some((Some(record), purchase, content)) => included(record, purchase, content.flatten()),
+                // A block had it before, or another request recorded that.
+                _ => self.stored(&entry.tx, None).await?,
+            },
         };
-        Ok((outcome, rest))
+        Ok((outcome, waited.rest))
     }
 
     /// Reads the stored data of a payment that a block includes.
     async fn stored(&self, tx: &TxHash, content: Option<String>) -> Result<PaymentOutcome, Unavailable> {
-        let settled = self.database.run(payment::settled(tx)).await?.first_json()?.unwrap_or_default();
-        Ok(included(tx, settled, content)?)
+        let (record, purchase) = self.database.batch((payment::by_tx(tx), purchase::read(tx))).await?;
+        let record = record.ok_or_else(|| DatabaseError(format!("the payment {tx} is gone")))?;
+        Ok(included(record, purchase, content))
     }
 
     /// Waits for the blocks that include a lock and its result. Also returns the waits that were not needed, in ms.
@@ -215,7 +205,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         let content = Some(content).filter(|content| content.len() <= MOST_HELD);
         let result = match start {
             Start::Submit | Start::Submitted => None,
-            Start::Resume => Entry::first(&self.database.run(result_poster::live_result(&lock.tx)).await?)?,
+            Start::Resume => self.database.fetch(result_poster::live_result(&lock.tx)).await?,
         };
         let mut run = LockRun { lock, result_hash, result, trust, now: self.now };
         let (end, rest) = self.drive_lock(&mut run, resumes).await?;
@@ -329,11 +319,9 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
 
 /// Builds the outcome of a payment that a block was seen to include, from the stored data. The payment counts as
 /// pending if a tick has recorded a rollback of its block meanwhile.
-fn included(tx: &TxHash, settled: Settled, content: Option<String>) -> Result<PaymentOutcome, DatabaseError> {
-    let Settled { record, purchase } = settled;
-    let record = record.ok_or_else(|| DatabaseError(format!("the payment {tx} is gone")))?;
+fn included(record: PaymentRecord, purchase: Option<String>, content: Option<String>) -> PaymentOutcome {
     if !record.is_purchase() {
-        return Ok(PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted });
+        return PaymentOutcome::Pending { submitted: record.entry.state == EntryState::Submitted };
     }
-    Ok(PaymentOutcome::Included(Box::new(IncludedPayment { record, purchase, content })))
+    PaymentOutcome::Included(Box::new(IncludedPayment { record, purchase, content }))
 }

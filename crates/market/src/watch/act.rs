@@ -16,9 +16,9 @@ use cardano::{
     tx::build::{NewOutput, TxPlan, Validity, build},
 };
 use escrow::Deployment;
-use outbox::{Earlier, Entry, EntryState, Guard, Kind, NewEntry, Sent, given_up_for};
+use outbox::{Earlier, EntryState, Guard, Kind, NewEntry, Sent, given_up_for};
 use serde_json::json;
-use sql::{Database, Statement};
+use sql::{Database, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -67,7 +67,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             let cases = task.cases();
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
-            let late: Vec<Statement> =
+            let late: Vec<Write> =
                 cases.iter().map(|judged| due::retry_later(&judged.due, self.view.clock)).collect();
             match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
@@ -169,7 +169,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         // A payment is not evaluated before submission, so it may spend only outputs that the provider shows.
         platform.drop_unshown();
         let purpose = format!("payout:{}", owed.purchase);
-        let ended = Entry::all(&self.ports.database.run(given_up_for(&purpose, self.ports.now)).await?)?;
+        let ended = self.ports.database.fetch(given_up_for(&purpose, self.ports.now)).await?;
         let inputs = match self.outbox().earlier(ended, &platform.snapshot, &platform.utxos, self.ports.now).await? {
             Earlier::ReplacementInputs(utxos) => utxos,
             Earlier::InBlock(tx) => {
@@ -207,7 +207,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     async fn retry_later(&mut self, judged: &Judged, why: &dyn std::fmt::Display) -> Result<(), PortError> {
         self.not_posted(&judged.due.purchase, why);
-        self.ports.database.run(due::retry_later(&judged.due, self.view.clock)).await?;
+        self.ports.database.execute(due::retry_later(&judged.due, self.view.clock)).await?;
         Ok(())
     }
 

@@ -14,9 +14,10 @@ use cardano::{
     tx::TransactionUtxos,
 };
 use escrow::Deployment;
-use outbox::{ENTRY_JSON, Entry, EntryState};
+use outbox::{ENTRY, Entry, EntryState};
+use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, Statement, statement};
+use sql::{Both, Database, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -55,6 +56,13 @@ enum Read {
     NotNow,
     /// The tick has too few provider calls left.
     NoCalls,
+}
+
+/// Whether the steps of an entry's transaction are recorded.
+#[derive(Deserialize)]
+struct HasSteps {
+    #[serde(deserialize_with = "sql::flag")]
+    has_steps: bool,
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
@@ -114,7 +122,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 Read::NotNow if is_new => marks.push(note_unread(listed, self.ports.now)),
                 Read::NotNow => marks.push(note_retry(&listed.tx, self.ports.now)),
                 Read::Passed | Read::Found(_) if !is_new => {
-                    marks.push(statement!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
+                    marks.push(sql::write!("DELETE FROM chain_unread WHERE tx_id = ?1", listed.tx))
                 }
                 Read::Passed | Read::Found(_) => {}
             }
@@ -139,14 +147,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(BTreeMap::new());
         }
         let ids: Vec<TxHash> = page.iter().map(|listed| listed.tx).collect();
-        let read = statement!(
-            "SELECT json_array(tx_id, json(iif(state = 'included' AND EXISTS (SELECT 1 FROM escrow_steps \
-               WHERE tx_id = outbox.tx_id), 'null', {ENTRY_JSON}))) \
-             FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))",
+        let read = sql::read!(
+            "SELECT {ENTRY}, state = 'included' AND EXISTS (SELECT 1 FROM escrow_steps WHERE tx_id = outbox.tx_id) \
+               AS has_steps FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))",
             json!(ids).to_string()
         );
-        let entries: Vec<(TxHash, Option<Entry>)> = self.ports.database.run(read).await?.all_json()?;
-        Ok(entries.into_iter().collect())
+        let entries: Vec<Both<Entry, HasSteps>> = self.ports.database.fetch(read).await?;
+        let unread = |Both(entry, HasSteps { has_steps }): Both<Entry, _>| (entry.tx, (!has_steps).then_some(entry));
+        Ok(entries.into_iter().map(unread).collect())
     }
 
     async fn read_own(&mut self, mut entry: Entry) -> Read {
@@ -207,11 +215,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     ) -> Result<Read, PortError> {
         let goes_on = |input: &TxRef| before.iter().any(|found| found.utxos.id == input.tx);
         if !utxos.spent.iter().any(goes_on) {
-            let ours = statement!(
+            let ours = sql::read!(
                 "SELECT purchase_id FROM escrows WHERE utxo IN (SELECT value FROM json_each(?1)) LIMIT 1",
                 json!(utxos.spent.iter().map(ToString::to_string).collect::<Vec<_>>()).to_string()
             );
-            if self.ports.database.run(ours).await?.first().is_none() {
+            let ours: Option<TxHash> = self.ports.database.fetch(ours).await?;
+            if ours.is_none() {
                 if let (Some(deployment), Some(seller)) = (self.ports.deployment, &self.view.seller) {
                     self.report.alarms.extend(unknown_escrows(&utxos, deployment, seller));
                 }
@@ -229,8 +238,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// Builds the statement that stores that a transaction could not be read, so that a later tick reads it again.
-fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
-    statement!(
+fn note_unread(listed: &AddressTransaction, now: Millis) -> Write {
+    sql::write!(
         "INSERT INTO chain_unread (tx_id, height, position, at_ms, listed_at_ms, tried_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
          ON CONFLICT (tx_id) DO UPDATE SET tried_at_ms = excluded.tried_at_ms",
         listed.tx,
@@ -242,6 +251,6 @@ fn note_unread(listed: &AddressTransaction, now: Millis) -> Statement {
 }
 
 /// Builds the statement that records another attempt to read a transaction.
-fn note_retry(tx: &TxHash, now: Millis) -> Statement {
-    statement!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
+fn note_retry(tx: &TxHash, now: Millis) -> Write {
+    sql::write!("UPDATE chain_unread SET tried_at_ms = ?2 WHERE tx_id = ?1", tx, now)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cardano::{Address, TxHash, chain::Tip, slots::Millis};
 use outbox::Outbox;
-use sql::{Database, DatabaseError, Statement};
+use sql::{Database, DatabaseError, Write};
 
 use super::{ArbiterClient, Keys, Ledger, Report, Watch};
 use crate::{contents::Contents, escrow_steps::write_each, platform::PlatformWallet, transitions};
@@ -52,7 +52,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     /// Writes statements in one batch, if there are any.
-    pub async fn write(&self, statements: Vec<Statement>) -> Result<(), DatabaseError> {
+    pub async fn write(&self, statements: Vec<Write>) -> Result<(), DatabaseError> {
         if !statements.is_empty() {
             self.ports.database.batch(statements).await?;
         }
@@ -60,7 +60,7 @@ impl<'a, D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'a
     }
 
     /// Writes independent changes and notes those that fail.
-    pub async fn write_each(&mut self, changes: Vec<Vec<Statement>>) {
+    pub async fn write_each(&mut self, changes: Vec<Vec<Write>>) {
         let refused = write_each(self.ports.database, changes).await;
         self.report.notes.extend(refused);
     }

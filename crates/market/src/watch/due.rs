@@ -4,7 +4,7 @@ use cardano::{Address, ContentHash, Lovelace, TxHash, TxRef, slots::Millis};
 use escrow::{Datum, Deadlines, deadlines::SUBMIT_RESULT_MS};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
-use sql::{DatabaseError, Read, Statement, statement};
+use sql::{DatabaseError, Read, Write};
 
 use crate::purchase::newest;
 
@@ -130,8 +130,8 @@ pub(super) fn owed() -> Read<Vec<Owed>> {
 
 /// Builds the statement that stores the result (the hash for the escrow) of the delivered content, which never changes
 /// for a lock.
-pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Statement {
-    statement!(
+pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Write {
+    sql::write!(
         "INSERT INTO escrow_watch (purchase_id, utxo, next_at_ms, delivered_hash) \
          SELECT purchase_id, utxo, next_at_ms, ?2 FROM escrows WHERE purchase_id = ?1 \
          ON CONFLICT (purchase_id) DO UPDATE SET delivered_hash = excluded.delivered_hash",
@@ -142,12 +142,12 @@ pub(super) fn keep_delivered(purchase: &TxHash, result: &ContentHash) -> Stateme
 
 /// Builds the statement that sets the time of the next check of each escrow that has not changed since it was read. One
 /// statement sets all, because D1 limits the number of statements per invocation.
-pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Statement {
+pub(super) fn check_later(escrows: &[(Due, Millis)]) -> Write {
     let later = escrows.iter().map(|(due, at)| {
         json!({ "purchase": due.purchase, "utxo": due.utxo.to_string(), "at": at, "read": due.next_at,
             "verification": due.verification })
     });
-    statement!(include_str!("check_later.sql"), later.collect::<Value>().to_string())
+    sql::write!(include_str!("check_later.sql"), later.collect::<Value>().to_string())
 }
 
 /// Returns when to check an idle escrow again: at `until`, or at its next deadline if there is nothing to wait for.
@@ -160,9 +160,9 @@ pub(super) fn next_check(until: Millis, deadlines: &Deadlines, clock: Millis) ->
 
 /// Builds the statement that postpones a failed action, unless the escrow has moved on or another tick has postponed
 /// it.
-pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
+pub(super) fn retry_later(due: &Due, now: Millis) -> Write {
     let in_every_tick = due.datum().is_ok_and(|datum| !datum.has_result() && datum.deadlines.submit_result > now);
-    statement!(
+    sql::write!(
         include_str!("retry_later.sql"),
         due.purchase,
         due.utxo,
@@ -175,15 +175,15 @@ pub(super) fn retry_later(due: &Due, now: Millis) -> Statement {
 
 /// Builds the statements that make all open escrows due when the watcher's keys have changed, because actions may have
 /// become possible.
-pub(super) fn signers_changed(fingerprint: &str) -> [Statement; 2] {
+pub(super) fn signers_changed(fingerprint: &str) -> [Write; 2] {
     [
-        statement!(
+        sql::write!(
             // Joined in this order so that no escrow is read if nothing has changed.
             "UPDATE escrow_watch SET next_at_ms = 0 WHERE purchase_id IN \
              (SELECT e.purchase_id FROM chain_reading CROSS JOIN escrows e \
               WHERE signer_fingerprint IS NOT ?1 AND e.utxo IS NOT NULL AND e.next_at_ms > 0)",
             fingerprint
         ),
-        statement!("UPDATE chain_reading SET signer_fingerprint = ?1 WHERE signer_fingerprint IS NOT ?1", fingerprint),
+        sql::write!("UPDATE chain_reading SET signer_fingerprint = ?1 WHERE signer_fingerprint IS NOT ?1", fingerprint),
     ]
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use cardano::TxHash;
 use serde::Deserialize;
-use sql::{Database, Read, Statement, statement};
+use sql::{Database, Read, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -54,7 +54,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 asked.insert(tx, block);
             }
             match answer {
-                Ok(Some(block)) => changes.push(vec![statement!(
+                Ok(Some(block)) => changes.push(vec![sql::write!(
                     "UPDATE escrow_steps SET recheck = ?3 > ?4, height = ?3, at_ms = ?6 \
                      WHERE purchase_id = ?1 AND tx_id = ?2 AND (SELECT rollbacks FROM chain_reading) = ?5",
                     purchase,
@@ -82,8 +82,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// Builds the statement that deletes a step of an escrow and all later steps of the same escrow.
-fn remove_from_step(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Statement {
-    statement!(
+fn remove_from_step(purchase: &TxHash, tx: &TxHash, rollbacks: u64) -> Write {
+    sql::write!(
         "DELETE FROM escrow_steps WHERE purchase_id = ?1 AND (SELECT rollbacks FROM chain_reading) = ?3 \
          AND position >= (SELECT position FROM escrow_steps WHERE purchase_id = ?1 AND tx_id = ?2)",
         purchase,

@@ -3,7 +3,7 @@
 
 use cardano::{chain::Tip, slots::Millis};
 use outbox::{MAX_LAG_MS, NOT_OUR_SUBMISSION, give_up};
-use sql::{Database, Statement, statement};
+use sql::{Database, Write};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{contents::Contents, limits::DAY_MS};
@@ -51,7 +51,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 }
 
-fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
+fn statements(now: Millis, tip: &Tip) -> Vec<Write> {
     let mut statements = vec![give_up(LONG_EXPIRED_PAYMENTS, tip.slot.saturating_sub(MAX_LAG_MS / 1_000))];
     statements.extend(agents(now));
     statements.extend([
@@ -60,7 +60,7 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
             tip.slot.saturating_sub(FAILED_SLOTS),
         ),
         remove_entries(ACTIONS, tip.slot.saturating_sub(DAY_SLOTS)),
-        statement!(
+        sql::write!(
             "DELETE FROM payment_identifiers WHERE (listing_id, identifier) IN (SELECT listing_id, identifier \
              FROM payment_identifiers WHERE created_at_ms < ?1 ORDER BY created_at_ms LIMIT {MAX_ROWS})",
             now.saturating_sub(IDENTIFIER_MS)
@@ -71,15 +71,15 @@ fn statements(now: Millis, tip: &Tip) -> Vec<Statement> {
         remove_older("daily_listing_usage", "rowid", "day", now / DAY_MS),
         remove_older("granted_days", "rowid", "day", now / DAY_MS),
         remove_older("registered_days", "rowid", "day", now / DAY_MS),
-        statement!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
+        sql::write!("DELETE FROM chain_blocks WHERE height < ?1", tip.height.saturating_sub(SECURITY_BLOCKS)),
     ]);
     statements
 }
 
 /// Builds the statement that deletes outbox entries whose validity ended before the slot `before`, with the rows that
 /// refer to them. `which` is an SQL condition that selects the entries.
-fn remove_entries(which: &str, before: u64) -> Statement {
-    statement!(
+fn remove_entries(which: &str, before: u64) -> Write {
+    sql::write!(
         "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE state IN ('refused', 'expired') \
          AND valid_until_slot < ?1 AND {which} ORDER BY valid_until_slot LIMIT {MAX_ROWS})",
         before
@@ -87,20 +87,20 @@ fn remove_entries(which: &str, before: u64) -> Statement {
 }
 
 /// Builds the statements that delete unapproved registrations, and ended grants whose spending no longer counts.
-fn agents(now: Millis) -> Vec<Statement> {
+fn agents(now: Millis) -> Vec<Write> {
     let due =
         format!("(SELECT id FROM oauth_clients WHERE kept_until_ms < ?1 ORDER BY kept_until_ms LIMIT {MAX_ROWS})");
     let named = "EXISTS (SELECT 1 FROM oauth_grants WHERE client_id = oauth_clients.id)";
     let unused = "NOT EXISTS (SELECT 1 FROM agent_spends WHERE grant_id = oauth_grants.id)";
     let ended = |column: &str| {
-        statement!(
+        sql::write!(
             "DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants WHERE {column} < ?1 AND {unused} \
              ORDER BY {column} LIMIT {MAX_ROWS})",
             now.saturating_sub(GRANT_MS)
         )
     };
     let spends = |column: &str| {
-        statement!(
+        sql::write!(
             "DELETE FROM agent_spends WHERE tx_id IN (SELECT s.tx_id FROM oauth_grants g CROSS JOIN agent_spends s \
              ON s.grant_id = g.id WHERE g.{column} < ?1 ORDER BY g.{column} LIMIT {MAX_ROWS})",
             now.saturating_sub(GRANT_MS)
@@ -108,8 +108,8 @@ fn agents(now: Millis) -> Vec<Statement> {
     };
     vec![
         remove_older("purchase_requests", "id", "expires_at_ms", now),
-        statement!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}", now),
-        statement!(
+        sql::write!("DELETE FROM oauth_clients WHERE id IN {due} AND NOT {named}", now),
+        sql::write!(
             "UPDATE oauth_clients SET kept_until_ms = ?2 WHERE id IN {due} AND {named}",
             now,
             now.saturating_add(DAY_MS)
@@ -124,14 +124,14 @@ fn agents(now: Millis) -> Vec<Statement> {
 }
 
 /// Builds the statement that deletes the oldest expired rows of a table.
-fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Statement {
+fn remove_older(table: &str, key: &str, column: &str, than: Millis) -> Write {
     remove_oldest(table, key, column, than, MAX_ROWS)
 }
 
 /// Builds the statement that deletes at most `most` rows of a table, the oldest first, whose `column` is less than
 /// `than` (POSIX ms).
-fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Statement {
-    statement!(
+fn remove_oldest(table: &str, key: &str, column: &str, than: Millis, most: u32) -> Write {
+    sql::write!(
         "DELETE FROM {table} WHERE {key} IN \
          (SELECT {key} FROM {table} WHERE {column} < ?1 ORDER BY {column} LIMIT {most})",
         than

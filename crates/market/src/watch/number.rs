@@ -11,8 +11,7 @@
 //! ```
 
 use cardano::slots::Millis;
-use serde::Deserialize;
-use sql::{Database, DatabaseError, Statement, statement};
+use sql::{Database, DatabaseError, One, Write};
 
 /// A store of the highest tick number, outside the database.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
@@ -38,11 +37,6 @@ pub struct Begun {
     pub notes: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Numbered {
-    number: u64,
-}
-
 /// Number of ticks of the watcher between two writes to the store. KV's free plan allows 1,000 writes a day, and a day
 /// has 1,440 ticks.
 const WRITE_EVERY: u64 = 2;
@@ -58,15 +52,14 @@ const WRITE_EVERY: u64 = 2;
 pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Millis) -> Result<Begun, DatabaseError> {
     // Read first: a tick that begins meanwhile may write a higher number.
     let stored = store.read().await;
-    let numbered = database.run(next_number(now)).await?.first_json::<Numbered>()?;
-    let number = numbered.ok_or_else(|| DatabaseError("no tick number".into()))?.number;
+    let One(number) = database.execute(next_number(now)).await?;
     let mut begun = Begun { number, notes: vec![] };
     match stored {
         Err(error) => begun.notes.push(format!("whether the database was restored is not known: {error}")),
         Ok(Some(highest)) if highest >= number => {
             begun.number = highest.saturating_add(1);
-            let mut statements: Vec<Statement> = mark_restored().collect();
-            statements.push(statement!("UPDATE last_tick SET number = max(number, ?1) WHERE id = 1", begun.number));
+            let mut statements: Vec<Write> = mark_restored().collect();
+            statements.push(sql::write!("UPDATE last_tick SET number = max(number, ?1) WHERE id = 1", begun.number));
             database.batch(statements).await?;
             let lost = begun.number.saturating_sub(number);
             begun.notes.push(format!("the database was restored: it had forgotten {lost} ticks"));
@@ -81,17 +74,17 @@ pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Mi
     Ok(begun)
 }
 
-fn next_number(now: Millis) -> Statement {
-    statement!(
+fn next_number(now: Millis) -> Write<One<u64>> {
+    sql::write!(
         "INSERT INTO last_tick (id, number, at_ms) VALUES (1, 1, ?1) \
-         ON CONFLICT (id) DO UPDATE SET number = number + 1 RETURNING json_object('number', number)",
+         ON CONFLICT (id) DO UPDATE SET number = number + 1 RETURNING number",
         now
     )
 }
 
 /// Builds the statements that mark the database as restored. Afterwards a service wallet cannot pay until its
 /// transactions since the backup have been read from the chain.
-fn mark_restored() -> impl Iterator<Item = Statement> {
+fn mark_restored() -> impl Iterator<Item = Write> {
     let statements = include_str!("restored.sql").split(";\n").filter(|sql| !sql.trim().is_empty());
-    statements.map(|sql| statement!(sql))
+    statements.map(|sql| sql::write!(sql))
 }

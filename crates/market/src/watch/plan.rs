@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use cardano::{ContentHash, Lovelace, slots::Millis};
 use escrow::{Action, Datum, State, result::result_hash, rules::Timing};
-use sql::{Database, DatabaseError, Statement};
+use sql::{Database, DatabaseError, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -129,7 +129,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let kept = self.calls_left().div_ceil(2);
         for _ in 0..MAX_PAGES {
             let full = due.len() >= usize::try_from(due::PAGE).unwrap_or(usize::MAX);
-            let (mut later, mut writes): (Vec<_>, Vec<Statement>) = (vec![], vec![]);
+            let (mut later, mut writes): (Vec<_>, Vec<Write>) = (vec![], vec![]);
             for due in std::mem::take(&mut due) {
                 if due.datum().is_ok_and(|datum| is_pressing(datum, &self.view)) {
                     self.unposted.insert(due.purchase, "the tick did not come to it".into());

@@ -61,9 +61,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             return Ok(vec![]);
         }
         self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));
-        statements.push(to_recheck(&gone, MAX_RECHECKED));
-        let done = self.ports.database.batch(statements).await?;
-        Ok(done.last().map(Entry::all).transpose()?.unwrap_or_default())
+        let (_, entries) = self.ports.database.batch((statements, to_recheck(&gone, MAX_RECHECKED))).await?;
+        Ok(entries)
     }
 
     /// Compares these outbox entries with the chain. An entry that fails does not delay the others.
@@ -110,7 +109,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// expires.
     async fn is_superseded(&mut self, tx: &TxHash) -> Result<bool, PortError> {
         // A conflict found before may have given up this one too.
-        let entry = Entry::first(&self.ports.database.run(by_id(tx)).await?)?;
+        let entry = self.ports.database.fetch(by_id(tx)).await?;
         let Some(entry) = entry.filter(|entry| entry.state.is_open()) else { return Ok(false) };
         let mut unserved = None;
         for escrow in read(&entry)?.by_script {
@@ -139,7 +138,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let decision = self.outbox().observe(entry, Some(&self.view.tip), Trust::Unproven, self.ports.now).await?;
         match &decision {
             Decision::Include(_) => self.report.confirmed = self.report.confirmed.saturating_add(1),
-            Decision::Wait if was == EntryState::Included => drop(self.ports.database.run(rechecked(&entry.tx)).await?),
+            Decision::Wait if was == EntryState::Included => self.ports.database.execute(rechecked(&entry.tx)).await?,
             Decision::Expire => self.report.note(&entry.tx, &"expired"),
             Decision::Refuse(reason) => self.report.note(&entry.tx, reason),
             _ => {}

@@ -23,7 +23,7 @@ use escrow::{Deployment, plan::Escrow};
 use outbox::{Decision, Entry, EntryState, Kind, NewEntry, Provenance, change, write_down};
 use serde::Deserialize;
 use serde_json::json;
-use sql::{Database, DatabaseError, Read, Statement, statement};
+use sql::{Database, DatabaseError, Read, Write};
 
 use super::{ArbiterClient, Keys, Ledger, context::Tick};
 use crate::{
@@ -71,6 +71,9 @@ pub(super) fn unknown_escrows(
     })
 }
 
+/// Statements that insert an included transaction, its payment, and the effects of its inclusion.
+type Recording = (Write<Option<Entry>>, Option<Write>, Option<Write<Option<Entry>>>, Vec<Write>);
+
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
     /// Reads wallets' transactions since the backup with half of the remaining calls. Returns whether there are new
     /// purchases. Failures are noted and retried by later ticks.
@@ -92,16 +95,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     }
 
     async fn unread_wallets(&self) -> Result<Vec<UnreadWallet>, DatabaseError> {
-        let mut statements = vec![];
+        let mut statements: Vec<Write> = vec![];
         // The platform comes last, because a payout refers to a purchase.
         if let Some(platform) = self.platform() {
             statements.extend([
-                statement!(
+                sql::write!(
                     "INSERT INTO unread_wallets (wallet, height, position) SELECT ?1, height, 0 FROM restored \
                      WHERE platform IS NULL AND NOT EXISTS (SELECT 1 FROM unread_wallets)",
                     platform
                 ),
-                statement!(
+                sql::write!(
                     "UPDATE restored SET platform = ?1 WHERE platform IS NULL \
                      AND EXISTS (SELECT 1 FROM unread_wallets WHERE wallet = ?1)",
                     platform
@@ -137,7 +140,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                         break;
                     }
                     let found = self.found_in(&unread.wallet, &listed.tx).await?;
-                    if !found.is_empty() {
+                    if found.is_some() {
                         let note = format!("{} of {} is recorded: only the chain told of it", listed.tx, unread.wallet);
                         self.report.notes.push(note);
                         any = true;
@@ -146,11 +149,11 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 }
                 next = Place { height: listed.place.height, position: listed.place.position.saturating_add(1) };
             }
-            statements.push(match is_last && is_read {
-                true => statement!("DELETE FROM unread_wallets WHERE wallet = ?1", unread.wallet),
+            let position = match is_last && is_read {
+                true => sql::write!("DELETE FROM unread_wallets WHERE wallet = ?1", unread.wallet),
                 false => read_up_to(&unread.wallet, next),
-            });
-            self.ports.database.batch(statements).await?;
+            };
+            self.ports.database.batch((statements, position)).await?;
             if is_last || !is_read {
                 break;
             }
@@ -160,27 +163,27 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Returns the statements that record a payment signed by this wallet; none if it is no payment, its scripts
     /// failed, or it cannot be decoded.
-    async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Vec<Statement>, PortError> {
+    async fn found_in(&self, wallet: &Address, tx: &TxHash) -> Result<Option<Recording>, PortError> {
         let cbor = match self.ports.chain.transaction(tx).await {
             Ok(Some(cbor)) => cbor,
             Ok(None) => return Err(ChainError::Unavailable(format!("no bytes of {tx}")).into()),
-            Err(ChainError::Malformed(_) | ChainError::TooLong) => return Ok(vec![]),
+            Err(ChainError::Malformed(_) | ChainError::TooLong) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let subject = SignedTx::parse(&cbor).ok().and_then(|tx| subject::read(&tx, wallet));
-        let Some(subject) = subject else { return Ok(vec![]) };
+        let Some(subject) = subject else { return Ok(None) };
         let Some(block) = self.ports.chain.inclusion_of(tx).await? else {
             return Err(ChainError::Unavailable(format!("no block of {tx}")).into());
         };
         if !block.valid {
-            return Ok(vec![]);
+            return Ok(None);
         }
         let utxos = TransactionUtxos::read(&cbor).ok();
         let ends = utxos.as_ref().and_then(|utxos| utxos.ttl);
         let valid_until = ends.unwrap_or_else(|| block.slot.saturating_add(1));
         if let Ok(purchase) = subject.parse::<TxHash>() {
             if self.platform() != Some(*wallet) {
-                return Ok(vec![]);
+                return Ok(None);
             }
             let purpose = format!("payout:{purchase}");
             let new = NewEntry {
@@ -196,9 +199,9 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                 acts_on: vec![purchase],
                 guard: None,
             };
-            return Ok(self.included(new, None, &block)?);
+            return Ok(Some(self.included(new, None, &block)?));
         }
-        let (Ok(listing), Some(utxos)) = (subject.parse(), utxos) else { return Ok(vec![]) };
+        let (Ok(listing), Some(utxos)) = (subject.parse(), utxos) else { return Ok(None) };
         self.payment_in(wallet, &listing, &utxos, (&cbor, valid_until), &block).await
     }
 
@@ -210,16 +213,16 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         utxos: &TransactionUtxos,
         (cbor, valid_until): (&[u8], u64),
         block: &Inclusion,
-    ) -> Result<Vec<Statement>, PortError> {
+    ) -> Result<Option<Recording>, PortError> {
         let reads = (catalogue::terms(listing), account::by_wallet(wallet));
         let (terms, account) = self.ports.database.batch(reads).await?;
-        let (Some(terms), Some(account)) = (terms.first_json::<ListingTerms>()?, account) else { return Ok(vec![]) };
+        let (Some(terms), Some(account)) = (terms.first_json::<ListingTerms>()?, account) else { return Ok(None) };
         let seller = terms.seller_address.to_string();
         let pays = utxos.made.iter().any(|made| made.address == seller && made.value.lovelace >= terms.price_lovelace);
         let mode = match (pays, self.locks(utxos)) {
             (true, _) => DeliveryMode::Instant,
             (false, true) => DeliveryMode::Protected,
-            (false, false) => return Ok(vec![]),
+            (false, false) => return Ok(None),
         };
         let payment = NewPayment {
             tx: utxos.id,
@@ -239,7 +242,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             checked: 0,
             excluded: 0,
         };
-        Ok(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?)
+        Ok(Some(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?))
     }
 
     /// Returns whether a transaction of our wallets creates an escrow that names the platform as seller.
@@ -253,20 +256,17 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     fn included(
         &self,
         new: NewEntry,
-        payment: Option<Statement>,
+        payment: Option<Write>,
         block: &Inclusion,
-    ) -> Result<Vec<Statement>, DatabaseError> {
+    ) -> Result<Recording, DatabaseError> {
         let now = self.ports.now;
-        let mut statements = vec![write_down(&new, now)];
-        statements.extend(payment);
+        let written = write_down(&new, now);
         let NewEntry { tx, kind, cbor, valid_until, provenance, .. } = new;
         let state = EntryState::Claimed;
         let entry =
             Entry { tx, kind, cbor, state, valid_until, attempts: 1, attempted_at_ms: now, provenance, block: None };
         let decision = Decision::Include(*block);
-        statements.extend(change(&entry, &decision));
-        statements.extend(transitions::statements(&entry, &decision)?);
-        Ok(statements)
+        Ok((written, payment, change(&entry, &decision), transitions::statements(&entry, &decision)?))
     }
 }
 
@@ -293,8 +293,8 @@ fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }
 
-fn read_up_to(wallet: &Address, next: Place) -> Statement {
-    statement!(
+fn read_up_to(wallet: &Address, next: Place) -> Write {
+    sql::write!(
         "UPDATE unread_wallets SET height = ?2, position = ?3 WHERE wallet = ?1",
         *wallet,
         next.height,

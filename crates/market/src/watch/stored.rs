@@ -8,7 +8,7 @@ use cardano::{
 };
 use outbox::{Entry, Kind, open_of_kinds};
 use serde::Deserialize;
-use sql::{Database, DatabaseError, One, Read, Statement, statement};
+use sql::{Database, DatabaseError, One, Read, Write};
 
 use super::restore;
 use crate::platform;
@@ -99,7 +99,6 @@ impl Stored {
         let (One(progress), newest, unread, unread_wallets, actions, locks, payments, withdrawals) =
             database.batch(statements).await?;
         let Progress { rollbacks, height, position } = progress;
-        let open = [Entry::all(&locks)?, Entry::all(&payments)?, Entry::all(&withdrawals)?];
         Ok(Self {
             rollbacks,
             next: next_of(height, position),
@@ -107,8 +106,8 @@ impl Stored {
             known_to: newest.map_or(0, |newest| newest.height),
             unread,
             has_unread_wallets: unread_wallets.is_some(),
-            actions: Entry::all(&actions)?,
-            open: open.concat(),
+            actions,
+            open: [locks, payments, withdrawals].concat(),
         })
     }
 
@@ -124,8 +123,8 @@ impl Stored {
 
     /// Builds the statement that records a rollback and moves the reading position of the history back to the end of
     /// the block at `height`. The statement returns a row unless another tick did so meanwhile.
-    pub fn go_back(&mut self, height: u64) -> Statement {
-        let statement = statement!(
+    pub fn go_back(&mut self, height: u64) -> Write<Option<String>> {
+        let statement = sql::write!(
             "UPDATE chain_reading SET rollbacks = rollbacks + 1, height = min(height, ?2), \
              position = iif(height > ?2, ?3, position) WHERE rollbacks = ?1 RETURNING 'gone back'",
             self.rollbacks,
@@ -154,8 +153,8 @@ pub(super) fn unread() -> Read<Vec<UnreadTransaction>> {
 }
 
 /// Builds the statement that advances the reading position in the history of the contract's address.
-pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
-    statement!(
+pub(super) fn advance(to: Place, rollbacks: u64) -> Write {
+    sql::write!(
         "UPDATE chain_reading SET height = ?2, position = ?3 WHERE rollbacks = ?1 \
          AND (height < ?2 OR height = ?2 AND position < ?3)",
         rollbacks,
@@ -168,8 +167,8 @@ pub(super) fn advance(to: Place, rollbacks: u64) -> Statement {
 ///
 /// Returns a row only if no other tick undid a rollback, or saw a different block above the newest known one,
 /// meanwhile. Otherwise this tick's records may belong to another chain.
-pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Statement {
-    statement!(
+pub(super) fn note_block(tip: &Tip, stored: &Stored) -> Write<Option<TxHash>> {
+    sql::write!(
         "INSERT INTO chain_blocks (height, hash) SELECT ?1, ?2 WHERE (SELECT rollbacks FROM chain_reading) = ?3 \
          AND NOT EXISTS (SELECT 1 FROM chain_blocks WHERE height > ?4 AND hash <> ?2) \
          ON CONFLICT (height) DO UPDATE SET hash = excluded.hash RETURNING hash",

@@ -7,7 +7,7 @@
 use api_types::{Alarm, AlarmName};
 use cardano::chain::{ChainError, Tip};
 use outbox::recheck;
-use sql::{Database, Statement, statement};
+use sql::{Database, Write};
 
 use super::{
     ArbiterClient, Keys, Ledger,
@@ -72,7 +72,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         );
         let answers = self.ports.database.batch(statements).await?;
         let (_, noted, _, blocks, steps, ..) = answers;
-        if noted.first().is_none() {
+        if noted.is_none() {
             self.report.notes.push("another tick undid a rollback, or saw another block, meanwhile".into());
             return Ok(None);
         }
@@ -137,10 +137,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
     /// Undoes the recorded effects of all blocks above the height `fork`. Returns `false` if another tick does so. The
     /// stored progress is reset first, so that a concurrent tick can no longer write what it read before.
     async fn roll_back(&self, fork: u64, stored: &mut Stored) -> Result<bool, PortError> {
-        if self.ports.database.run(stored.go_back(fork)).await?.first().is_none() {
+        if self.ports.database.execute(stored.go_back(fork)).await?.is_none() {
             return Ok(false);
         }
-        let own = |sql: &'static str| statement!(sql, fork, stored.rollbacks);
+        let own = |sql: &'static str| sql::write!(sql, fork, stored.rollbacks);
         let undone = vec![
             own(
                 "DELETE FROM escrow_steps INDEXED BY escrow_steps_by_height WHERE height > ?1 AND tx_id <> purchase_id \
@@ -159,8 +159,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
 /// Builds the statement that clears `recheck` of entries in blocks that a tick has seen, whose rollback would be
 /// detected. Entries at or below `deep` are looked up once more, when the nodes of all forks agree.
-pub(super) fn clear_recheck(deep: u64) -> Statement {
-    statement!(
+pub(super) fn clear_recheck(deep: u64) -> Write {
+    sql::write!(
         "UPDATE outbox SET recheck = 0 WHERE recheck = 1 AND block_height > ?1 \
          AND block_hash = (SELECT hash FROM chain_blocks WHERE height = outbox.block_height)",
         deep

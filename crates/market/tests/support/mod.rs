@@ -218,15 +218,14 @@ impl Paying {
 
 /// Reads the entry of a transaction.
 pub fn entry(db: &Sqlite, tx: &TxHash) -> Entry {
-    Entry::first(&block(db.run(outbox::by_id(tx))).unwrap()).unwrap().unwrap()
+    block(db.fetch(outbox::by_id(tx))).unwrap().unwrap()
 }
 
 /// Records a decision with its effects. Returns whether it changed the entry.
 pub fn step(db: &Sqlite, tx: &TxHash, step: &Decision) -> bool {
     let entry = entry(db, tx);
-    let mut statements: Vec<_> = outbox::change(&entry, step).into_iter().collect();
-    statements.extend(transitions::statements(&entry, step).unwrap());
-    block(db.batch(statements)).unwrap().first().is_some_and(|first| first.first().is_some())
+    let statements = (outbox::change(&entry, step), transitions::statements(&entry, step).unwrap());
+    block(db.batch(statements)).unwrap().0.flatten().is_some()
 }
 
 /// A block with a transaction.

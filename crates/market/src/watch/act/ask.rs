@@ -3,7 +3,7 @@
 use api_types::arbiter::{DisputedListing, Finding, ResolveRequest, ResolveResult};
 use cardano::{TxHash, chain::ChainError, slots::Millis};
 use escrow::evidence::{EVIDENCE_GRACE_MS, Winner};
-use sql::{Database, Statement, statement};
+use sql::{Database, Write};
 
 use crate::{
     contents::Contents,
@@ -41,7 +41,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         }
         let Some(output) = self.ports.contents.get(&due.content_hash).await? else {
             self.report.note(&purchase, &"what was sold is not there");
-            self.ports.database.run(due::retry_later(due, self.view.clock)).await?;
+            self.ports.database.execute(due::retry_later(due, self.view.clock)).await?;
             return Ok(vec![]);
         };
         let listing = DisputedListing { id: due.listing_id.clone(), content_hash: due.content_hash };
@@ -77,14 +77,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 }
 
 /// Builds the statement that stores the arbiter's decision and reason. Returns `None` while it has not decided.
-fn decided(purchase: &TxHash, answer: &ResolveResult) -> Option<Statement> {
+fn decided(purchase: &TxHash, answer: &ResolveResult) -> Option<Write> {
     let (ResolveResult::Paid { verdict, .. } | ResolveResult::Signed { verdict, .. }) = answer else { return None };
     let Finding { winner, reason, .. } = verdict;
     let winner = match winner.as_ref()? {
         Winner::Buyer => "buyer",
         Winner::Seller => "seller",
     };
-    Some(statement!(
+    Some(sql::write!(
         "INSERT INTO decisions (purchase_id, seller_address, winner, reason) \
            SELECT id, seller_address, ?2, ?3 FROM purchases WHERE id = ?1 ON CONFLICT (purchase_id) \
            DO UPDATE SET winner = excluded.winner, reason = excluded.reason \

@@ -68,7 +68,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             (Some(error), all) if kind == Kind::Result && error.lacks_funds() => {
                 let soon = self.view.clock.saturating_add(FUNDS_MS);
                 let later: Vec<_> = all.iter().map(|judged| (judged.due.clone(), soon)).collect();
-                self.ports.database.run(due::check_later(&later)).await?;
+                self.ports.database.execute(due::check_later(&later)).await?;
                 for judged in all {
                     self.not_posted(&judged.due.purchase, &error);
                 }
@@ -121,7 +121,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let time = ChainTime { tip_slot: self.view.tip.slot, now: self.view.clock };
         let mut planned = Vec::new();
         for (judged, made) in cases.into_iter().zip(made) {
-            let Some(escrow) = self.escrow(deployment, &judged, Entry::first(&made)?).await? else {
+            let Some(escrow) = self.escrow(deployment, &judged, made).await? else {
                 self.retry_later(&judged, &"the provider does not know it").await?;
                 continue;
             };
