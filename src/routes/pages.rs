@@ -25,7 +25,7 @@ use pages::{
 use serde::de::DeserializeOwned;
 #[cfg(test)]
 use serde_json::json;
-use sql::Database;
+use sql::{Database, DatabaseError};
 use x402_cardano::wire::{PAYMENT_REQUIRED, PAYMENT_SIGNATURE, PaymentRequired, decode_header};
 
 #[cfg(test)]
@@ -184,7 +184,9 @@ pub async fn purchase(app: &App, id: TxHash) -> Result<Response, ApiError> {
     let (database, settings) = (app.database(), app.settings()?);
     let asked = (purchase::read(&id), receipt::read(&id), chain_state::read_time());
     let (found, receipt, time) = database.batch(asked).await?;
-    let purchase: Purchase = found.first_json()?.ok_or_else(purchases::unknown)?;
+    let purchase = found.ok_or_else(purchases::unknown)?;
+    let purchase: Purchase = serde_json::from_str(&purchase)
+        .map_err(|error| DatabaseError(format!("the purchase {id} cannot be read: {error}")))?;
     let receipt = receipt.ok_or_else(purchases::unknown)?;
     let listing = match purchase.listing_id.parse::<ListingId>() {
         Ok(listing) => take_off::bought(&database, &listing).await?,

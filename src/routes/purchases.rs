@@ -184,7 +184,7 @@ pub async fn perform(app: &App, account: &Account, purchase: &TxHash, action: Bu
 /// service wallet paid.
 async fn verify(app: &App, id: TxHash, Json(verdict): Json<Verdict>) -> Result<Response, ApiError> {
     let database = app.database();
-    let bought: Option<PaymentRecord> = database.run(payment::by_tx(&id)).await?.first_json()?;
+    let bought = database.fetch(payment::by_tx(&id)).await?;
     let bought = bought.filter(PaymentRecord::is_purchase).ok_or_else(unknown)?;
     match app.request.headers().get(PROOF)? {
         Some(proof) => signed_by_payer(app, &proof, &bought).await?,

@@ -208,5 +208,5 @@ fn every_query_of_the_arbiter_fits_the_schema() {
     block(world.resolve(&other)).unwrap();
     block(world.resolve(&request)).unwrap();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    assert_eq!(world.database.unchecked(&sources), Vec::<String>::new());
+    assert_eq!(sql::sqlite::unchecked(&sources), Vec::<String>::new());
 }

@@ -237,7 +237,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             account: None,
             content,
             checked: 0,
-            excluded: 0,
+            replaced: 0,
         })
     }
 }

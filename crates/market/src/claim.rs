@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use cardano::{Address, ContentHash, KeyHash, Lovelace, TxHash, TxRef, slots::Millis};
 use outbox::{Entry, Guard, Kind, MAX_LATE_MS, NewEntry, Provenance, write_down};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 use sql::{Database, DatabaseError, Read, Write};
 
@@ -69,23 +69,24 @@ pub struct NewPayment<'a> {
     pub content: Option<ContentHash>,
     /// Number of the buyer's failed payments for the listing that were looked up on the chain.
     pub checked: usize,
-    /// Number of the wallet's recent failed payments for the listing with which this payment conflicts, because it
-    /// spends their inputs.
-    pub excluded: usize,
+    /// Number of the wallet's recent failed payments for the listing that this payment replaces, because it spends one of
+    /// the inputs of each.
+    pub replaced: usize,
 }
 
-/// Result of a claim.
+/// Result of a claim. `B` has the conditions that can block it: [`Blocked`] for outside payers, [`WalletBlocked`] for
+/// service wallets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum Claim<B> {
     /// The payment was inserted. The caller submits the entry.
     New(Entry),
     /// A condition blocks the claim. Nothing was written.
-    Blocked(Blocked),
+    Blocked(B),
     /// Another outbox entry has reserved an input. Nothing was written.
     InputsTaken,
 }
 
-/// The condition that blocks a claim.
+/// The condition that blocks a claim, whoever pays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BlockedRow")]
 pub enum Blocked {
@@ -99,23 +100,31 @@ pub enum Blocked {
     Paying { tx: TxHash },
     /// The listing was taken off sale.
     OffSale,
-    /// The database was restored from a backup, and the service wallet's later purchases have not been read from the
-    /// chain yet.
-    Restoring,
     /// A failed payment of the buyer for the listing may still be included, so the chain must be asked first.
     Unresolved,
-    /// Another payment of this wallet for the listing has failed since this one was built, and both could be included,
-    /// because they share no input.
-    Superseded,
     /// The signed terms are bound to another transaction.
     TermsTaken,
-    /// The account may not spend the amount.
-    SpendRefused { why: SpendRefused },
     /// The content is not in the database.
     ContentMissing,
 }
 
-/// A [`Blocked`] as `claim.sql` returns it.
+/// The condition that blocks a claim of a payment from a service wallet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "BlockedRow")]
+pub enum WalletBlocked {
+    /// A condition that can block any payer.
+    Any(Blocked),
+    /// The database was restored from a backup, and the service wallet's later purchases have not been read from the
+    /// chain yet.
+    Restoring,
+    /// Another payment of this wallet for the listing has failed since this one was built, and both could be included,
+    /// because they share no input.
+    NewFailure,
+    /// The account may not spend the amount.
+    SpendRefused(SpendRefused),
+}
+
+/// A blocking condition as `claim.sql` returns it.
 #[derive(Deserialize)]
 struct BlockedRow {
     condition: String,
@@ -130,25 +139,35 @@ impl TryFrom<BlockedRow> for Blocked {
     type Error = String;
 
     fn try_from(row: BlockedRow) -> Result<Self, String> {
-        let why = |why| Self::SpendRefused { why };
         let blocked = match row.condition.as_str() {
             "known" => Some(Self::Known),
             "identifierTaken" => Some(Self::IdentifierTaken),
             "owned" => row.purchase.map(|purchase| Self::Owned { purchase }),
             "paying" => row.paying.map(|tx| Self::Paying { tx }),
             "offSale" => Some(Self::OffSale),
-            "restoring" => Some(Self::Restoring),
             "unresolved" => Some(Self::Unresolved),
-            "superseded" => Some(Self::Superseded),
             "termsTaken" => Some(Self::TermsTaken),
-            "signedOut" => Some(why(SpendRefused::SignedOut)),
-            "perPayment" => row.max_per_payment.map(|limit| why(SpendRefused::PerPayment { limit })),
-            "daily" => row.daily_budget.zip(row.spent).map(|(limit, spent)| why(SpendRefused::Daily { limit, spent })),
-            "unapproved" => Some(why(SpendRefused::Unapproved)),
             "contentMissing" => Some(Self::ContentMissing),
             _ => None,
         };
         blocked.ok_or_else(|| format!("a claim is blocked by {}", row.condition))
+    }
+}
+
+impl TryFrom<BlockedRow> for WalletBlocked {
+    type Error = String;
+
+    fn try_from(row: BlockedRow) -> Result<Self, String> {
+        let refused = match (row.condition.as_str(), row.max_per_payment, row.daily_budget.zip(row.spent)) {
+            ("restoring", ..) => return Ok(Self::Restoring),
+            ("newFailure", ..) => return Ok(Self::NewFailure),
+            ("signedOut", ..) => SpendRefused::SignedOut,
+            ("perPayment", Some(limit), _) => SpendRefused::PerPayment { limit },
+            ("daily", _, Some((limit, spent))) => SpendRefused::Daily { limit, spent },
+            ("unapproved", ..) => SpendRefused::Unapproved,
+            _ => return row.try_into().map(Self::Any),
+        };
+        Ok(Self::SpendRefused(refused))
     }
 }
 
@@ -164,7 +183,7 @@ struct Facts<'a> {
     payer_key: KeyHash,
     amount: Lovelace,
     checked: usize,
-    excluded: usize,
+    replaced: usize,
     now: Millis,
     terms_digest: Option<ContentHash>,
     identifier: Option<&'a str>,
@@ -207,7 +226,7 @@ pub fn conditions(
     mode: DeliveryMode,
     amount: Lovelace,
     now: Millis,
-) -> Read<Option<Blocked>> {
+) -> Read<Option<WalletBlocked>> {
     conditions_of(&json!(Facts {
         tx: String::new(),
         listing,
@@ -216,8 +235,8 @@ pub fn conditions(
         payer_key: *account.wallet_address.payment_key(),
         amount,
         checked: 0,
-        // Nothing is built that could exclude an earlier payment.
-        excluded: i32::MAX as usize,
+        // Nothing is built that could replace a failed payment.
+        replaced: i32::MAX as usize,
         now,
         terms_digest: None,
         identifier: None,
@@ -227,7 +246,7 @@ pub fn conditions(
     }))
 }
 
-fn conditions_of(facts: &serde_json::Value) -> Read<Option<Blocked>> {
+fn conditions_of<B: DeserializeOwned>(facts: &serde_json::Value) -> Read<Option<B>> {
     sql::read!(format!("SELECT * FROM ({}) WHERE condition IS NOT NULL", *CONDITIONS), facts.to_string())
 }
 
@@ -253,7 +272,7 @@ impl NewPayment<'_> {
             payer_key: *self.payer.payment_key(),
             amount: self.amount,
             checked: self.checked,
-            excluded: self.excluded,
+            replaced: self.replaced,
             now,
             terms_digest: self.terms_digest,
             identifier: self.identifier.as_ref().map(|identifier| identifier.id.as_str()),
@@ -263,20 +282,25 @@ impl NewPayment<'_> {
         }
     }
 
-    /// Claims the payment in one batch: entry, reserved outputs, payment and share of the budget, or nothing.
+    /// Claims the payment in one batch: entry, reserved outputs, payment and share of the budget, or nothing. `B` are the
+    /// conditions that can block this payer.
     ///
     /// # Errors
     /// Returns an error if the database query failed.
-    pub async fn claim(&self, database: &impl Database, now: Millis) -> Result<Claim, DatabaseError> {
+    pub async fn claim<B: DeserializeOwned>(
+        &self,
+        database: &impl Database,
+        now: Millis,
+    ) -> Result<Claim<B>, DatabaseError> {
         self.claim_with(&json!(self.facts(now)), database, now).await
     }
 
-    async fn claim_with(
+    async fn claim_with<B: DeserializeOwned>(
         &self,
         facts: &serde_json::Value,
         database: &impl Database,
         now: Millis,
-    ) -> Result<Claim, DatabaseError> {
+    ) -> Result<Claim<B>, DatabaseError> {
         let guard = Some(Guard { blocked_by: &BLOCKED_BY, facts: facts.clone() });
         let entry = write_down(&NewEntry { guard, ..self.entry() }, now);
         let grant = self.account.and_then(|account| account.authorization.as_ref()?.grant());
@@ -467,7 +491,7 @@ mod tests {
             account: paying,
             content: None,
             checked: 0,
-            excluded: 0,
+            replaced: 0,
         }
     }
 
@@ -478,7 +502,7 @@ mod tests {
         block_on(database.execute(hide)).unwrap();
         for paying in [Some(&account), None] {
             let claim = block_on(payment(&account, &listing_id, paying).claim(&database, NOW)).unwrap();
-            assert_eq!(claim, Claim::Blocked(Blocked::OffSale));
+            assert_eq!(claim, Claim::Blocked(WalletBlocked::Any(Blocked::OffSale)));
         }
     }
 
@@ -489,7 +513,7 @@ mod tests {
             let payment = payment(&account, &listing_id, paying);
             let claim = |facts: &Value| {
                 let database = database.copy().unwrap();
-                let claim = block_on(payment.claim_with(facts, &database, NOW));
+                let claim = block_on(payment.claim_with::<WalletBlocked>(facts, &database, NOW));
                 let written: Read<Vec<String>> =
                     sql::read!("SELECT tx_id FROM outbox UNION ALL SELECT tx_id FROM payments");
                 (claim, block_on(database.fetch(written)).unwrap().len())

@@ -4,7 +4,7 @@
 WITH facts AS MATERIALIZED (
   SELECT ?1 ->> '$.tx' AS tx, ?1 ->> '$.listing' AS listing, ?1 ->> '$.mode' AS mode, ?1 -> '$.buyers' AS buyers,
     ?1 ->> '$.payer_key' AS payer_key, CAST(?1 ->> '$.amount' AS INTEGER) AS amount, ?1 ->> '$.checked' AS checked,
-    ?1 ->> '$.excluded' AS excluded, ?1 ->> '$.now' AS now, ?1 ->> '$.terms_digest' AS terms_digest,
+    ?1 ->> '$.replaced' AS replaced, ?1 ->> '$.now' AS now, ?1 ->> '$.terms_digest' AS terms_digest,
     ?1 ->> '$.identifier' AS identifier, ?1 ->> '$.payload' AS payload, ?1 ->> '$.content' AS content,
     ?1 ->> '$.account.owner' AS owner, ?1 ->> '$.account.wallet' AS wallet, ?1 ->> '$.account.since' AS since,
     ?1 ->> '$.account.day' AS day, ?1 ->> '$.account.session' AS session, ?1 ->> '$.account.grant_id' AS grant_id
@@ -12,7 +12,7 @@ WITH facts AS MATERIALIZED (
 -- The facts with their JSON types. An optional fact that is absent must be null, not missing.
 fact (path, type, otherwise) AS (VALUES ('tx', 'text', ''), ('listing', 'text', ''), ('mode', 'text', ''),
   ('buyers', 'array', ''), ('buyers[0]', 'text', ''), ('payer_key', 'text', ''), ('amount', 'text', ''),
-  ('checked', 'integer', ''), ('excluded', 'integer', ''), ('now', 'integer', ''), ('terms_digest', 'text', 'null'),
+  ('checked', 'integer', ''), ('replaced', 'integer', ''), ('now', 'integer', ''), ('terms_digest', 'text', 'null'),
   ('identifier', 'text', 'null'), ('payload', 'text', 'null'), ('content', 'text', 'null'),
   ('account', 'object', 'null'), ('account.owner', 'text', ''), ('account.wallet', 'text', ''),
   ('account.since', 'integer', ''), ('account.day', 'integer', ''), ('account.session', 'text', 'null'),
@@ -21,7 +21,7 @@ fact (path, type, otherwise) AS (VALUES ('tx', 'text', ''), ('listing', 'text', 
 -- The buyer's payment keys.
 buyer AS MATERIALIZED (SELECT value AS key FROM {buyer}),
 -- The buyer's other payments for the listing.
-earlier AS MATERIALIZED (
+others AS MATERIALIZED (
   SELECT p.tx_id, o.state, o.never_included, o.wallet, o.created_at_ms FROM facts CROSS JOIN buyer
     CROSS JOIN payments p ON p.payer_key = buyer.key AND p.listing_id = facts.listing
     JOIN outbox o ON o.tx_id = p.tx_id WHERE p.tx_id <> facts.tx
@@ -38,7 +38,7 @@ payer AS MATERIALIZED (
   FROM facts JOIN accounts a ON a.owner = facts.owner
 )
 SELECT condition, (SELECT id FROM owned) AS purchase,
-  (SELECT tx_id FROM earlier WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1) AS paying,
+  (SELECT tx_id FROM others WHERE state IN ('claimed', 'submitted') ORDER BY created_at_ms LIMIT 1) AS paying,
   (SELECT CAST(max_per_payment AS TEXT) FROM payer) AS max_per_payment,
   (SELECT CAST(daily_budget AS TEXT) FROM payer) AS daily_budget, (SELECT CAST(spent AS TEXT) FROM payer) AS spent
 FROM (SELECT CASE
@@ -47,7 +47,7 @@ FROM (SELECT CASE
   WHEN EXISTS (SELECT 1 FROM fact WHERE (path NOT LIKE 'account.%' OR json_type(?1, '$.account') = 'object')
       AND coalesce(json_type(?1, '$.' || path) NOT IN (type, otherwise), TRUE))
     OR facts.tx || facts.listing || facts.mode || facts.buyers || facts.payer_key || facts.amount || facts.checked
-      || facts.excluded || facts.now IS NULL
+      || facts.replaced || facts.now IS NULL
     OR facts.amount <= 0 OR CAST(facts.amount AS TEXT) IS NOT ?1 ->> '$.amount'
     OR (facts.identifier IS NULL) <> (facts.payload IS NULL)
     OR json_type(?1, '$.account') = 'object'
@@ -64,7 +64,7 @@ FROM (SELECT CASE
   WHEN EXISTS (SELECT 1 FROM owned)
     THEN 'owned'
   -- Another payment of the buyer for the listing is open.
-  WHEN EXISTS (SELECT 1 FROM earlier WHERE state IN ('claimed', 'submitted'))
+  WHEN EXISTS (SELECT 1 FROM others WHERE state IN ('claimed', 'submitted'))
     THEN 'paying'
   -- The listing was taken off sale. The request may have read its terms from a copy of the database that lags.
   WHEN NOT EXISTS (SELECT 1 FROM listings WHERE id = facts.listing AND hidden_at_ms IS NULL)
@@ -75,12 +75,13 @@ FROM (SELECT CASE
     THEN 'restoring'
   -- More of the buyer's payments for the listing failed than were looked up on the chain, so one of them may be
   -- included. Failed payments whose inputs this payment spends are counted by the next condition.
-  WHEN (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired') AND never_included = 0
+  WHEN (SELECT count(*) FROM others WHERE state IN ('refused', 'expired') AND never_included = 0
       AND NOT (facts.wallet IS NOT NULL AND wallet IS facts.wallet AND created_at_ms > facts.since)) > facts.checked
     THEN 'unresolved'
-  WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM earlier WHERE state IN ('refused', 'expired')
-      AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.excluded
-    THEN 'superseded'
+  -- More of the wallet's recent payments for the listing failed than this payment replaces by spending their inputs.
+  WHEN facts.wallet IS NOT NULL AND (SELECT count(*) FROM others WHERE state IN ('refused', 'expired')
+      AND wallet IS facts.wallet AND created_at_ms > facts.since) > facts.replaced
+    THEN 'newFailure'
   -- The signed terms are bound to another transaction. A failed transaction binds them only for its own payer.
   WHEN EXISTS (SELECT 1 FROM payments p JOIN outbox o ON o.tx_id = p.tx_id WHERE p.terms_digest = facts.terms_digest
       AND p.tx_id <> facts.tx AND (p.payer_key = facts.payer_key OR o.state IN ('claimed', 'submitted', 'included')))

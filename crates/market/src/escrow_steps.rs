@@ -264,13 +264,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     /// Builds the statement that inserts a step of an escrow with the escrow's status after it, and whether the creator
     /// was paid. It inserts nothing if another step was recorded in the meantime, or if a rollback was recorded since
     /// the transaction was read. The block of a transaction of the service is taken from its outbox entry.
-    fn step(
-        &self,
-        after: &OpenEscrow,
-        found: &Found,
-        from: &TxRef,
-        (status, creator_paid): (Status, bool),
-    ) -> Write {
+    fn step(&self, after: &OpenEscrow, found: &Found, from: &TxRef, (status, creator_paid): (Status, bool)) -> Write {
         let Escrow { utxo, datum } = &after.escrow;
         let continues_as = Some(utxo.reference).filter(|now| now != from);
         sql::write!(

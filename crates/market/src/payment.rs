@@ -3,7 +3,7 @@
 use cardano::{Address, ContentHash, KeyHash, TxHash, slots::Millis};
 use outbox::{ENTRY, Entry, EntryState, MAX_GIVEN_UP, MAX_LAG_MS, MAX_LATE_MS, Provenance};
 use serde::Deserialize;
-use sql::{Answer, Both, Param, Read, Write};
+use sql::{Both, Read, Write};
 
 use crate::{
     buyer,
@@ -85,25 +85,20 @@ impl PaymentRecord {
     }
 }
 
-/// Builds the query that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. `which` is an SQL condition, and may
-/// be followed by an order.
-#[track_caller]
-fn records<T: Answer>(which: &str, params: Vec<Param>) -> Read<T> {
-    records_with("", which, params)
+/// Returns the SQL that reads [`PaymentRecord`]s over `p` (payments) and `outbox`. `which` is an SQL condition, and may be
+/// followed by an order.
+fn records(which: &str) -> String {
+    records_with("", which)
 }
 
-/// Builds the query that reads [`PaymentRecord`]s with more columns.
-#[track_caller]
-fn records_with<T: Answer>(more: &str, which: &str, params: Vec<Param>) -> Read<T> {
-    Read::new(
-        format!(include_str!("payment_records.sql"), ENTRY = ENTRY, deep = SETTLED_DEPTH, more = more, which = which),
-        params,
-    )
+/// Returns the SQL that reads [`PaymentRecord`]s with `more` columns.
+fn records_with(more: &str, which: &str) -> String {
+    format!(include_str!("payment_records.sql"), ENTRY = ENTRY, deep = SETTLED_DEPTH, more = more, which = which)
 }
 
 /// Builds the query that reads a transaction's [`PaymentRecord`].
 pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
-    records("p.tx_id = ?1", vec![tx.into()])
+    sql::read!(records("p.tx_id = ?1"), tx)
 }
 
 /// The stored payment that a presented payment resumes.
@@ -129,18 +124,17 @@ impl From<Both<PaymentRecord, PayloadRow>> for Known {
 
 /// Builds the query that reads the stored payment which a presented payment resumes.
 pub fn known(tx: &TxHash, listing: &ListingId, identifier: Option<&str>) -> Read<Option<Known>> {
-    let identified = |column| {
-        format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)")
-    };
+    let identified =
+        |column| format!("(SELECT {column} FROM payment_identifiers WHERE listing_id = ?2 AND identifier = ?3)");
     let payload = format!(", {} AS payload", identified("payload_digest"));
     let which = format!("p.tx_id = coalesce({}, ?1)", identified("tx_id"));
-    records_with(&payload, &which, vec![tx.into(), listing.into(), identifier.into()])
+    sql::read!(records_with(&payload, &which), tx, listing, identifier)
 }
 
 /// Builds the query that reads a transaction's [`PaymentRecord`] if one of these keys paid.
 pub fn of_buyers(tx: &TxHash, buyers: &[KeyHash]) -> Read<Option<PaymentRecord>> {
     let which = format!("p.tx_id = ?1 AND p.payer_key IN {}", buyer::keys("?2"));
-    records(&which, vec![tx.into(), buyer::parameter(buyers)])
+    sql::read!(records(&which), tx, buyer::parameter(buyers))
 }
 
 /// Builds the query that reads the oldest [`PaymentRecord`] by which one of these keys owns a listing.
@@ -150,7 +144,7 @@ pub fn owned(listing: &ListingId, buyers: &[KeyHash]) -> Read<Option<PaymentReco
            ORDER BY bought_at_ms LIMIT 1)",
         buyer::keys("?2")
     );
-    records(&which, vec![listing.into(), buyer::parameter(buyers)])
+    sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
 /// Builds the query that reads those payments of a buyer for one listing which a block may include by now, open ones
@@ -163,7 +157,7 @@ pub fn maybe_included(listing: &ListingId, buyers: &[KeyHash]) -> Read<Vec<Payme
          ORDER BY outbox.state IN ('claimed', 'submitted') DESC, {OLDEST_AND_NEWEST_FIRST} LIMIT {MAX_CHECKED}",
         buyer::keys("?2")
     );
-    records(&which, vec![listing.into(), buyer::parameter(buyers)])
+    sql::read!(records(&which), listing, buyer::parameter(buyers))
 }
 
 /// Builds the query that reads those failed payments of a buyer for one listing which may still be included,
@@ -186,7 +180,7 @@ pub fn unresolved(
         buyer::keys("?2")
     );
     let since = now.saturating_sub(MAX_LATE_MS);
-    records(&which, vec![listing.into(), buyer::parameter(buyers), wallet.into(), since.into()])
+    sql::read!(records(&which), listing, buyer::parameter(buyers), wallet, since)
 }
 
 /// Builds the query that reads the payments of a service wallet for a listing that failed within the last hour,

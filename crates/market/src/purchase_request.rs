@@ -23,6 +23,8 @@ pub const REQUEST_MS: Millis = DAY_MS;
 pub const APPROVAL_MS: Millis = 60 * 60 * 1_000;
 /// Maximum number of pending requests per account.
 pub const MAX_WAITING: u32 = 20;
+/// Maximum number of pending requests per agent, so that one agent cannot keep the others from asking.
+pub const MAX_WAITING_PER_AGENT: u32 = 5;
 
 /// Id of a request for approval: 128 random bits, hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +92,7 @@ impl Asked<'_> {
             price,
         );
         let new: Write = sql::write!(
-            format!(include_str!("insert_request.sql"), most = MAX_WAITING),
+            format!(include_str!("insert_request.sql"), most = MAX_WAITING, most_of_agent = MAX_WAITING_PER_AGENT),
             id.to_string(),
             owner,
             grant,

@@ -226,7 +226,7 @@ fn content_that_ticks_know_to_be_deep_is_read_without_the_provider() {
 }
 
 #[test]
-fn no_door_opens_after_a_rollback_however_high_the_chain_has_grown() {
+pub fn no_door_opens_after_a_rollback_however_high_the_chain_has_grown() {
     for mode in [DeliveryMode::Instant, DeliveryMode::Protected] {
         for wanted in [1, 2, 5] {
             for ticks in [false, true] {

@@ -670,7 +670,7 @@ fn a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_owns() {
 }
 
 #[test]
-fn a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_is_paying_for() {
+pub fn a_payment_identifier_on_a_copy_opens_nothing_that_the_payer_is_paying_for() {
     let world = World::new();
     assert!(block(world.pay(0, None)).is_err(), "it waits for a block");
     let thief = named_copy(&world);
@@ -742,7 +742,7 @@ fn a_thief_behind_the_payers_address_gets_no_delivered_content() {
 }
 
 #[test]
-fn a_broadcast_payment_with_its_payers_signature_waits_for_its_block() {
+pub fn a_broadcast_payment_with_its_payers_signature_waits_for_its_block() {
     let world = World::new();
     world.provider.shows_mempool.set(true);
     world.broadcast();

@@ -104,7 +104,7 @@ fn a_result_that_one_node_shows_in_a_block_of_another_fork_is_posted_again() {
 }
 
 #[test]
-fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
+pub fn a_step_that_one_node_shows_in_a_block_of_another_fork_freezes_no_sale() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(1);
@@ -300,7 +300,7 @@ impl Database for Between<'_> {
 }
 
 #[test]
-fn a_result_shown_only_on_another_fork_is_requested_again() {
+pub fn a_result_shown_only_on_another_fork_is_requested_again() {
     let Forked { sales, lock, theirs, stays } = Forked::of(2);
     sales.tick_on(&Between {
         db: &sales.db,

@@ -118,7 +118,7 @@ fn a_request_for_a_refund_never_starts_a_dispute() {
 }
 
 #[test]
-fn an_owner_asks_for_a_refund_and_takes_it_when_no_proof_comes() {
+pub fn an_owner_asks_for_a_refund_and_takes_it_when_no_proof_comes() {
     let (sales, owner, lock) = sold_to_account();
     sales.ledger.mine();
     sales.includes(&lock);
@@ -174,7 +174,7 @@ fn an_account_acts_on_no_purchase_but_its_own() {
 }
 
 #[test]
-fn a_result_in_a_block_shows_without_a_tick() {
+pub fn a_result_in_a_block_shows_without_a_tick() {
     let (sales, _, lock) = sold_to_account();
     sales.ledger.mine();
     sales.includes(&lock);
@@ -232,7 +232,7 @@ fn a_dispute_that_the_hashes_decide_is_foretold() {
 }
 
 #[test]
-fn a_dispute_shows_its_decision_with_reason_and_transaction() {
+pub fn a_dispute_shows_its_decision_with_reason_and_transaction() {
     let (sales, owner, lock) = sold_to_account();
     sales.ticks(3);
     perform(&sales, &lock, Dispute, &owner).unwrap();

@@ -13,9 +13,9 @@ use cardano::{Lovelace, keys::SigningKey};
 use market::{
     DeliveryMode, ListingId,
     account::{self, Account, AskAbove},
-    claim::{Blocked, Claim},
+    claim::{Blocked, Claim, WalletBlocked},
     limits::{Authorization, SpendRefused},
-    purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, REQUEST_MS, RequestId},
+    purchase_request::{self, APPROVAL_MS, Asked, MAX_WAITING, MAX_WAITING_PER_AGENT, REQUEST_MS, RequestId},
 };
 use outbox::Decision;
 use sql::{Database, sqlite::Sqlite, statement};
@@ -37,20 +37,23 @@ struct World {
     listing: ListingId,
 }
 
+/// Connects an agent to the account.
+fn connect(db: &Sqlite, account: &Account, grant: &str) {
+    block(db.run(statement!(
+        "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
+           code_challenge, client_auth, generation, rotated_at_ms, created_at_ms, used_at_ms) \
+         VALUES (?1, ?1, ?2, 'client', 'Shopper', '', '', 'mcp', printf('%043d', 0), 'none', 1, 0, 0, 0)",
+        grant,
+        account.owner.as_str()
+    )))
+    .unwrap();
+}
+
 impl World {
     fn new() -> Self {
         let db = Sqlite::of(market::schema::MIGRATIONS).unwrap();
         let (account, key) = sign_up(&db, 1, NOON);
-        for grant in [AGENT, OTHER] {
-            block(db.run(statement!(
-                "INSERT INTO oauth_grants (id, request, owner, client_id, client_name, redirect_uri, resource, scope, \
-                   code_challenge, client_auth, generation, rotated_at_ms, created_at_ms, used_at_ms) \
-                 VALUES (?1, ?1, ?2, 'client', 'Shopper', '', '', 'mcp', printf('%043d', 0), 'none', 1, 0, 0, 0)",
-                grant,
-                account.owner.as_str()
-            )))
-            .unwrap();
-        }
+        [AGENT, OTHER].iter().for_each(|grant| connect(&db, &account, grant));
         let listing = list(&db, 1, 5 * ADA);
         let world = Self { db, account, key, listing };
         world.asks_above(3);
@@ -102,9 +105,9 @@ impl World {
     }
 }
 
-const UNAPPROVED: Claim = Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::Unapproved });
+const UNAPPROVED: Claim<WalletBlocked> = Claim::Blocked(WalletBlocked::SpendRefused(SpendRefused::Unapproved));
 
-fn is_new(claim: &Claim) -> bool {
+fn is_new(claim: &Claim<WalletBlocked>) -> bool {
     matches!(claim, Claim::New(_))
 }
 
@@ -155,7 +158,7 @@ fn concurrent_claims_on_one_approval_grant_one() {
     let world = World::new();
     let approved = world.approved(AGENT, NOON);
     let payments: Vec<Paying> = (1..=20).map(|coin| world.paying(AGENT, coin)).collect();
-    let claims: Vec<Claim> = payments.iter().map(|payment| payment.claim(&world.db, NOON)).collect();
+    let claims: Vec<Claim<WalletBlocked>> = payments.iter().map(|payment| payment.claim(&world.db, NOON)).collect();
     assert_eq!(claims.iter().filter(|claim| is_new(claim)).count(), 1);
     let used = world.standing(&approved);
     assert_eq!((used.status, used.tx), (RequestStatus::Used, None), "no purchase before its block");
@@ -182,7 +185,7 @@ fn a_payment_that_fails_gives_its_approval_back_while_that_lasts() {
         step(&world.db, &first.tx(), &decision);
         assert_eq!(world.standing(&approved).status, RequestStatus::Approved);
         // The first payment was looked up on the chain.
-        let second = |coin| Paying { checked: 1, excluded: 1, ..world.paying(AGENT, coin) };
+        let second = |coin| Paying { checked: 1, replaced: 1, ..world.paying(AGENT, coin) };
         assert_eq!(second(2).claim(&world.db, NOON + APPROVAL_MS), UNAPPROVED, "its hour is over");
         assert!(is_new(&second(2).claim(&world.db, NOON + 1)));
         step(&world.db, &second(2).tx(), &Decision::Include(inclusion(1)));
@@ -203,23 +206,26 @@ fn a_payment_that_needs_no_approval_gives_back_none_that_was_used_up() {
     assert!(is_new(&free.claim(&world.db, NOON)));
     step(&world.db, &free.tx(), &Decision::Refuse("no".into()));
     world.asks_above(3);
-    let third = Paying { checked: 1, excluded: 1, ..world.paying(AGENT, 3) };
+    let third = Paying { checked: 1, replaced: 1, ..world.paying(AGENT, 3) };
     assert_eq!(third.claim(&world.db, NOON), UNAPPROVED);
 }
 
 #[test]
-fn a_paid_or_pending_purchase_needs_no_second_approval() {
+pub fn a_paid_or_pending_purchase_needs_no_second_approval() {
     let world = World::new();
     world.approved(AGENT, NOON);
     let payment = world.paying(AGENT, 1);
     assert!(is_new(&payment.claim(&world.db, NOON)));
-    assert_eq!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(Blocked::Known));
+    assert_eq!(payment.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
     let other = world.paying(AGENT, 2);
-    assert_eq!(other.claim(&world.db, NOON + 2 * APPROVAL_MS), Claim::Blocked(Blocked::Paying { tx: payment.tx() }));
+    assert_eq!(
+        other.claim(&world.db, NOON + 2 * APPROVAL_MS),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: payment.tx() }))
+    );
     step(&world.db, &payment.tx(), &Decision::Include(inclusion(1)));
     assert_eq!(
         other.claim(&world.db, NOON + 2 * APPROVAL_MS),
-        Claim::Blocked(Blocked::Owned { purchase: payment.tx() })
+        Claim::Blocked(WalletBlocked::Any(Blocked::Owned { purchase: payment.tx() }))
     );
 }
 
@@ -261,25 +267,37 @@ fn only_the_owner_answers_purchase_requests_of_connected_agents() {
     assert_eq!(world.answer(&asked, Answer::Approve, NOON), None);
     assert_eq!(
         world.paying(AGENT, 1).claim(&world.db, NOON),
-        Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::SignedOut })
+        Claim::Blocked(WalletBlocked::SpendRefused(SpendRefused::SignedOut))
     );
     assert_eq!(world.ask(AGENT, 2, NOON), None);
 }
 
 #[test]
-fn an_account_has_a_bounded_number_of_open_requests() {
+fn an_agent_and_an_account_have_bounded_numbers_of_open_requests() {
     let world = World::new();
-    let ask = |grant, number: u8| {
+    let ask = |grant: &str, number: u8| {
         let listing = list(&world.db, number, 5 * ADA);
         block(world.asked(grant, &listing).ask(&world.db, RequestId::new([number; 16]), NOON)).unwrap()
     };
-    let most = u8::try_from(MAX_WAITING).unwrap();
-    let asked: Vec<PurchaseRequest> = (2..2 + most).map(|number| ask(AGENT, number).unwrap()).collect();
-    assert_eq!(ask(OTHER, 100), None, "of all agents together");
-    let waiting = block(world.db.fetch(purchase_request::waiting(&world.account.owner, NOON))).unwrap();
-    assert_eq!(waiting.len(), usize::from(most));
+    let per_agent = u8::try_from(MAX_WAITING_PER_AGENT).unwrap();
+    let asked: Vec<PurchaseRequest> = (2..2 + per_agent).map(|number| ask(AGENT, number).unwrap()).collect();
+    assert_eq!(ask(AGENT, 50), None, "of one agent");
     world.answer(&asked[0], Answer::Decline, NOON).unwrap();
-    assert!(ask(OTHER, 101).is_some(), "an answer makes room");
+    assert!(ask(AGENT, 51).is_some(), "an answer makes room");
+    assert!(ask(OTHER, 52).is_some(), "another agent is not kept from asking");
+    let all = MAX_WAITING.div_ceil(MAX_WAITING_PER_AGENT);
+    let agents: Vec<String> = (0..all).map(|number| format!("{number:032x}")).collect();
+    agents.iter().for_each(|agent| connect(&world.db, &world.account, agent));
+    let mut number = 60;
+    let open = || block(world.db.fetch(purchase_request::waiting(&world.account.owner, NOON))).unwrap().len();
+    for agent in &agents {
+        for _ in 0..per_agent {
+            number += 1;
+            let is_full = open() == MAX_WAITING as usize;
+            assert_eq!(ask(agent, number).is_none(), is_full, "of all agents together");
+        }
+    }
+    assert_eq!(open(), MAX_WAITING as usize);
     one(&world.db, &format!("UPDATE oauth_grants SET revoked_at_ms = 1 WHERE id = '{AGENT}' RETURNING id"));
-    assert!(ask(OTHER, 102).is_some(), "and so does an agent's removal");
+    assert!(ask(OTHER, 200).is_some(), "an agent's removal makes room");
 }

@@ -284,12 +284,14 @@ fn an_expired_payment_presented_again_is_refused_as_expired() {
     let policy = PollPolicy { sleep: &NoSleep, schedule: &[500, 1_000], at_once: true };
     // As it is stored now, and as read by a slower request.
     for mut read in [entry(&db, &tx), Entry { valid_until: 0, ..read }] {
-        let outcome = block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON, |_| None::<Write>)).unwrap();
+        let outcome =
+            block(outbox.wait_for_block(&mut read, &policy, Trust::Unproven, NOON, |_| None::<Write>)).unwrap();
         assert_eq!(outcome.status, TxStatus::Expired);
     }
     assert!(ledger.add_to_mempool(Tx::new(cbor.clone(), UNTIL)));
     ledger.mine();
-    let outcome = block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Unproven, NOON, |_| None::<Write>)).unwrap();
+    let outcome =
+        block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Unproven, NOON, |_| None::<Write>)).unwrap();
     assert!(matches!(outcome.status, TxStatus::Included(_)), "the chain has the last word");
 }
 
@@ -321,7 +323,9 @@ fn a_lock_given_up_while_a_request_waits_for_its_block_gets_its_result() {
         assert_eq!(entry(&sales.db, &lock).state, end);
         sales.ledger.mine();
         let policy = PollPolicy { sleep: &NoSleep, schedule: &[], at_once: true };
-        let outcome = block(outbox.wait_for_block(&mut beside, &policy, Trust::Unproven, sales.now(), |_| None::<Write>)).unwrap();
+        let outcome =
+            block(outbox.wait_for_block(&mut beside, &policy, Trust::Unproven, sales.now(), |_| None::<Write>))
+                .unwrap();
         assert!(matches!(outcome.status, TxStatus::Included(_)));
 
         let notes: Vec<_> = sales.ticks(3).into_iter().flat_map(|report| report.notes).collect();

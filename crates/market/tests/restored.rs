@@ -221,7 +221,7 @@ fn a_lock_of_a_service_wallet_that_ended_since_the_backup_is_a_purchase_with_its
 }
 
 #[test]
-fn transactions_that_others_send_to_a_wallet_do_not_keep_it_unread() {
+pub fn transactions_that_others_send_to_a_wallet_do_not_keep_it_unread() {
     let mut sales = Sales::new();
     let buyer = Buyer::of(&sales);
     sales.ticks(1);
@@ -293,7 +293,7 @@ impl NumberStore for Store {
 }
 
 #[test]
-fn a_database_behind_the_stored_tick_number_freezes_its_wallets_by_itself() {
+pub fn a_database_behind_the_stored_tick_number_freezes_its_wallets_by_itself() {
     let sales = Sales::new();
     let store = Store::default();
     let next = || block(begin(&sales.db, &store, sales.now())).unwrap();

@@ -200,9 +200,9 @@ impl World {
             account: None,
             content: None,
             checked: 0,
-            excluded: 0,
+            replaced: 0,
         };
-        let claimed = block(payment.claim(&self.db, self.ledger.tip().time_ms)).unwrap();
+        let claimed = block(payment.claim::<market::claim::Blocked>(&self.db, self.ledger.tip().time_ms)).unwrap();
         if !matches!(claimed, Claim::New(_)) {
             return;
         }

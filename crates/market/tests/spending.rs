@@ -16,7 +16,7 @@ use cardano::{ContentHash, Lovelace, TxHash, chain::Utxo, keys::SigningKey};
 use market::{
     ListingId,
     account::{self, Account},
-    claim::{Blocked, Claim, Identifier},
+    claim::{Blocked, Claim, Identifier, WalletBlocked},
     limits::{DAY_MS, SpendRefused},
 };
 use outbox::{Decision, EntryState, Provenance, WalletSnapshot, snapshot};
@@ -43,14 +43,14 @@ fn paying(account: &Account, key: &SigningKey, listing: &ListingId, coin: u8, pr
     paying_for(account, listing, &payment(account, key, &[given(account, coin, 200 * ADA)], price, UNTIL), price)
 }
 
-fn refused(claim: Claim) -> SpendRefused {
+fn refused(claim: Claim<WalletBlocked>) -> SpendRefused {
     match claim {
-        Claim::Blocked(Blocked::SpendRefused { why }) => why,
+        Claim::Blocked(WalletBlocked::SpendRefused(why)) => why,
         other => panic!("{other:?}"),
     }
 }
 
-fn is_new(claim: &Claim) -> bool {
+fn is_new(claim: &Claim<WalletBlocked>) -> bool {
     matches!(claim, Claim::New(_))
 }
 
@@ -97,15 +97,19 @@ fn a_claim_names_the_condition_that_blocks_it() {
     let claim = |listing, price| Paying { content, ..paying(&account, &key, listing, 1, price) }.claim(&db, NOON);
     assert!(matches!(
         claim(&listing, 6 * ADA),
-        Claim::Blocked(Blocked::SpendRefused { why: SpendRefused::PerPayment { .. } })
+        Claim::Blocked(WalletBlocked::SpendRefused(SpendRefused::PerPayment { .. }))
     ));
     assert!(is_new(&claim(&listing, ADA)));
-    assert_eq!(claim(&listing, ADA), Claim::Blocked(Blocked::Known), "the same, by a request beside it");
-    assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(Blocked::Paying { .. })));
+    assert_eq!(
+        claim(&listing, ADA),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Known)),
+        "the same, by a request beside it"
+    );
+    assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
     assert_eq!(claim(&other, 2 * ADA), Claim::InputsTaken);
     let missing = Some(ContentHash::of(b"never kept"));
     let nothing_to_deliver = Paying { content: missing, ..paying(&account, &key, &other, 2, ADA) };
-    assert_eq!(nothing_to_deliver.claim(&db, NOON), Claim::Blocked(Blocked::ContentMissing));
+    assert_eq!(nothing_to_deliver.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::ContentMissing)));
 }
 
 #[test]
@@ -148,9 +152,17 @@ fn the_same_listing_is_bought_once_until_it_is_refunded() {
     let first = paying(&account, &key, &listing, 1, 2 * ADA);
     assert!(is_new(&first.claim(&db, NOON)));
     let second = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Paying { tx: first.tx() }), "while the first is open");
+    assert_eq!(
+        second.claim(&db, NOON),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Paying { tx: first.tx() })),
+        "while the first is open"
+    );
     settled(&db, &first.tx());
-    assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Owned { purchase: first.tx() }), "when it is bought");
+    assert_eq!(
+        second.claim(&db, NOON),
+        Claim::Blocked(WalletBlocked::Any(Blocked::Owned { purchase: first.tx() })),
+        "when it is bought"
+    );
     one(&db, "UPDATE purchases SET status = 'refunded' RETURNING id");
     assert!(is_new(&second.claim(&db, NOON)));
 }
@@ -164,7 +176,7 @@ fn a_payment_identifier_for_another_headers_payment_is_not_stored() {
     let identifier =
         Identifier { id: "a-strangers-name-0001".into(), payload: ContentHash::of(b"a stranger's payload") };
     let copied = first.claim_by(&db, ContentHash::of(b"a stranger's header"), Some(identifier), NOON);
-    assert_eq!(copied, Claim::Blocked(Blocked::Known));
+    assert_eq!(copied, Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
     assert_eq!(count(&db, "payment_identifiers"), "0", "it would open what the other header paid for");
 }
 
@@ -175,7 +187,7 @@ fn a_payment_stays_with_the_header_that_claimed_it() {
     let first = Paying { account: None, ..paying(&account, &key, &listing, 1, 2 * ADA) };
     let (payers, strangers) = (ContentHash::of(b"the payer's header"), ContentHash::of(b"a stranger's header"));
     assert!(is_new(&first.claim_by(&db, payers, None, NOON)));
-    assert_eq!(first.claim_by(&db, strangers, None, NOON), Claim::Blocked(Blocked::Known));
+    assert_eq!(first.claim_by(&db, strangers, None, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
     let stored = one(&db, "SELECT header_digest FROM payments");
     assert_eq!(stored, payers.to_string(), "what came later with the same transaction does not resume it");
     assert!(refuse(&db, &first.tx()));
@@ -198,12 +210,12 @@ fn an_owner_of_a_listing_stores_few_payment_identifiers() {
     let header = |number: usize| ContentHash::of(format!("header {number}").as_bytes());
     for number in 0..30 {
         let again = outside(2).claim_by(&db, header(number), Some(named(number)), NOON);
-        assert_eq!(again, Claim::Blocked(Blocked::Owned { purchase: bought.tx() }));
+        assert_eq!(again, Claim::Blocked(WalletBlocked::Any(Blocked::Owned { purchase: bought.tx() })));
         outside(2).name(&db, header(number), named(number), &bought.tx());
     }
     assert_eq!(count(&db, "payment_identifiers"), "8");
     let other = outside(2).claim_by(&db, header(99), Some(Identifier { payload: header(99), ..named(7) }), NOON);
-    assert_eq!(other, Claim::Blocked(Blocked::IdentifierTaken), "those that are kept hold");
+    assert_eq!(other, Claim::Blocked(WalletBlocked::Any(Blocked::IdentifierTaken)), "those that are kept hold");
 }
 
 #[test]
@@ -216,7 +228,7 @@ fn a_payment_identifier_without_a_claim_is_not_stored() {
     assert!(refuse(&db, &under(1).tx()));
     let name = Identifier { id: "a-name-of-its-own".into(), payload: ContentHash::of(b"payload") };
     let late = Paying { checked: 1, ..under(2) }.claim_by(&db, ContentHash::of(b"header"), Some(name), NOON);
-    assert_eq!(late, Claim::Blocked(Blocked::TermsTaken));
+    assert_eq!(late, Claim::Blocked(WalletBlocked::Any(Blocked::TermsTaken)));
     assert_eq!(count(&db, "payment_identifiers"), "0");
 }
 
@@ -231,7 +243,7 @@ fn an_output_of_a_payer_stands_for_one_payment_at_a_time() {
     assert_eq!(same.claim(&db, NOON), Claim::InputsTaken);
     assert!(refuse(&db, &one.tx()));
     assert!(is_new(&same.claim(&db, NOON)), "what was refused holds nothing");
-    assert!(matches!(other.claim(&db, NOON), Claim::Blocked(Blocked::Paying { .. })));
+    assert!(matches!(other.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
     // A stranger's transaction reserves no output of a service wallet.
     let own = Paying { checked: 1, ..paying(&account, &key, &first, 1, 4 * ADA) };
     assert!(is_new(&own.claim(&db, NOON)));
@@ -245,7 +257,7 @@ fn an_earlier_refused_payment_is_looked_up_before_another_payment() {
     let (first, second) = (outside(1), outside(2));
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
-    assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Unresolved));
+    assert_eq!(second.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Unresolved)));
     let lost =
         block(db.fetch(market::payment::unresolved(&listing, &[*second.payer.payment_key()], None, NOON))).unwrap();
     assert_eq!(lost.len(), 1);
@@ -261,7 +273,7 @@ fn a_purchase_by_the_owners_wallet_is_not_claimed_again() {
     assert!(is_new(&own.claim(&db, NOON)));
     settled(&db, &own.tx());
     let second = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::Owned { purchase: own.tx() }));
+    assert_eq!(second.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Owned { purchase: own.tx() })));
     assert_eq!(spent_today(&db, 1, NOON), 0);
 }
 
@@ -333,10 +345,10 @@ fn terms_that_belong_to_another_payment_grant_nothing() {
     assert!(is_new(&first.claim(&db, NOON)));
     assert!(refuse(&db, &first.tx()));
     let anew = paying(&account, &key, &listing, 2, 2 * ADA);
-    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(Blocked::Superseded), "it may still be in a block");
-    let anew = Paying { excluded: 1, ..anew };
+    assert_eq!(anew.claim(&db, NOON), Claim::Blocked(WalletBlocked::NewFailure), "it may still be in a block");
+    let anew = Paying { replaced: 1, ..anew };
     let second = Paying { terms_digest: terms, ..anew.clone() };
-    assert_eq!(second.claim(&db, NOON), Claim::Blocked(Blocked::TermsTaken));
+    assert_eq!(second.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::TermsTaken)));
     assert_eq!(spent_today(&db, 1, NOON), 0);
     assert!(is_new(&anew.claim(&db, NOON)), "nothing is left in the way");
 }
@@ -360,7 +372,7 @@ fn the_same_claim_twice_is_one_claim() {
     let listing = list(&db, 1, 2 * ADA);
     let it = paying(&account, &key, &listing, 1, 2 * ADA);
     assert!(is_new(&it.claim(&db, NOON)));
-    assert_eq!(it.claim(&db, NOON), Claim::Blocked(Blocked::Known));
+    assert_eq!(it.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::Known)));
     assert_eq!(one(&db, "SELECT CAST(attempts AS TEXT) FROM outbox"), "1");
     assert_eq!(spent_today(&db, 1, NOON), 2 * ADA);
 }

@@ -969,7 +969,7 @@ fn a_dispute_missing_from_the_history_is_found_by_the_escrows_output() {
 }
 
 #[test]
-fn an_award_behind_a_withheld_step_is_found() {
+pub fn an_award_behind_a_withheld_step_is_found() {
     let sales = Sales::new();
     let lock = sales.sell(&person(11));
     sales.ticks(3);

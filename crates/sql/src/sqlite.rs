@@ -22,17 +22,16 @@ pub struct Sqlite {
     connection: RefCell<Connection>,
     steps: Cell<u64>,
     statements: Cell<u64>,
-    sites: RefCell<BTreeSet<(&'static str, u32)>>,
+}
+
+thread_local! {
+    /// Places of the queries that databases of this thread have run or checked.
+    static SITES: RefCell<BTreeSet<(&'static str, u32)>> = RefCell::default();
 }
 
 impl Sqlite {
     fn new(connection: Connection) -> Self {
-        Self {
-            connection: RefCell::new(connection),
-            steps: Cell::default(),
-            statements: Cell::default(),
-            sites: RefCell::default(),
-        }
+        Self { connection: RefCell::new(connection), steps: Cell::default(), statements: Cell::default() }
     }
 
     /// Creates an in-memory database and runs the SQL of `migrations` in order.
@@ -75,6 +74,30 @@ impl Sqlite {
     }
 }
 
+/// Returns the places, as `file:line`, of the queries in a crate's source files that no database of this thread has
+/// run or checked so far. `sources` is the directory of these files.
+#[must_use]
+pub fn unchecked(sources: &Path) -> Vec<String> {
+    let sites = SITES.with_borrow(Clone::clone);
+    let checked = |path: &Path, line: u32| sites.iter().any(|(file, at)| *at == line && path.ends_with(file));
+    let mut unchecked = vec![];
+    let mut paths = vec![sources.to_owned()];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten();
+            paths.extend(entries.flatten().map(|entry| entry.path()));
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).unwrap_or_default();
+        let code = (1..).zip(source.lines().take_while(|line| *line != "#[cfg(test)]"));
+        let queries = code.filter(|(_, line)| QUERIES.iter().any(|query| line.contains(query)));
+        unchecked.extend(
+            queries.filter(|(line, _)| !checked(&path, *line)).map(|(line, _)| format!("{}:{line}", path.display())),
+        );
+    }
+    unchecked
+}
+
 fn failed(error: rusqlite::Error) -> DatabaseError {
     DatabaseError(error.to_string())
 }
@@ -97,32 +120,6 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Returns the places, as `file:line`, of the queries in a crate's source files that this database has neither run
-    /// nor checked so far. `sources` is the directory of these files.
-    #[must_use]
-    pub fn unchecked(&self, sources: &Path) -> Vec<String> {
-        let sites = self.sites.borrow();
-        let checked = |path: &Path, line: u32| sites.iter().any(|(file, at)| *at == line && path.ends_with(file));
-        let mut unchecked = vec![];
-        let mut paths = vec![sources.to_owned()];
-        while let Some(path) = paths.pop() {
-            if path.is_dir() {
-                let entries = std::fs::read_dir(&path).into_iter().flatten();
-                paths.extend(entries.flatten().map(|entry| entry.path()));
-                continue;
-            }
-            let source = std::fs::read_to_string(&path).unwrap_or_default();
-            let code = (1..).zip(source.lines().take_while(|line| *line != "#[cfg(test)]"));
-            let queries = code.filter(|(_, line)| QUERIES.iter().any(|query| line.contains(query)));
-            unchecked.extend(
-                queries
-                    .filter(|(line, _)| !checked(&path, *line))
-                    .map(|(line, _)| format!("{}:{line}", path.display())),
-            );
-        }
-        unchecked
-    }
-
     fn prepare<'c>(
         &self,
         connection: &'c Connection,
@@ -130,7 +127,7 @@ impl Sqlite {
     ) -> Result<rusqlite::Statement<'c>, DatabaseError> {
         let Statement { sql, site, writes, columns, .. } = statement;
         let prepared = connection.prepare(sql).map_err(|error| DatabaseError(format!("{site}: {error}")))?;
-        self.sites.borrow_mut().insert((site.file(), site.line()));
+        SITES.with_borrow_mut(|sites| sites.insert((site.file(), site.line())));
         let Some(columns) = columns else { return Ok(prepared) };
         assert_eq!(prepared.readonly(), !writes, "{site}: `true` for a statement that only reads: {sql}");
         let mut names: Vec<String> = prepared.column_names().map(str::to_owned).collect();

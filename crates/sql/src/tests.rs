@@ -156,16 +156,15 @@ fn a_write_that_is_called_a_read_fails_the_check() {
 
 #[test]
 fn a_query_that_no_test_ran_is_found() {
-    let database = database();
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/row.rs");
-    assert_eq!(database.unchecked(&sources), Vec::<String>::new(), "this file has no queries");
+    assert_eq!(crate::sqlite::unchecked(&sources), Vec::<String>::new(), "this file has no queries");
     let folder = tempfile();
     std::fs::write(
         folder.join("some.rs"),
         "fn some() {\n    sql::read!(\"SELECT 1\")\n}\n#[cfg(test)]\nsql::read!(\"\")\n",
     )
     .unwrap();
-    let found = database.unchecked(&folder);
+    let found = crate::sqlite::unchecked(&folder);
     assert!(found.len() == 1 && found[0].ends_with("some.rs:2"), "{found:?}");
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -206,10 +206,7 @@ fn chosen(platform: &PlatformWallet, purchase: &TxHash, attempt: usize) -> Vec<U
 
 /// Builds the query that reads the outbox entry that spends an output.
 fn spending(output: &TxRef) -> Read<Option<Entry>> {
-    sql::read!(
-        "SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1",
-        output
-    )
+    sql::read!("SELECT {ENTRY} FROM reservations r JOIN outbox ON outbox.tx_id = r.tx_id WHERE r.tx_in = ?1", output)
 }
 
 /// Builds the query that reads the newest open or included outbox entry of a kind that acts on a purchase.

@@ -13,8 +13,7 @@ use cardano::{
     tx::build::{BuildError, BuiltTx, TxPlan, Validity, Wallet, build},
 };
 use outbox::{
-    Attempt, Earlier, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue,
-    snapshot,
+    Attempt, Earlier, EntryState, Next, Provenance, RetryPolicy, Sent, Sleep, Trust, WalletSnapshot, overdue, snapshot,
 };
 use sql::{Database, DatabaseError};
 use x402_cardano::{
@@ -29,7 +28,7 @@ use super::{
 use crate::{
     account::Account,
     catalogue::ListingTerms,
-    claim::{Blocked, Claim, NewPayment, conditions},
+    claim::{Blocked, Claim, NewPayment, WalletBlocked, conditions},
     contents::Contents,
     listing::DeliveryMode,
     payment, purchase, subject,
@@ -73,7 +72,7 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     /// Unspent outputs of the paying wallet according to the provider.
     utxos: Vec<Utxo>,
     /// Number of the wallet's recent failed payments for the listing, with which the new payment conflicts.
-    excluded: usize,
+    replaced: usize,
     /// Number of the buyer's other failed payments for the listing that were looked up on the chain.
     checked: usize,
     /// Inputs that this payment must spend, so that it conflicts with the recent failed ones.
@@ -115,11 +114,13 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         };
         let mut checked = 0;
         match blocked {
-            Some(Blocked::Owned { purchase }) => return self.bought_before(order, &purchase).await.map(Some),
-            Some(Blocked::Paying { tx }) => return self.resume_purchase(order, &tx).await,
-            Some(Blocked::OffSale) => return Err(BuyError::UnknownListing),
-            Some(Blocked::Restoring) => return Err(Unavailable::Restoring.into()),
-            Some(Blocked::Unresolved) => {
+            Some(WalletBlocked::Any(Blocked::Owned { purchase })) => {
+                return self.bought_before(order, &purchase).await.map(Some);
+            }
+            Some(WalletBlocked::Any(Blocked::Paying { tx })) => return self.resume_purchase(order, &tx).await,
+            Some(WalletBlocked::Any(Blocked::OffSale)) => return Err(BuyError::UnknownListing),
+            Some(WalletBlocked::Restoring) => return Err(Unavailable::Restoring.into()),
+            Some(WalletBlocked::Any(Blocked::Unresolved)) => {
                 match self.check_earlier_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
                     EarlierPayments::NotFound(count) => checked = count,
                     EarlierPayments::Found => return Ok(None),
@@ -129,7 +130,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             // Overdue or failed payments may return their amounts to the budget. Owners are only asked to approve
             // purchases that are otherwise possible.
-            Some(Blocked::SpendRefused { why }) if over.is_empty() && ended.is_empty() => {
+            Some(WalletBlocked::SpendRefused(why)) if over.is_empty() && ended.is_empty() => {
                 offered_by()?;
                 return Err(why.into());
             }
@@ -145,7 +146,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Ok(None);
         }
         let known = WalletSnapshot::of(&wallet, known)?;
-        let excluded = ended.len();
+        let replaced = ended.len();
         let replacement_inputs = match self.outbox().earlier(ended, &known, &utxos, now).await? {
             Earlier::InBlock(tx) => return Err(BuyError::Pending(tx)),
             Earlier::Unresolved(tx) => return Err(BuyError::EarlierUnresolved(tx)),
@@ -162,7 +163,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             tip,
             parameters,
             utxos,
-            excluded,
+            replaced,
             checked,
             replacement_inputs,
         };
@@ -235,7 +236,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     /// Builds and claims the payment, or ends with the purchase. Ends with `None` if a concurrent request for the same
     /// listing was faster. `known` is the wallet as it was read before the first attempt.
     async fn next(&self, attempt: Attempt, known: Option<WalletSnapshot>) -> Result<Next<Option<Bought>>, BuyError> {
-        let Self { checkout, order, excluded, checked, .. } = *self;
+        let Self { checkout, order, replaced, checked, .. } = *self;
         if let Some(sent) = attempt.sent {
             return self.sent(sent).await;
         }
@@ -260,14 +261,16 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let verified = self.verify(utxos, &built).await?;
         let (offer, header) = ((order.terms, order.mode, &self.offered), ContentHash::of(&built.cbor));
         let new = checkout.new_payment(offer, &verified, header, Provenance::Ours).await?;
-        let new = NewPayment { account: Some(order.account), checked, excluded, ..new };
+        let new = NewPayment { account: Some(order.account), checked, replaced, ..new };
         match new.claim(checkout.database, checkout.now).await? {
             Claim::New(entry) => Ok(Next::Submit(Box::new(entry), Box::new(known))),
             // Payments of the same amount to the same seller from the same inputs are the same transaction.
-            Claim::Blocked(Blocked::Known) | Claim::InputsTaken => Ok(Next::Retry),
-            Claim::Blocked(Blocked::ContentMissing) => Err(content_missing(&order.terms.content_hash).into()),
-            Claim::Blocked(Blocked::OffSale) => Err(BuyError::UnknownListing),
-            Claim::Blocked(Blocked::SpendRefused { why }) => Err(why.into()),
+            Claim::Blocked(WalletBlocked::Any(Blocked::Known)) | Claim::InputsTaken => Ok(Next::Retry),
+            Claim::Blocked(WalletBlocked::Any(Blocked::ContentMissing)) => {
+                Err(content_missing(&order.terms.content_hash).into())
+            }
+            Claim::Blocked(WalletBlocked::Any(Blocked::OffSale)) => Err(BuyError::UnknownListing),
+            Claim::Blocked(WalletBlocked::SpendRefused(why)) => Err(why.into()),
             Claim::Blocked(_) => Ok(Next::Done(None)),
         }
     }

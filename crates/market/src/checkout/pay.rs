@@ -316,7 +316,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         let new = self.new_payment((pay.terms, mode, &offered), &verified, *header, pay.provenance(&payer)).await?;
         let mut new = NewPayment { identifier: identifier.clone(), ..new };
         for _ in 0..MAX_ROUNDS {
-            match new.claim(self.database, self.now).await? {
+            match new.claim::<Blocked>(self.database, self.now).await? {
                 Claim::New(mut entry) => {
                     // A node rejects a transaction that it knows, so a public one is not submitted again.
                     let start = if verified.public { Start::Resume } else { Start::Submit };
@@ -360,9 +360,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
             Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
             Blocked::OffSale => Err(PayError::OffSale),
-            Blocked::ContentMissing | Blocked::Superseded | Blocked::Restoring | Blocked::SpendRefused { .. } => {
-                Err(content_missing(&pay.terms.content_hash).into())
-            }
+            Blocked::ContentMissing => Err(content_missing(&pay.terms.content_hash).into()),
         }
     }
 

@@ -14,8 +14,8 @@ use cardano::{
 };
 use escrow::result::result_hash;
 use outbox::{
-    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus, decide,
-    unless_chain_fails,
+    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus,
+    decide, unless_chain_fails,
 };
 use sql::{Database, DatabaseError};
 

@@ -67,8 +67,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             }
             let cases = task.cases();
             let purchases: Vec<TxHash> = cases.iter().map(|judged| judged.due.purchase).collect();
-            let late: Vec<Write> =
-                cases.iter().map(|judged| due::retry_later(&judged.due, self.view.clock)).collect();
+            let late: Vec<Write> = cases.iter().map(|judged| due::retry_later(&judged.due, self.view.clock)).collect();
             match self.perform(deployment, task, needs).await {
                 Ok(instead) => {
                     unserved = 0;

@@ -240,7 +240,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             account: Some(&account),
             content: None,
             checked: 0,
-            excluded: 0,
+            replaced: 0,
         };
         Ok(Some(self.included(payment.entry(), Some(payment.insert(block.time_ms)), block)?))
     }
@@ -253,12 +253,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
 
     /// Returns the statements that insert an included transaction, its payment, and the effects of its inclusion. No
     /// outputs need to be reserved.
-    fn included(
-        &self,
-        new: NewEntry,
-        payment: Option<Write>,
-        block: &Inclusion,
-    ) -> Result<Recording, DatabaseError> {
+    fn included(&self, new: NewEntry, payment: Option<Write>, block: &Inclusion) -> Result<Recording, DatabaseError> {
         let now = self.ports.now;
         let written = write_down(&new, now);
         let NewEntry { tx, kind, cbor, valid_until, provenance, .. } = new;

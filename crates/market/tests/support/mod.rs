@@ -23,7 +23,7 @@ use market::{
     catalogue::{self, Quota, Stored},
     challenge::{Challenge, Challenges, ChallengesError, Purpose, give},
     checkout::{Checkout, PaymentOption},
-    claim::{Claim, Identifier, NewPayment},
+    claim::{Claim, Identifier, NewPayment, WalletBlocked},
     contents::InDatabase,
     headroom::StorageHeadroom,
     listing::{DeliveryMode, NewListing},
@@ -153,7 +153,7 @@ pub struct Paying {
     pub mode: DeliveryMode,
     pub provenance: Provenance,
     pub checked: usize,
-    pub excluded: usize,
+    pub replaced: usize,
     /// Hash of the content, if the claim checks it in the database.
     pub content: Option<ContentHash>,
 }
@@ -170,7 +170,7 @@ pub fn paying_for(account: &Account, listing: &ListingId, built: &BuiltTx, price
         mode: DeliveryMode::Instant,
         provenance: Provenance::Ours,
         checked: 0,
-        excluded: 0,
+        replaced: 0,
         content: None,
     }
 }
@@ -180,12 +180,18 @@ impl Paying {
         self.built.facts.tx_id
     }
 
-    pub fn claim(&self, db: &Sqlite, now: u64) -> Claim {
+    pub fn claim(&self, db: &Sqlite, now: u64) -> Claim<WalletBlocked> {
         self.claim_by(db, ContentHash::of(&self.built.cbor), None, now)
     }
 
     /// Claims the payment with another header and a `payment-identifier`.
-    pub fn claim_by(&self, db: &Sqlite, header: ContentHash, identifier: Option<Identifier>, now: u64) -> Claim {
+    pub fn claim_by(
+        &self,
+        db: &Sqlite,
+        header: ContentHash,
+        identifier: Option<Identifier>,
+        now: u64,
+    ) -> Claim<WalletBlocked> {
         block(self.described(header, identifier).claim(db, now)).unwrap()
     }
 
@@ -211,7 +217,7 @@ impl Paying {
             account: self.account.as_ref(),
             content: self.content,
             checked: self.checked,
-            excluded: self.excluded,
+            replaced: self.replaced,
         }
     }
 }

@@ -20,7 +20,7 @@ use escrow::{
 use market::{
     ListingId, PortError,
     chain_state::Lead,
-    claim::{Claim, NewPayment},
+    claim::{Claim, NewPayment, WalletBlocked},
     contents::InDatabase,
     listing::DeliveryMode,
     result_poster::{PostError, ResultPoster, Seller},
@@ -75,7 +75,7 @@ pub struct Sales {
 }
 
 /// A stored payment and its bytes.
-fn written((claim, built): (Claim, BuiltTx)) -> (TxHash, Vec<u8>) {
+fn written((claim, built): (Claim<WalletBlocked>, BuiltTx)) -> (TxHash, Vec<u8>) {
     assert!(matches!(claim, Claim::New(_)), "{claim:?}");
     (built.facts.tx_id, built.cbor)
 }
@@ -202,7 +202,7 @@ impl Sales {
         mode: DeliveryMode,
         paid: NewOutput,
         until: u64,
-    ) -> (Claim, BuiltTx) {
+    ) -> (Claim<WalletBlocked>, BuiltTx) {
         let (address, price) = (buyer.enterprise_address(), Lovelace::new(PRICE).unwrap());
         let coin = Utxo { reference: faucets(number), ..output(address.to_string(), Lovelace::from_ada(100), None) };
         let validity = Validity { from: None, until };
@@ -225,7 +225,7 @@ impl Sales {
             account: None,
             content: None,
             checked: 0,
-            excluded: 0,
+            replaced: 0,
         };
         let claim = block(payment.claim(&self.db, self.now())).unwrap();
         (claim, built)
