@@ -79,7 +79,7 @@ async fn tell(url: &str, database: &D1, alarms: Vec<Alarm>, record: Option<TickR
         return;
     }
     let notified = Notified::of(&alarms, now);
-    if is_stored && let Err(error) = database.run(notified.record()).await {
+    if is_stored && let Err(error) = database.execute(notified.record()).await {
         log::fault(&error);
     }
     NOTIFIED.set(notified);
