@@ -60,64 +60,64 @@ macro_rules! alarms {
 
 alarms! {
     /// The watcher has not completed a tick for five minutes.
-    NoTick => "The watcher is not deployed, its cron does not run, or it is paused: see make tail, then make deploy or \
-        make resume. Deadlines pass meanwhile.",
+    NoTick => "The watcher is not deployed, its cron does not run, or it is paused. Look at make tail, then run make deploy \
+        or make resume. Until it runs again, escrows can miss their deadlines.",
     /// The watcher's last tick ended early, because of an error.
-    TickFailed => "The provider or the database: the reason stands with it. The watcher tries again every minute.",
+    TickFailed => "The provider or the database failed, for the reason given. The watcher tries again every minute.",
     /// A setting of the watcher is missing or invalid.
-    InvalidSetting => "Correct the setting that is named, in .deploy/production.env or wrangler.toml, and make deploy.",
+    InvalidSetting => "Correct the named setting in .deploy/production.env or wrangler.toml, and run make deploy.",
     /// The provider refuses the project id.
     ProviderRefusesProject => "Put a valid BLOCKFROST_PROJECT_ID (or BLOCKFROST_PROJECT_ID_WATCHER) for preprod into \
-        .deploy/production.env, and make deploy. Nothing can be paid or protected meanwhile.",
+        .deploy/production.env, and run make deploy. Until then, no payment can be made and no buyer protected.",
     /// The daily quota of the project at the chain provider is used up.
-    ProviderQuotaUsedUp => "Take a larger plan at the provider, or give the watcher a project of its own \
-        (BLOCKFROST_PROJECT_ID_WATCHER): the quota is renewed at midnight UTC, and deadlines pass before that.",
+    ProviderQuotaUsedUp => "Book a larger plan at the provider, or give the watcher a project of its own \
+        (BLOCKFROST_PROJECT_ID_WATCHER). The quota is renewed at midnight UTC; escrows can miss deadlines before that.",
     /// The newest known block is too old to rely on.
-    OldBlock => "The provider is behind or away, or no tick ran. No protected sale is quoted meanwhile.",
+    OldBlock => "The provider lags or does not answer, or no tick ran. Until a newer block is known, no protected sale is offered.",
     /// The platform's wallet is nearly empty.
-    PlatformWalletLow => "Send tADA to the address: fees and collateral of all actions are paid from there.",
+    PlatformWalletLow => "Send tADA to the address, from which the fees and the collateral of all actions are paid.",
     /// The arbiter's wallet is nearly empty.
-    ArbiterWalletLow => "Send tADA to the address: fees and collateral of awards are paid from there.",
+    ArbiterWalletLow => "Send tADA to the address, from which the fees and the collateral of awards are paid.",
     /// The watcher has no seller's key, so it cannot act for the platform's sales.
-    SellerSecretMissing => "Give the watcher the API's SELLER_SECRET: nothing is posted, collected, refunded or paid \
-        without it.",
+    SellerSecretMissing => "Give the watcher the API's SELLER_SECRET. Without it, nothing is posted, collected, refunded \
+        or paid out.",
     /// The watcher has no deployment record of an escrow contract.
-    DeploymentMissing => "Give the watcher the API's ESCROW_DEPLOYMENT: make deploy does.",
+    DeploymentMissing => "Give the watcher the API's ESCROW_DEPLOYMENT, for example by running make deploy.",
     /// An open escrow is at the address of another contract than the watcher's.
-    OtherContract => "Give the watcher the API's ESCROW_DEPLOYMENT: make deploy does.",
+    OtherContract => "Give the watcher the API's ESCROW_DEPLOYMENT, for example by running make deploy.",
     /// An open escrow has another seller than the watcher's.
-    OtherSeller => "Give the watcher the API's SELLER_SECRET: make deploy does.",
+    OtherSeller => "Give the watcher the API's SELLER_SECRET, for example by running make deploy.",
     /// Escrows are open although the watcher is configured not to act as seller.
-    SellerAgentOff => "Take SELLER_AGENT out of the watcher's settings, unless another program posts results and \
-        collects: without one, results miss their deadline and creators are not paid.",
+    SellerAgentOff => "Remove SELLER_AGENT from the watcher's settings, unless another program posts results and \
+        collects. Otherwise results miss their deadlines and creators are not paid.",
     /// The watcher lacks the master secret of a wallet with an open escrow.
-    MasterSecretMissing => "Give the watcher the master secret that is named, with the API's value: until then it can \
-        take no money back for this wallet.",
+    MasterSecretMissing => "Give the watcher the named master secret, with the API's value. Until then it cannot get \
+        money back for this wallet.",
     /// The arbiter has not decided a dispute in time.
-    DisputeLate => "ARBITER_TOKEN differs between watcher and arbiter, or the arbiter fails: its log (make tail) says why.",
+    DisputeLate => "ARBITER_TOKEN differs between watcher and arbiter, or the arbiter fails; its log (make tail) says why.",
     /// An open escrow has this platform as seller, but belongs to no known purchase.
     UnknownEscrow => "Its payer has not presented it, or the database was restored. It becomes a purchase when the payer \
         presents it; otherwise its buyer can take the money back.",
     /// The seller has not posted the result of an escrow, and its deadline is near.
-    ResultLate => "The reason stands with it: content missing, wallet empty, provider away.",
+    ResultLate => "Remove the given cause, such as missing content, an empty wallet, or a provider that does not answer.",
     /// The seller has not posted the result of an escrow before the deadline.
-    ResultMissed => "The seller's score falls by a fault of this service: look for the reason in earlier notes \
+    ResultMissed => "The seller's score falls through a fault of this service. Look for the cause in earlier notes \
         (make tail).",
     /// A transaction that spent an escrow cannot be decoded.
-    UnreadableSpend => "The ledger accepts what this release cannot read, and nothing is done on that escrow. Look the \
-        transaction up, settle by hand before the deadlines (cargo xtask escrow act), and upgrade.",
+    UnreadableSpend => "The ledger accepted a transaction that this release cannot decode, so the watcher does not act on \
+        that escrow. Look the transaction up, act by hand before the deadlines (cargo xtask escrow act), and upgrade.",
     /// The payout to a creator failed.
-    SellerUnpaid => "Fund the platform's wallet (cargo xtask address SELLER_SECRET): the payout is tried again.",
+    SellerUnpaid => "Send tADA to the platform's wallet (cargo xtask address SELLER_SECRET). The payout is retried.",
     /// The database was restored to an earlier state.
-    DatabaseRestored => "Nothing, if somebody meant to restore it: the alarm ends when every wallet was read. Otherwise \
-        find out who did (Time Travel in Cloudflare's dashboard): docs/deploying.md, \"A restored database\".",
+    DatabaseRestored => "If the restore was intended, do nothing: the alarm ends when every wallet has been read. Otherwise \
+        find out who restored it (Time Travel in Cloudflare's dashboard); see docs/deploying.md, \"A restored database\".",
     /// The database is almost full.
-    DatabaseFilling => "Make room, or bind a bucket: docs/operations.md, \"A full database\". From 80 % on, new \
+    DatabaseFilling => "Make room, or bind a bucket (docs/operations.md, \"A full database\"). From 80 % on, new \
         listings and new accounts are refused.",
     /// The chain provider returns another chain than preprod.
-    OtherChain => "BLOCKFROST_URL names another network. Nothing is undone or done until it shows preprod again.",
+    OtherChain => "BLOCKFROST_URL names another network. The watcher does nothing until it shows preprod again.",
     /// The newest block's time is far ahead of the clock.
-    FutureBlock => "The provider is wrong, or the clock is: nothing is done meanwhile.",
+    FutureBlock => "The provider or the clock is wrong. The watcher does nothing until they agree.",
 }
 
 #[cfg(test)]

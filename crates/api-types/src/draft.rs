@@ -147,7 +147,7 @@ pub struct PossibleActions {
 pub struct PossibleAction {
     /// Name of the action in the contract.
     pub action: String,
-    /// The name under which `POST /me/purchases/{id}/actions` takes it; absent for the seller's actions.
+    /// Name of the action for `POST /me/purchases/{id}/actions`; absent for the seller's actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<BuyerAction>,
     /// Party that may perform the action: `buyer` or `seller`.

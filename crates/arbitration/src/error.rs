@@ -34,7 +34,7 @@ pub enum ResolveError {
     #[error("the arbiter's wallet is busy: ask again")]
     Busy,
     /// The payout's transaction was recorded and sent, but it is unknown whether a node accepted it.
-    #[error("no node has answered for the award yet: ask again")]
+    #[error("no node has answered the submission of the award yet: ask again")]
     Unanswered,
     /// A node or the ledger rejected the payout's transaction, with the node's reason.
     #[error("the award was refused: {0}")]

@@ -80,7 +80,7 @@ pub enum BlueprintError {
     #[error("the validator's compiledCode is not a Plutus program")]
     NotAProgram,
     /// A parameter or the script cannot be encoded.
-    #[error("not written as CBOR: {0}")]
+    #[error("cannot be encoded as CBOR: {0}")]
     NotWritten(#[from] minicbor::encode::Error<Infallible>),
 }
 

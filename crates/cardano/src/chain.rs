@@ -142,7 +142,7 @@ pub enum ChainError {
     #[error("the daily quota of our project at the chain provider is used up (status 402)")]
     QuotaUsedUp,
     /// The provider's response is too large or does not have the documented shape.
-    #[error("the chain provider answered nonsense: {0}")]
+    #[error("the chain provider returned an unexpected answer: {0}")]
     Malformed(String),
     /// The newest block's time is so far ahead of our clock that the provider must be wrong.
     #[error("the chain provider's newest block is dated {ahead_s} s ahead")]
@@ -151,17 +151,17 @@ pub enum ChainError {
         ahead_s: u64,
     },
     /// The client that sent this request has used up its share of our calls to the provider for now.
-    #[error("asked for too often")]
+    #[error("too many calls to the chain provider: try again in some seconds")]
     TooMany,
     /// The provider's response is longer than this request may still read, because it contains data that strangers
     /// wrote to the chain.
-    #[error("an answer is too long for what is left of this request")]
+    #[error("the chain provider's answer is too long to be read within this request")]
     TooLong,
     /// This request's deadline has passed, so the provider was not called.
-    #[error("this request needs more outside calls than it may make")]
+    #[error("this request needs more calls to the chain provider than it may make")]
     BudgetExhausted,
     /// This request's deadline has passed, so the provider was not called.
-    #[error("this request's time is over")]
+    #[error("this request ran out of time")]
     TimeOver,
 }
 

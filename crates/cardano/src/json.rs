@@ -21,7 +21,8 @@ pub fn weight(text: &[u8]) -> usize {
     values(text).count().saturating_add(1).saturating_mul(VALUE_BYTES).saturating_add(text.len())
 }
 
-/// Returns the bytes of a JSON text after which a value begins. The first value begins without such a byte.
+/// Returns the bytes of a JSON text, outside of strings, after which a value may begin: opening brackets and braces,
+/// commas and colons. Counting them gives an upper bound of the number of values, not counting the outermost one.
 fn values(text: &[u8]) -> impl Iterator<Item = &u8> {
     let (mut quoted, mut escaped) = (false, false);
     let begins = move |byte: &&u8| {

@@ -12,10 +12,10 @@ pub struct Lovelace(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LovelaceError {
     /// The text does not match `^[0-9]+$`.
-    #[error("an amount of lovelace is a string of decimal digits")]
+    #[error("must be an amount of lovelace as a string of decimal digits")]
     NotDecimal,
     /// The amount exceeds the maximum supply of ADA.
-    #[error("an amount of lovelace is at most 45000000000000000")]
+    #[error("must be at most 45000000000000000 lovelace, all ADA that can exist")]
     TooLarge,
 }
 

@@ -17,11 +17,11 @@ pub struct SlotConfig {
 }
 
 impl SlotConfig {
-    /// Mainnet since its Shelley hard fork: slot 4,492,800 began at 2020-07-29T21:44:51Z.
+    /// Slots of mainnet since its Shelley hard fork: slot 4,492,800 began at 2020-07-29T21:44:51Z.
     pub const MAINNET: Self = Self { zero_slot: 4_492_800, zero_time_ms: 1_596_059_091_000, slot_length_ms: 1_000 };
-    /// Preview since its genesis at 2022-10-25T00:00:00Z. It has had no other era.
+    /// Slots of preview since its genesis at 2022-10-25T00:00:00Z. Preview has had no other era.
     pub const PREVIEW: Self = Self { zero_slot: 0, zero_time_ms: 1_666_656_000_000, slot_length_ms: 1_000 };
-    /// Preprod since its Shelley hard fork: slot 86,400 began at 2022-06-21T00:00:00Z.
+    /// Slots of preprod since its Shelley hard fork: slot 86,400 began at 2022-06-21T00:00:00Z.
     pub const PREPROD: Self = Self { zero_slot: 86_400, zero_time_ms: 1_655_769_600_000, slot_length_ms: 1_000 };
 
     /// Returns the time at which a slot begins, in POSIX milliseconds, or `None` if the slot is before `zero_slot` or

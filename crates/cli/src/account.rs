@@ -63,8 +63,11 @@ pub fn sign_in(shop: &Shop) -> Result<(), Failure> {
     let asked = json!(ChallengeRequest { address: address.to_string(), others });
     let challenge: Challenge = shop.service.post("/auth/challenge", Ask::json(&asked))?;
     let owner = keys.addresses().into_iter().find(|address| *address == challenge.owner);
-    let other =
-        || Failure::Refused("the service asks to sign something else than a sign-in: nothing was signed".into());
+    let other = || {
+        Failure::Refused(
+            "the service asked for a signature of something other than a sign-in: nothing was signed".into(),
+        )
+    };
     let owner = owner.ok_or_else(other)?;
     if challenge.digest != digest(&["service:signin:v1", &owner.to_string(), &challenge.nonce]) {
         return Err(other());
@@ -225,7 +228,7 @@ fn request_words(asked: &PurchaseRequest) -> String {
 /// Sends the Surety balance to the owner's wallet.
 pub fn withdraw(shop: &Shop) -> Result<(), Failure> {
     let sent: Withdrawal = ask(shop, "POST", "/me/wallet/withdraw", None)?.json()?;
-    let words = format!("{} are on their way to your wallet, in transaction {}", sent.lovelace.display_tada(), sent.tx);
+    let words = format!("{} are being sent to your wallet, in transaction {}", sent.lovelace.display_tada(), sent.tx);
     shop.tell.result(&json!(sent), &words)
 }
 

@@ -136,7 +136,8 @@ impl PurchaseArgument {
         if let Named::Listing(listing) = &self.purchase {
             return Ok(listing.to_string());
         }
-        let unknown = || Failure::Usage(format!("this program did not buy {id} here: name the listing that it is of"));
+        let unknown =
+            || Failure::Usage(format!("this wallet has no record of the purchase {id}: name its listing instead"));
         Ok(Payment::of_purchase(shop, id)?.ok_or_else(unknown)?.listing.id)
     }
 
@@ -148,7 +149,7 @@ impl PurchaseArgument {
         if escrow.datum.input_hash == listing_input_hash(&sold.id, &sold.content_hash).as_bytes() {
             return Ok(());
         }
-        Err(NotAsAsked::Terms(format!("the escrow that the service names is not of {listing}")).into())
+        Err(NotAsAsked::Terms(format!("the escrow that the service names is not for {listing}")).into())
     }
 }
 
@@ -288,7 +289,7 @@ pub fn act(shop: &Shop, purchase: &PurchaseArgument, what: BuyerAction) -> Resul
             Err(other) => return Err(other),
         }
     }
-    Err(Failure::Unreachable("the escrow goes on too fast: try again".into()))
+    Err(Failure::Unreachable("the escrow keeps changing: try again".into()))
 }
 
 /// Checks that an action has the effect that the user expects of the command. In the contract one action requests a
@@ -332,7 +333,7 @@ fn attempt(shop: &Shop, id: &TxHash, (what, escrow): (Action, &Escrow), keys: &K
 
 /// Returns the current output of the escrow behind this wallet's purchase. Reads the chain rather than the service.
 fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failure> {
-    let unknown = || Failure::Refused(format!("no block has {purchase} yet: try again in a minute"));
+    let unknown = || Failure::Refused(format!("{purchase} is not in a block yet: try again in a minute"));
     let is_mine = |escrow: &Escrow| {
         escrow.datum.buyer.key_address().is_some_and(|address| keys.of(address.payment_key()).is_some())
     };
@@ -349,7 +350,7 @@ fn current(shop: &Shop, purchase: &TxHash, keys: &Keys) -> Result<Escrow, Failur
             }
         }
     }
-    Err(Failure::Refused("this escrow has gone through too many steps".into()))
+    Err(Failure::Refused("this escrow has too many transactions to follow".into()))
 }
 
 /// Returns the outputs of a transaction, or `None` if no block includes it.

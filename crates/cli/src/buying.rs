@@ -90,7 +90,7 @@ pub fn run(shop: &Shop, arguments: &BuyArguments) -> Result<(), Failure> {
         let price = listing.price_lovelace.display_tada();
         let more = price.trim_end_matches(" tADA");
         return Err(Failure::Refused(format!(
-            "{title} costs {price}, and {} is the most that is paid: --at-most {more} allows it",
+            "{title} costs {price}, which is more than {}: --at-most {more} allows it",
             most.display_tada()
         )));
     }
@@ -208,7 +208,7 @@ fn header(mut payment: Value, cbor: &[u8], salt: Option<&Salt>) -> Result<String
     let header = encode_header(&payment).map_err(|error| Failure::Refused(error.to_string()))?;
     if header.len() > MAX_HEADER_BYTES {
         return Err(Failure::Refused(format!(
-            "the service's draft makes a payment of {} bytes, and {MAX_HEADER_BYTES} is the most: nothing was sent",
+            "the service's draft makes a payment of {} bytes, more than {MAX_HEADER_BYTES}: nothing was sent",
             header.len()
         )));
     }

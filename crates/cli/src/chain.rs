@@ -55,7 +55,7 @@ impl ChainClient {
         if magic == u64::from(api_types::NETWORK.magic()) {
             return Ok(());
         }
-        let other = format!("{base} is the chain of another network (magic {magic}): this wallet is for preprod alone");
+        let other = format!("{base} serves another network (magic {magic}), and this wallet works only on preprod");
         Err(Failure::Usage(other))
     }
 
@@ -149,7 +149,7 @@ pub fn described(utxos: &[Utxo]) -> Result<Vec<String>, Failure> {
         minicbor::to_vec((input, output)).map(hex::encode).ok()
     };
     let described: Option<Vec<String>> = utxos.iter().map(one).collect();
-    described.ok_or_else(|| Failure::Refused("an output of the wallet cannot be written".into()))
+    described.ok_or_else(|| Failure::Refused("an output of the wallet cannot be encoded".into()))
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub struct VerifyArguments {
 
 impl From<Flaw> for Failure {
     fn from(flaw: Flaw) -> Self {
-        Self::Refused(format!("the evidence does not hold: {flaw}"))
+        Self::Refused(format!("the evidence is inconsistent: {flaw}"))
     }
 }
 
@@ -102,7 +102,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
             != (&said.listing.id, &said.listing.content_hash, said.listing.price_lovelace, said.listing.seller_address)
     {
         return Err(Failure::Refused(format!(
-            "the service now says that {} is another listing than was bought",
+            "the service now describes {} differently from the listing that was bought",
             listing.id
         )));
     }
@@ -135,7 +135,7 @@ pub fn collect(shop: &Shop, arguments: &EvidenceArguments) -> Result<(), Failure
 /// Parses the service's statement about a purchase. Returns the JWS and its payload. The signature is not checked here,
 /// but together with the whole file.
 fn statement(body: Vec<u8>) -> Result<(String, PurchaseStatement), Failure> {
-    let unreadable = || Failure::Refused("the service's statement is not as documented".into());
+    let unreadable = || Failure::Refused("the service's statement is not in the documented form".into());
     let jws = String::from_utf8(body).map_err(|_| unreadable())?;
     let payload = jws.split('.').nth(1).and_then(|payload| BASE64_URL_SAFE_NO_PAD.decode(payload).ok());
     let said = serde_json::from_slice(&payload.ok_or_else(unreadable)?).map_err(|_| unreadable())?;
@@ -247,7 +247,7 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     // Large enough for twenty transactions of the maximum size in hexadecimal.
     let file = read_file(&arguments.file)?;
     let evidence: Evidence = serde_json::from_slice(&file).map_err(|error| {
-        Failure::Refused(format!("the evidence does not hold: {}: {error}", arguments.file.display()))
+        Failure::Refused(format!("the evidence is inconsistent: {}: {error}", arguments.file.display()))
     })?;
     let content = arguments.content.as_deref().map(read_file).transpose()?;
     let keys = keys(shop, arguments, &evidence.service)?;
@@ -267,7 +267,9 @@ pub fn verify(shop: &Shop, arguments: &VerifyArguments) -> Result<(), Failure> {
     });
     shop.tell.result(&told, &words(&evidence.service, &proofs, &checks, as_of))?;
     if [checks.output_matches_listing, checks.output_is_what_seller_posted].contains(&Some(false)) {
-        return Err(Failure::Refused("the content is not what was listed, or not what the seller posted".into()));
+        return Err(Failure::Refused(
+            "the content is not the listed one, or not the one whose hash the seller posted".into(),
+        ));
     }
     if claims.is_empty() {
         return Ok(());
@@ -357,7 +359,7 @@ fn words(service: &str, proofs: &Proofs, checks: &ContentChecks, as_of: Option<M
     }
     let told =
         |what: &str, holds: Option<bool>| holds.map(|holds| format!("{}: {what}", if holds { "yes" } else { "NO" }));
-    lines.extend(told("the content is what was listed", checks.output_matches_listing));
+    lines.extend(told("the content is the listed one", checks.output_matches_listing));
     lines.extend(told("the seller posted this content", checks.output_is_what_seller_posted));
     crate::tell::plain_lines(&lines)
 }

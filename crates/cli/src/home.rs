@@ -50,7 +50,7 @@ impl Home {
         let root = match root {
             Some(root) => root.to_path_buf(),
             None => std::env::home_dir()
-                .ok_or_else(|| Failure::Usage("no home folder: say where with SURETY_HOME".into()))?
+                .ok_or_else(|| Failure::Usage("no home folder: set SURETY_HOME to the folder for wallets".into()))?
                 .join(".surety"),
         };
         Ok(Self { name: name.to_owned(), folder: root.join(name) })
@@ -68,7 +68,7 @@ impl Home {
         let written = file.and_then(|mut file| file.write_all(words.as_bytes()).and_then(|()| file.sync_all()));
         written.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::Usage(format!(
-                "there is a wallet {} already, in {}: it is kept. For another one add --wallet NAME",
+                "there is already a wallet {}, in {}, which is kept. To make another one, add --wallet NAME",
                 self.name,
                 path.display()
             )),

@@ -44,10 +44,10 @@ impl fmt::Display for Position {
 /// would reveal it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPhrase {
-    #[error("a recovery phrase has 12, 15, 18, 21 or 24 words, and these are {0}")]
+    #[error("a recovery phrase has 12, 15, 18, 21 or 24 words, and this text has {0}")]
     Count(usize),
     /// A word is not in BIP-39's list; with its position, counted from 1.
-    #[error("word {0} is none of the English words of recovery phrases (BIP-39): look for a slip")]
+    #[error("word {0} is not one of the English words of recovery phrases (BIP-39): check its spelling")]
     Unknown(usize),
     #[error(
         "every word is known, but their checksum does not fit: one of them is another word, or they are in another order"

@@ -150,7 +150,7 @@ pub fn hand_over_as_listed(
     if as_listed {
         return Ok(());
     }
-    Err(Failure::Refused(format!("what was delivered is not what was listed (its SHA-256 is another): {advice}")))
+    Err(Failure::Refused(format!("the delivered content is not the listed one (its SHA-256 differs): {advice}")))
 }
 
 /// Prints the content of an earlier purchase.

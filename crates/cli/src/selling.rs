@@ -121,7 +121,7 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..Ask::json(&json!(offer)) };
     let listing: Listing = shop.service.post("/listings", ask)?;
     if listing.content_hash != hash {
-        return Err(Failure::Refused("the service listed something else: its contentHash is another".into()));
+        return Err(Failure::Refused("the service listed other content: its contentHash differs".into()));
     }
     let id = plain(&listing.id);
     shop.tell.progress(&format!("for sale at {}/listings/{id}", shop.service.base()));

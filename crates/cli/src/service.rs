@@ -117,7 +117,10 @@ impl Service {
         }
         let listing: Listing = answer.json()?;
         if listing.id != id.as_str() {
-            return Err(Failure::Refused(format!("asked for {id}, the service answered with {}", plain(&listing.id))));
+            return Err(Failure::Refused(format!(
+                "the service answered with another listing than {id}: {}",
+                plain(&listing.id)
+            )));
         }
         Ok(listing)
     }
@@ -138,7 +141,7 @@ impl Answer {
             return Err(self.failure());
         }
         serde_json::from_slice(&self.body)
-            .map_err(|error| Failure::Refused(format!("an answer that is not as documented: {error}")))
+            .map_err(|error| Failure::Refused(format!("the service's answer is not as documented: {error}")))
     }
 
     /// Returns the value of a header, or `None` if the response does not have it.
@@ -168,9 +171,7 @@ impl Answer {
         match self.status {
             429 | 500.. => Failure::Unreachable(format!("the service is busy: {words}")),
             401 => Failure::Refused(format!("{words}: `surety sign-in` signs in")),
-            300..=399 => {
-                Failure::Refused("the service is elsewhere (it redirects): name its address with --api".into())
-            }
+            300..=399 => Failure::Refused("the service redirects to another address: name that one with --api".into()),
             _ => Failure::Refused(words),
         }
     }

@@ -124,7 +124,7 @@ impl Payment {
     pub fn settle(mut self, shop: &Shop, keys: &Keys, out: Option<&PathBuf>) -> Result<(), Failure> {
         if self.api != shop.service.base() {
             return Err(Failure::Usage(format!(
-                "a payment for {} was made out to {1}: go on there with --api {1}",
+                "a payment for {} is pending at {1}: resume it with --api {1}",
                 self.listing.id, self.api
             )));
         }
@@ -187,7 +187,7 @@ impl Payment {
             Fate::Open => {
                 let seconds = self.end().saturating_sub(now_ms()) / 1_000;
                 Err(Failure::Pending(format!(
-                    "{why}. The signed payment {tx} could still be used for {seconds} seconds, so no other is made before"
+                    "{why}. The signed payment {tx} may still get into a block for {seconds} seconds, so no other payment is made until then"
                 )))
             }
         }
@@ -230,7 +230,7 @@ impl Payment {
         });
         let advice = match mode {
             DeliveryMode::Protected => format!("`surety dispute {tx}` disputes it"),
-            DeliveryMode::Instant => format!("`surety verdict {} mismatch` says so", listing.id),
+            DeliveryMode::Instant => format!("`surety verdict {} mismatch` reports it", listing.id),
         };
         let handed = hand_over_as_listed(shop, told, (&answer.body, &listing.content_hash), out, &advice);
         self.receipt = receipt.and_then(Value::as_str).map(str::to_owned);

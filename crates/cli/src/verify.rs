@@ -70,7 +70,7 @@ pub enum NotAsAsked {
     /// The number of outputs to the payee (the second value) is not one.
     #[error("the draft has {0} outputs to {1}, and must have one")]
     Payee(usize, String),
-    #[error("the draft pays {}, and {} was asked for", paid.display_tada(), asked.display_tada())]
+    #[error("the draft pays {} instead of {}", paid.display_tada(), asked.display_tada())]
     Amount { paid: Lovelace, asked: Lovelace },
     /// An output carries a datum, a script or tokens although it must not.
     #[error("an output of the draft carries {0}, which it should not")]
@@ -78,14 +78,16 @@ pub enum NotAsAsked {
     /// The fee is too high; with the maximum fee of such a transaction.
     #[error("the fee is {}, and such a transaction costs {} at most", .0.display_tada(), .1.display_tada())]
     Fee(Lovelace, Lovelace),
-    #[error("what the draft spends is not what it pays")]
+    #[error("the draft's inputs do not equal its outputs and fee")]
     NotConserved,
     /// The transaction is valid for too long, or without an end.
-    #[error("the draft could be sent for longer than ten minutes")]
+    #[error("the draft is valid for longer than ten minutes, or without an end")]
     Validity,
     #[error("the terms: {0}")]
     Terms(String),
-    #[error("the deadlines are not those of terms made now: the money could be held for longer than it takes")]
+    #[error(
+        "the deadlines do not match terms that are issued now, so the money could be held for longer than necessary"
+    )]
     Deadlines,
     /// The seller's signed terms are invalid.
     #[error("the terms: {0}")]
@@ -98,20 +100,20 @@ pub enum NotAsAsked {
          contract name its blueprint with --contract"
     )]
     Contract { declared: String, known: String },
-    #[error("the terms promise something else than the listing does")]
+    #[error("the terms do not match the listing")]
     OtherContent,
     /// The lock breaks a rule of the scheme.
     #[error("the escrow: {0}")]
     Lock(#[from] LockError),
     /// The transaction locks or pledges more lovelace than necessary; with the amount and its maximum.
-    #[error("the draft has {} beside the price, and {} is the most that can be needed", .0.display_tada(), .1.display_tada())]
+    #[error("the draft locks {} beside the price, and at most {} can be needed", .0.display_tada(), .1.display_tada())]
     TooMuchLocked(Lovelace, Lovelace),
     #[error("a refund would go to {0}, or in an output that this wallet would not sign for")]
     RefundElsewhere(String),
     #[error("the escrow's datum: {0}")]
     Datum(#[from] InvalidDatum),
     /// The draft does not perform the requested action, which is named here.
-    #[error("the draft does something else with the escrow than {0}")]
+    #[error("the draft does not perform {0} on the escrow")]
     OtherAction(&'static str),
 }
 

@@ -70,7 +70,7 @@ pub fn fits(price: Lovelace, modes: &[DeliveryMode]) -> Result<(), Failure> {
     }
     if price < MIN_PROTECTED && modes.contains(&DeliveryMode::Protected) {
         return Err(Failure::Usage(format!(
-            "--price: at least {} where protection is offered, because of its fees; --modes instant sells for less",
+            "--price: at least {} if protection is offered, because of its fees; with --modes instant the price may be lower",
             MIN_PROTECTED.display_tada()
         )));
     }

@@ -67,12 +67,12 @@ const MAX_REASON: usize = 2_000;
 /// the length of answers. Reading this many bytes takes some milliseconds; an ordinary answer has a tenth of them.
 const BYTES_PER_CALL: usize = 128 << 10;
 
-/// The party that determines the length of an answer, and what that costs the party.
+/// How the length of a provider's answer is determined, and what a long answer costs whoever causes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Length {
-    /// The author of a transaction, who pays a fee for the transaction's size.
+    /// Determined by the author of a transaction, who pays a fee for the transaction's size.
     ByAuthor,
-    /// The sender of outputs to a wallet, who gives away the lovelace in the outputs.
+    /// Determined by strangers who send outputs to a wallet, and so give away the lovelace in these outputs.
     BySender,
 }
 

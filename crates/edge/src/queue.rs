@@ -60,7 +60,8 @@ impl Queue {
         }
     }
 
-    /// Returns the number of calls to add to the count in the database, at most once per [`WINDOW_MS`].
+    /// Returns the number of calls that this isolate has made and the database's daily count lacks, or `None` if it was
+    /// asked less than [`WINDOW_MS`] ago.
     fn take_unsaved(&mut self, now_ms: Millis) -> Option<u64> {
         let is_due = now_ms.saturating_sub(self.saved_ms) >= WINDOW_MS;
         is_due.then(|| {

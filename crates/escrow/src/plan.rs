@@ -89,7 +89,7 @@ pub enum PlanError {
     #[error("too early: possible from {0} on")]
     NotYet(Millis),
     /// The award that the arbiters signed is for another output than the escrow's.
-    #[error("the award is about another output")]
+    #[error("the award is for another output")]
     OtherOutput,
     /// The payouts exceed the amount that the seller collects.
     #[error("more is paid out than the escrow holds")]

@@ -197,13 +197,13 @@ pub enum ContractRefusal {
     #[error("not possible in this state")]
     State,
     /// The address of the party that must sign has a script credential, which cannot sign.
-    #[error("the party is no key")]
+    #[error("the party's address is a script, which cannot sign")]
     NoKey,
     /// The party that must sign has not signed.
     #[error("not signed by the party")]
     NotSigned,
     /// The validity interval has no upper bound, or lacks the lower bound that this action needs.
-    #[error("the validity interval is open")]
+    #[error("the validity interval lacks a bound")]
     Unbounded,
     /// The validity interval starts before this time, in POSIX milliseconds.
     #[error("too early: possible from {0} on")]

@@ -120,8 +120,8 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Moment { now_ms: self.clock, slots: api_types::SLOTS }
     }
 
-    /// Looks up a buyer's failed payments for a listing, except those that conflict with the next payment of this
-    /// wallet.
+    /// Looks up a buyer's failed payments for a listing on the chain, except those of the service wallet `wallet` that
+    /// the next payment will conflict with anyway.
     async fn check_earlier_payments(
         &self,
         listing: &ListingId,
@@ -253,5 +253,5 @@ fn method_of<'a>(
 }
 
 fn content_missing(hash: &ContentHash) -> DatabaseError {
-    DatabaseError(format!("the content {hash} is not there"))
+    DatabaseError(format!("the content {hash} is missing"))
 }

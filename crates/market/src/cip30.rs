@@ -42,7 +42,7 @@ pub struct Cip30Wallet {
     pub addresses: Vec<Address>,
 }
 
-/// The values of CIP-30's methods.
+/// What a wallet says about itself: the results of CIP-30's methods.
 #[derive(Clone, Debug, Default)]
 pub struct WalletDescription<'a> {
     /// `getChangeAddress()`: hex, or bech32.
@@ -73,7 +73,7 @@ pub enum InvalidWallet {
 }
 
 impl Cip30Wallet {
-    /// Parses a description.
+    /// Parses a wallet's description of itself.
     ///
     /// # Errors
     /// Returns an error that names the first invalid part.
@@ -92,8 +92,8 @@ impl Cip30Wallet {
         })
     }
 
-    /// Drops all outputs but the largest ones, as many as a draft may need. All payment keys stay known, as enterprise
-    /// addresses.
+    /// Drops all outputs of the wallet except the largest ones, as many as a draft may need. The payment keys of the
+    /// dropped outputs stay known, as enterprise addresses.
     pub(crate) fn only_largest(self) -> Self {
         let few = |utxos: &[Utxo]| largest_few(&utxos.iter().collect::<Vec<_>>(), None, Utxo::is_plain).0;
         let (utxos, collateral) = (few(&self.utxos), few(&self.collateral));
@@ -109,10 +109,11 @@ impl Cip30Wallet {
     }
 }
 
-/// Selects the largest outputs, `preferred` ones first, up to [`MAX_SPENT`] and including the one that must be spent.
+/// Selects the wallet's largest outputs, those in `preferred` first, up to [`MAX_SPENT`], and always the one that must
+/// be spent. Returns them with the total value of all other outputs.
 ///
-/// The selected ones come from few enough transactions, and have few enough tokens, for the paywall's lookups. Also
-/// returns the total value of the others.
+/// The selected outputs come from few enough transactions, and hold few enough tokens, that the paywall can look them
+/// up.
 pub(crate) fn largest_few(
     utxos: &[&Utxo],
     first: Option<&Utxo>,
@@ -143,7 +144,7 @@ pub(crate) fn lovelace_of(utxos: &[&Utxo]) -> Lovelace {
     utxos.iter().map(|utxo| utxo.value.lovelace).sum()
 }
 
-/// Sums outputs for display, saturating at what one output can hold.
+/// Sums the values of outputs for display. A sum that a single output could not hold is cut to that maximum.
 pub(crate) fn total_of(utxos: &[Utxo]) -> Value {
     let mut total = Value::default();
     for Value { lovelace, assets } in utxos.iter().map(|utxo| &utxo.value) {

@@ -53,7 +53,7 @@ pub struct NewPayment<'a> {
     pub listing_id: &'a ListingId,
     pub mode: DeliveryMode,
     pub payer: Address,
-    /// The price.
+    /// Price of the listing, which the payment pays.
     pub amount: Lovelace,
     /// SHA-256 of the header that brought the payment.
     pub header: ContentHash,
@@ -61,21 +61,21 @@ pub struct NewPayment<'a> {
     pub terms_digest: Option<ContentHash>,
     /// The client's payment identifier.
     pub identifier: Option<Identifier>,
-    /// Inputs of the transaction.
+    /// Inputs of the paying transaction.
     pub inputs: &'a [TxRef],
     /// The account whose service wallet pays.
     pub account: Option<&'a Account>,
     /// Hash of the content, if contents are stored in the database and the claim must check it.
     pub content: Option<ContentHash>,
-    /// Number of the buyer's failed payments for the listing that were looked up on the chain.
+    /// Number of the buyer's failed payments for the listing that were looked up on the chain and are in no block.
     pub checked: usize,
     /// Number of the wallet's recent failed payments for the listing that this payment replaces, because it spends one of
     /// the inputs of each.
     pub replaced: usize,
 }
 
-/// Result of a claim. `B` has the conditions that can block it: [`Blocked`] for outside payers, [`WalletBlocked`] for
-/// service wallets.
+/// Result of trying to claim a payment. `B` has the conditions that can block it: [`Blocked`] for outside payers,
+/// [`WalletBlocked`] for service wallets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim<B> {
     /// The payment was inserted. The caller submits the entry.

@@ -8,7 +8,7 @@ use sql::{Database, DatabaseError, Read, Write};
 pub enum ContentsError {
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    #[error("the store of contents: {0}")]
+    #[error("content store: {0}")]
     Store(String),
     #[error("too much content was read: try again in a minute")]
     TooMuch,

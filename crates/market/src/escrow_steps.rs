@@ -182,7 +182,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
         let outbox = Outbox { database: self.database, chain: self.chain, hook: &transitions::statements };
         for (tx, by) in superseded {
             if outbox.give_up_conflicting(&tx, &by).await? {
-                recorded.notes.push(format!("{by} spent first what {tx} spends"));
+                recorded.notes.push(format!("{tx} conflicts with {by}, which was included first"));
             }
         }
         Ok(recorded)
@@ -289,7 +289,7 @@ impl<D: Database, C: Chain> StepRecorder<'_, D, C> {
     }
 }
 
-/// The payment outputs of a transaction. Each counts as a creator's payout for one sale only.
+/// The outputs of a transaction that can pay creators. Each output counts as the payout of one sale only.
 struct Payouts<'a>(Vec<&'a Utxo>);
 
 impl<'a> Payouts<'a> {
@@ -297,7 +297,8 @@ impl<'a> Payouts<'a> {
         Self(made.iter().filter(|output| output.inline_datum.is_none() && output.datum_hash.is_none()).collect())
     }
 
-    /// Takes the smallest output that pays at least `least` to an address. Returns whether there is one.
+    /// Removes the smallest output that pays at least `least` to an address, so that it does not count for another
+    /// sale. Returns whether there was one.
     fn take_output(&mut self, to: &str, least: Lovelace) -> bool {
         let pays = |(_, output): &(usize, &&Utxo)| output.address == to && output.value.lovelace >= least;
         let found = self.0.iter().enumerate().filter(pays).min_by_key(|(_, output)| output.value.lovelace);

@@ -35,7 +35,7 @@ impl Authorization {
 /// Reason why a payment from an account was not allowed. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpendRefused {
-    #[error("signed out, or removed by the owner, meanwhile: nothing was paid")]
+    #[error("the session or the agent's access has ended in the meantime: nothing was paid")]
     SignedOut,
     #[error("over the limit of {} per purchase: raise it on your account page, under Spending limits", limit.display_tada())]
     PerPayment { limit: Lovelace },
@@ -44,8 +44,8 @@ pub enum SpendRefused {
         spent.display_tada(), limit.display_tada()
     )]
     Daily { limit: Lovelace, spent: Lovelace },
-    /// The agent's owner has to approve the purchase first ([`crate::purchase_request`]).
-    #[error("the owner approves purchases at this price one by one, and did not approve this one: nothing was paid")]
+    /// The owner of the agent must approve this purchase first ([`crate::purchase_request`]).
+    #[error("the owner must approve each purchase at this price, and has not approved this one: nothing was paid")]
     Unapproved,
 }
 

@@ -105,9 +105,10 @@ pub fn by_tx(tx: &TxHash) -> Read<Option<PaymentRecord>> {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Both<PaymentRecord, PayloadRow>")]
 pub struct Known {
-    /// The payment to which the client's payment identifier is bound, or else the transaction's own.
+    /// The stored payment to which the presented payment identifier is bound, or else the payment of the presented
+    /// transaction.
     pub record: PaymentRecord,
-    /// Digest of the payload that first came with this identifier.
+    /// Digest of the payload for which the payment identifier was first used.
     pub payload: Option<ContentHash>,
 }
 

@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use crate::listing::DeliveryMode;
 
-/// Everything stored about a payment that its release depends on.
+/// The stored facts about a payment on which the release of its content depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "ReleaseRow")]
 pub struct ReleaseFacts {
@@ -106,9 +106,9 @@ pub enum Unreleased {
     NotIncluded,
     /// No block includes the result of a protected purchase.
     NoResult,
-    /// Included, with too few newer blocks.
+    /// Blocks include the payment and, if it is protected, its result, but too few newer blocks follow.
     Unconfirmed,
-    /// No result came in time, or the seller authorised a refund: the buyer can take the money back.
+    /// The seller posted no result in time, or authorised a refund, so the buyer can take the money back.
     Refundable,
     /// The money went back to the buyer.
     Refunded,

@@ -16,7 +16,7 @@ const PLATFORM: Lovelace = Lovelace::from_ada(10);
 const ARBITER: Lovelace = Lovelace::from_ada(5);
 const MINUTE_MS: Millis = 60_000;
 
-/// Result of a tick.
+/// Outcome of a tick of the watcher, as stored for the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TickOutcome {
     /// Error that ended the tick early; `None` if it was complete.

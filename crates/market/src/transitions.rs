@@ -70,9 +70,9 @@ fn remove_steps(entry: &Entry) -> Write {
     )
 }
 
-/// Builds the statement that makes escrows due at once because the action on them in this entry was refused or expired.
-/// `failed` tells whether to count a failure, as for an action that expired. The statement writes nothing if the entry
-/// was not changed by the statement before it.
+/// Builds the statement that makes escrows due at once after the action on them, recorded in this outbox entry, was
+/// refused or expired. With `failed`, the statement also counts a failure for each. It must follow the statement that
+/// changes the entry, and writes nothing if that one did not.
 fn retry_at_once(entry: &Entry, failed: bool) -> Write {
     sql::write!(include_str!("retry_at_once.sql"), entry.tx, failed)
 }

@@ -79,8 +79,8 @@ fn a_watcher_without_the_right_key_or_contract_alarms_at_every_tick() {
         };
         says(None, here, "SELLER_SECRET is not set here");
         says(own(), None, "ESCROW_DEPLOYMENT is not set here");
-        says(Some(person(4)), here, "is sold by another key than SELLER_SECRET here");
-        says(own(), Some(&elsewhere), "is in another contract than ESCROW_DEPLOYMENT here");
+        says(Some(person(4)), here, "has another seller than the watcher's SELLER_SECRET");
+        says(own(), Some(&elsewhere), "is at another contract than the watcher's ESCROW_DEPLOYMENT");
         let off = cried(&sales, None, None, false);
         assert!(
             off.iter().any(|alarm| alarm.contains("SELLER_AGENT is off, and 1 escrows or more are open")),

@@ -570,7 +570,7 @@ fn a_refund_for_a_missing_result_alarms_before_and_after() {
     let cried =
         |reports: &[Report], what: &str| reports.iter().flat_map(|it| &it.alarms).any(|it| it.message.contains(what));
     let reports = sales.ticks(15);
-    assert!(cried(&reports, "its time is nearly over"));
+    assert!(cried(&reports, "its deadline is near"));
     assert!(cried(&reports, "in time: its refund"), "{reports:#?}");
     sales.does(&lock, Action::WithdrawRefund);
     assert!(cried(&sales.ticks(3), "was refunded because no result was posted in time"));

@@ -16,7 +16,7 @@ pub const ANSWER_RECORDED_MS: Millis = 75_000;
 /// node accepted it from this service.
 pub const NOT_OUR_SUBMISSION: &str = "a block has it, and no node accepted it from this service";
 /// Reason recorded with a payment that is refused because it expired and no node ever answered its submission.
-const NEVER_ANSWERED: &str = "no block had it in time, and no node accepted it from this service";
+const NEVER_ANSWERED: &str = "it was in no block before it expired, and no node accepted it from this service";
 /// Number of slots after the end of a transaction's validity interval before the transaction counts as expired: about
 /// three blocks, because a short fork may still include it.
 pub const EXPIRY_GRACE_SLOTS: u64 = 60;

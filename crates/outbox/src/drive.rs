@@ -253,7 +253,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             for entry in &mut open {
                 let spends = || SignedTx::parse(&entry.cbor).is_ok_and(|tx| tx.inputs.iter().any(|it| it.tx == parent));
                 if entry.state.is_open() && entry.kind.ends_by_refusal() && spends() {
-                    let why = format!("what {parent} made is never there");
+                    let why = format!("it spends an output of {parent}, which will never be included");
                     self.apply(entry, &Decision::Refuse(why)).await?;
                     gone.push(entry.tx);
                 }

@@ -147,7 +147,7 @@ pub trait PaymentMethod {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OfferError {
     /// The price is zero.
-    #[error("a price of nothing cannot be paid")]
+    #[error("the price must not be zero")]
     Free,
     /// The network is mainnet, for which this crate does not build or decode transactions.
     #[error("nothing is sold on {0}: only on test networks")]
@@ -164,7 +164,7 @@ pub enum OfferError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotPay {
     /// The offer was made by another method.
-    #[error("this was offered by another method")]
+    #[error("this offer was made by another payment method")]
     OtherMethod,
     /// Buyer and seller would be paid at the same address.
     #[error("the buyer's and the seller's payout addresses are the same")]
@@ -191,7 +191,7 @@ refusals! {
         #[error("the accepted requirements are not a quote of this service for this listing: request the terms again")]
         Unknown => "masumi_terms_unknown",
         /// The quote's `pay_by` has passed.
-        #[error("this quote's time to pay is over: request the terms again and pay under the new ones")]
+        #[error("this quote has expired: request the terms again and pay under the new ones")]
         Over => "masumi_terms_expired",
     }
 }

@@ -203,7 +203,7 @@ describe("evidence", () => {
       receipt: ["service"],
     });
     const other = await client.surety("verify", path, "--content", inFolder("other.txt", "Something else.\n"));
-    assert.deepEqual([other.status, /not what was listed/.test(other.err)], [1, true], other.err);
+    assert.deepEqual([other.status, /not the listed one/.test(other.err)], [1, true], other.err);
 
     // Offline nobody has the chain, and without a pinned key nobody the service.
     const offline = await unproven(file);

@@ -47,8 +47,8 @@ describe("a recovery phrase from another wallet", () => {
     for (const [words, why] of [
       [`${"test ".repeat(24)}`, /every word is known, but their checksum does not fit/],
       [WORDS.replace("sauce", "suace"), /word 24 is none of the English words/],
-      ["test test", /12, 15, 18, 21 or 24 words, and these are 2/],
-      ["", /these are 0/],
+      ["test test", /12, 15, 18, 21 or 24 words, and this text has 2/],
+      ["", /this text has 0/],
     ] as [string, RegExp][]) {
       const { status, err } = await withInput(words, "--wallet", "bad", "wallet", "import");
       assert.equal(status, 2, err);
@@ -104,7 +104,7 @@ describe("an amount that is too small", () => {
     for (const [args, why] of [
       [["fund", "0.5"], /at least 1 ADA: the ledger makes no output of less/],
       [["sell", file, "--price", "0.5"], /--price: at least 1 tADA/],
-      [["sell", file, "--price", "2"], /--price: at least 5 tADA where protection is offered.*--modes instant/],
+      [["sell", file, "--price", "2"], /--price: at least 5 tADA if protection is offered.*--modes instant/],
     ] as [string[], RegExp][]) {
       const { status, err } = await client.surety("--wallet", "small", ...args);
       assert.equal(status, 2, err);

@@ -181,7 +181,7 @@ test("an action that is too late or impossible is refused with the time or the r
   await passTo(world, id, "unlock");
   assert.match(
     await refused(id, "SetRefundRequested", buyer, 409),
-    new RegExp(`^too late: SetRefundRequested was possible before ${deadlines.unlock}`),
+    new RegExp(`^too late: SetRefundRequested had to be in a block before ${deadlines.unlock}`),
   );
   assert.equal(timingOf(await offered(world, id), "SetRefundRequested"), "over");
 });

@@ -213,7 +213,7 @@ fn keys(fields: &Map<String, Value>) -> Result<Option<ClientKeys>, OAuthError> {
     }
 }
 
-/// Time in ms for which a registration is kept that no owner has approved.
+/// Time in ms after which a registration is deleted if no owner has approved the client.
 const UNUSED_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Remaining retention time in ms below which registering the same metadata again extends the retention, and counts
 /// against the quota again.

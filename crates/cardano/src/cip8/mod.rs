@@ -115,7 +115,7 @@ pub enum Cip8Error {
     #[error("the signature's address: {0}")]
     Address(AddressError),
     /// The key ids in key and signature differ, or an unsigned key id does not identify the key.
-    #[error("the key id of key and signature differ")]
+    #[error("the key ids of the key and the signature differ")]
     KeyId,
     /// The header `hashed` is not a boolean.
     #[error("the header hashed is not true or false")]

@@ -45,7 +45,7 @@ pub enum ActionError {
     NoEscrow(#[from] NoEscrow),
     #[error("this purchase's escrow has ended ({0}): nothing more can be done with it")]
     Ended(&'static str),
-    #[error("{} is not possible in the state {state}: leave out action to see what is", action.name())]
+    #[error("{} is not possible in the state {state}: send the request without action to list what is possible", action.name())]
     State {
         action: Action,
         /// State of the escrow, by its name in the API.
@@ -58,14 +58,14 @@ pub enum ActionError {
         from: Millis,
         now: Millis,
     },
-    #[error("too late: {} was possible before {until} (Unix ms), less the time that a block takes", action.name())]
+    #[error("too late: {} had to be in a block before {until} (Unix ms)", action.name())]
     TooLate {
         action: Action,
         /// Latest time of the action, POSIX ms.
         until: Millis,
     },
     #[error(
-        "{} is for the {party} to sign, {address}: connect that wallet; where it has several addresses, send them as \
+        "{} must be signed by the {party}, {address}: connect that wallet; if it has several addresses, send them as \
          addresses (CIP-30's getUsedAddresses)", action.name()
     )]
     NotYours {
@@ -77,7 +77,7 @@ pub enum ActionError {
     #[error("not enough tADA in the wallet: {} more is needed for the fee; send it to {wallet}", missing.display_tada())]
     Insufficient { missing: Lovelace, wallet: Address },
     #[error(
-        "no collateral: the wallet needs an output of tADA alone of {} or more, which it puts up in case the contract fails; \
+        "no collateral: the wallet needs an output that holds only tADA, {} or more, as a deposit in case the contract fails; \
          send it to {wallet}, or set collateral in the wallet's settings", missing.display_tada()
     )]
     Collateral { missing: Lovelace, wallet: Address },
@@ -97,9 +97,9 @@ pub enum ActionError {
         /// State of the escrow, by its name in the API.
         state: &'static str,
     },
-    #[error("another transaction of this purchase is on its way ({0}): see its status in a minute")]
+    #[error("another transaction of this purchase is pending ({0}): look at its status in a minute")]
     OnItsWay(&'static str),
-    #[error("this cannot be submitted at the moment, and nothing was: try again in a minute")]
+    #[error("this action cannot be submitted at the moment, and nothing was sent: try again in a minute")]
     Later(String),
     #[error("this escrow cannot be acted on: {0}")]
     Plan(PlanError),
@@ -209,7 +209,7 @@ impl<D: Database, C: Chain + Evaluate, K: Contents> Actions<'_, D, C, K> {
     /// Returns the hash that the seller must post as the result of a purchase.
     async fn result(&self, purchase: &TxHash, known: &LockedPurchase) -> Result<ContentHash, NoEscrow> {
         let content = self.contents.get(&known.content_hash).await?;
-        let gone = || DatabaseError(format!("what {purchase} bought is not there"));
+        let gone = || DatabaseError(format!("the content that {purchase} bought is missing"));
         Ok(result_hash(purchase, &content.ok_or_else(gone)?))
     }
 }

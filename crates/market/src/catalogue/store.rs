@@ -87,7 +87,7 @@ pub enum Stored {
     QuotaExceeded(QuotaExceeded),
 }
 
-/// An offer and its listing.
+/// An offer of a new listing, with the id and quotas of the listing to be created.
 struct Offer<'a> {
     id: &'a ListingId,
     listing: &'a NewListing,
@@ -126,7 +126,7 @@ pub async fn store(
     }
     contents.put(&offer.hash, &listing.content).await?;
     let [_, state] = exactly(db.batch(vec![offer.insert(), offer.state()]).await?)?;
-    let missing = || DatabaseError("a listing with room for it was not kept".into());
+    let missing = || DatabaseError("a listing within its quotas was not stored".into());
     Ok(offer.outcome(&state).ok_or_else(missing)?)
 }
 

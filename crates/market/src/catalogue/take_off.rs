@@ -15,7 +15,7 @@ use super::{LISTING_JSON, LISTINGS, ListingId};
 /// Maximum number of withdrawn listings in an answer, newest first.
 const MAX_LISTED: u32 = 200;
 
-/// State that a seller requests for a listing.
+/// Whether a seller wants a listing to be for sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SaleState {
     /// Not shown and not sold. Its buyers keep access.
@@ -24,7 +24,7 @@ pub enum SaleState {
     ForSale,
 }
 
-/// Reason why the state did not change.
+/// Reason why a listing was neither taken off sale nor offered again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotChanged {
     /// The listing does not exist, or an operator hid it.

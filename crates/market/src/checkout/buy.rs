@@ -69,7 +69,7 @@ struct PaymentIntent<'a, 'c, D, C, V, Z, K> {
     offered: Offered,
     tip: Tip,
     parameters: ProtocolParameters,
-    /// Unspent outputs of the paying wallet according to the provider.
+    /// Unspent outputs of the wallet that pays, according to the provider.
     utxos: Vec<Utxo>,
     /// Number of the wallet's recent failed payments for the listing, with which the new payment conflicts.
     replaced: usize,

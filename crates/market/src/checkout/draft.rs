@@ -174,11 +174,12 @@ struct Drafting<'a> {
     parameters: &'a ProtocolParameters,
 }
 
-/// A possible set of payers and their outputs.
+/// A set of payment keys that could pay together, with their outputs.
 struct Payers<'a> {
     /// Owner of the purchase, and of at least one input.
     buyer: Address,
-    /// An output of the buyer that must be spent if others pay as well.
+    /// Output of the buyer that must be spent if other keys pay as well, because the buyer must own an input; `None` to
+    /// leave the choice open.
     first: Option<&'a Utxo>,
     utxos: Vec<&'a Utxo>,
 }

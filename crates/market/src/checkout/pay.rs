@@ -405,10 +405,10 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         }
     }
 
-    /// Checks that this transaction stays unseen in mempool and blocks for a moment.
+    /// Checks for a moment that no mempool and no block contains this transaction.
     ///
-    /// The transaction is not going to be submitted, so no node would reject it as known, and the provider's index may
-    /// lag.
+    /// The check is needed because the transaction will not be submitted, so no node can reject it as known, and
+    /// because the provider's index may lag.
     async fn ensure_not_public(&self, pay: &PayRequest<'_>, payer: &Address) -> Result<(), PayError> {
         if pay.is_payer(payer) {
             return Ok(());

@@ -27,11 +27,11 @@ pub struct Redelivered {
 /// A purchase as its owner reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnPurchase {
-    /// The purchase as public JSON; `None` until a block includes the transaction.
+    /// The purchase as the API's public JSON; `None` until a block includes its transaction.
     pub shown: Option<String>,
     /// Content hash of the listing.
     pub content_hash: ContentHash,
-    /// Content, if it was requested and a block includes the transaction. Always `None` after a refund.
+    /// The purchased content, if it was requested and a block includes the transaction. Always `None` after a refund.
     pub content: Option<String>,
 }
 

@@ -63,12 +63,13 @@ impl<D: Database, C, K, S: Keys, A> Watch<'_, D, C, K, S, A> {
         };
         open.iter().find_map(|Open { purchase, address, datum, .. }| {
             if *address != contract {
-                let message = format!("the escrow of {purchase} is in another contract than ESCROW_DEPLOYMENT here");
+                let message =
+                    format!("the escrow of {purchase} is at another contract than the watcher's ESCROW_DEPLOYMENT");
                 return Some(Alarm::new(AlarmName::OtherContract, message));
             }
             // A datum that cannot be read raises an alarm where the escrow is due.
             let datum = hex::decode(datum).ok().and_then(|cbor| Datum::from_cbor(&cbor).ok())?;
-            let message = || format!("the escrow of {purchase} is sold by another key than SELLER_SECRET here");
+            let message = || format!("the escrow of {purchase} has another seller than the watcher's SELLER_SECRET");
             (datum.seller.key_address() != Some(seller)).then(|| Alarm::new(AlarmName::OtherSeller, message()))
         })
     }

@@ -36,7 +36,8 @@ use crate::{
 const PAGE: usize = 50;
 /// Maximum number of other parties' transactions read per tick.
 const MAX_FOREIGN: u32 = 16;
-/// Number of provider calls per transaction: one for its bytes, and one for whether its scripts succeeded.
+/// Number of provider calls that reading one transaction takes: one for its bytes, and one to learn whether its scripts
+/// succeeded.
 const CALLS_PER_TRANSACTION: u32 = 2;
 
 /// Remaining allowance of a tick: the number of other parties' transactions that it may still read, and the number of
@@ -66,7 +67,8 @@ struct HasSteps {
 }
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads pages within this tick's share of calls. Returns whether steps of our escrows were found.
+    /// Reads pages of the address's history, with the calls that this tick may still make. Returns whether steps of our
+    /// escrows were found.
     pub(super) async fn backfill(
         &mut self,
         deployment: &Deployment,
@@ -99,7 +101,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.steps > known)
     }
 
-    /// Reads the transactions of a page. Returns the position of the last one that is finished.
+    /// Reads the transactions on one page of the address's history. Returns the position of the last one that needs no
+    /// further reading.
     async fn read_page(
         &mut self,
         page: &[AddressTransaction],

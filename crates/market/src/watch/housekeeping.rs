@@ -43,8 +43,8 @@ const GRANT_MS: Millis = 100 * DAY_MS;
 const DOCUMENT_MS: Millis = 30 * DAY_MS;
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Deletes rows that are no longer needed. If a statement fails, the failure is noted, and the other statements and
-    /// the tick go on.
+    /// Deletes rows that are no longer needed. A statement that fails is noted, and neither the other statements nor
+    /// the rest of the tick are affected.
     pub(super) async fn clean_up(&mut self) {
         let statements = statements(self.ports.now, &self.view.tip);
         self.write_each(statements.into_iter().map(|statement| vec![statement]).collect()).await;

@@ -89,8 +89,7 @@ impl Report {
 /// Access to the arbiter.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait ArbiterClient {
-    /// Returns whether there is enough time to ask the arbiter. An answer can take a minute, and the tick has to finish
-    /// afterwards.
+    /// Returns whether this tick has enough time left to ask the arbiter, which can take a minute to answer.
     fn has_time(&self) -> bool {
         true
     }

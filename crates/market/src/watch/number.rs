@@ -55,7 +55,7 @@ pub async fn begin<D: Database, N: NumberStore>(database: &D, store: &N, now: Mi
     let One(number) = database.execute(next_number(now)).await?;
     let mut begun = Begun { number, notes: vec![] };
     match stored {
-        Err(error) => begun.notes.push(format!("whether the database was restored is not known: {error}")),
+        Err(error) => begun.notes.push(format!("whether the database was restored is unknown: {error}")),
         Ok(Some(highest)) if highest >= number => {
             begun.number = highest.saturating_add(1);
             let mut statements: Vec<Write> = mark_restored().collect();

@@ -183,7 +183,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         };
         if facts.sells && !datum.has_result() && is_over(datum, &self.view) {
             let purchase = due.purchase;
-            let message = format!("no result of {purchase} in time: its refund will lower its seller's score");
+            let message =
+                format!("no result of {purchase} was posted in time: its refund will lower the seller's score");
             self.report.alarms.push(Alarm::new(AlarmName::ResultMissed, message));
         }
         let steps = [true, false].map(|result_matches| decide(&EscrowFacts { result_matches, ..facts }));

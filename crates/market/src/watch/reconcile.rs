@@ -60,7 +60,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             self.write(statements).await?;
             return Ok(vec![]);
         }
-        self.report.notes.push(format!("{} blocks with own entries are gone", gone.len()));
+        self.report.notes.push(format!("{} blocks with own transactions were rolled back", gone.len()));
         let (_, entries) = self.ports.database.batch((statements, to_recheck(&gone, MAX_RECHECKED))).await?;
         Ok(entries)
     }
@@ -159,7 +159,7 @@ pub(super) fn blocks_to_recheck() -> Read<Vec<SeenBlock>> {
     )
 }
 
-/// Returns the effects of an included action; `None` if it touches no escrow.
+/// Returns the effects of an included transaction on escrows, or `None` if its kind does not act on escrows.
 pub(super) fn found_in(entry: &Entry, block: &Inclusion) -> Result<Option<Found>, PortError> {
     if !acts_on_escrows(entry.kind) {
         return Ok(None);

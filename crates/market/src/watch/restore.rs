@@ -66,7 +66,8 @@ pub(super) fn unknown_escrows(
     let named = escrows.filter(|escrow| escrow.datum.seller.key_address().as_ref() == Some(seller));
     named.map(|escrow| {
         let (utxo, locked) = (escrow.utxo.reference, escrow.utxo.value.lovelace);
-        let message = format!("the escrow {utxo} of {locked} lovelace names this seller and is no purchase here");
+        let message =
+            format!("the escrow {utxo} of {locked} lovelace names this seller, but belongs to no known purchase");
         Alarm::new(AlarmName::UnknownEscrow, message)
     })
 }
@@ -75,8 +76,8 @@ pub(super) fn unknown_escrows(
 type Recording = (Write<Option<Entry>>, Option<Write>, Option<Write<Option<Entry>>>, Vec<Write>);
 
 impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D, C, K, S, A> {
-    /// Reads wallets' transactions since the backup with half of the remaining calls. Returns whether there are new
-    /// purchases. Failures are noted and retried by later ticks.
+    /// Reads the transactions that wallets made since the backup, with half of the calls that this tick may still make.
+    /// Returns whether purchases were restored. Failures are noted and retried by later ticks.
     pub(super) async fn read_restored(&mut self) -> bool {
         let kept = self.calls_left().div_ceil(2);
         let mut found = false;
@@ -141,7 +142,10 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
                     }
                     let found = self.found_in(&unread.wallet, &listed.tx).await?;
                     if found.is_some() {
-                        let note = format!("{} of {} is recorded: only the chain told of it", listed.tx, unread.wallet);
+                        let note = format!(
+                            "{} of {} is recorded from the chain: the database had lost it",
+                            listed.tx, unread.wallet
+                        );
                         self.report.notes.push(note);
                         any = true;
                     }
@@ -251,8 +255,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         unknown_escrows(utxos, deployment, &seller).next().is_some()
     }
 
-    /// Returns the statements that insert an included transaction, its payment, and the effects of its inclusion. No
-    /// outputs need to be reserved.
+    /// Returns the statements that insert the outbox entry of a transaction that is included already, its payment, and
+    /// the effects of its inclusion. No outputs are reserved.
     fn included(&self, new: NewEntry, payment: Option<Write>, block: &Inclusion) -> Result<Recording, DatabaseError> {
         let now = self.ports.now;
         let written = write_down(&new, now);
@@ -283,7 +287,7 @@ fn wallets_to_read(time: Millis) -> Read<Vec<UnreadWallet>> {
     )
 }
 
-/// Builds the statement that reads which of these transactions have an outbox entry.
+/// Builds the query that returns those of these transactions which have an outbox entry.
 fn known(ids: &[TxHash]) -> Read<Vec<TxHash>> {
     sql::read!("SELECT tx_id FROM outbox WHERE tx_id IN (SELECT value FROM json_each(?1))", json!(ids).to_string())
 }

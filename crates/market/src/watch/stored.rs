@@ -26,14 +26,14 @@ const MAX_WITHDRAWALS: u32 = 2;
 /// Position within a block that is above that of every transaction.
 const END_OF_BLOCK: i64 = 1_000_000;
 
-/// A block as a tick saw it.
+/// A block that an earlier tick saw on the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct SeenBlock {
     pub height: u64,
     pub hash: TxHash,
 }
 
-/// A listed transaction that the provider did not return.
+/// A transaction in the history of the contract's address that the provider did not return when asked for it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct UnreadTransaction {
     tx: TxHash,
@@ -70,7 +70,7 @@ pub(super) struct Stored {
     pub open: Vec<Entry>,
 }
 
-/// The row of `chain_reading`.
+/// The stored row of `chain_reading`: how far the history of the contract's address has been read.
 #[derive(Deserialize)]
 struct Progress {
     rollbacks: u64,

@@ -42,7 +42,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let tip = self.view.tip;
         if self.view.clock < tip.time_ms {
             let ahead = tip.time_ms.saturating_sub(self.ports.now) / 1_000;
-            let message = format!("the provider's newest block is {ahead} s ahead of the clock: it is not believed");
+            let message = format!("the provider's newest block is {ahead} s ahead of the clock, so it is ignored");
             self.report.alarms.push(Alarm::new(AlarmName::FutureBlock, message));
             return Ok(None);
         }

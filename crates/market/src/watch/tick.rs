@@ -44,13 +44,13 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
         let alarms = self.alarms(clock).await?;
         let Tick { mut report, unposted, .. } = tick;
         for (purchase, why) in unposted {
-            let message = format!("no result of {purchase} yet, and its time is nearly over: {why}");
+            let message = format!("no result of {purchase} is posted yet, and its deadline is near: {why}");
             report.alarms.push(Alarm::new(AlarmName::ResultLate, message));
         }
         report.alarms.extend(alarms);
         if is_restored {
-            let message = "the database was restored to an earlier state: wallets are still read from the chain, and none \
-                of these pays until then";
+            let message = "the database was restored to an earlier state: some wallets' transactions are still being read from \
+                the chain, and these wallets do not pay until then";
             report.alarms.push(Alarm::new(AlarmName::DatabaseRestored, message));
         }
         report.shorten();

@@ -45,7 +45,7 @@ refusals! {
         #[error("the deadlines are closer together than the scheme allows")]
         DeadlineGaps => "invalid_exact_cardano_requirements_masumi_deadline",
         /// The service does not allow this deployment of the contract, for example because it has other arbiters.
-        #[error("the escrow's deployment is not an allowed one")]
+        #[error("this deployment of the escrow is not allowed")]
         Deployment => "invalid_exact_cardano_requirements_masumi_deployment",
         /// `payTo` is not the address of the escrows of the declared deployment.
         #[error("payTo is not the address of the escrow's deployment")]
@@ -54,7 +54,7 @@ refusals! {
         #[error("terms.agentIdentifier claims a registration, which is not validated here")]
         AgentIdentifier => "invalid_exact_cardano_requirements_masumi_agent_identifier",
         /// The seller's signature is invalid.
-        #[error("the seller's signature of the terms does not hold: {0}")]
+        #[error("the seller's signature of the terms is not valid: {0}")]
         SellerSignature(#[from] Cip8Error) => "invalid_exact_cardano_requirements_masumi_seller_signature",
         /// The header `hashed` is not `false`, so the signature may cover a hash of the digest.
         #[error("the seller's signature must say that its payload is not hashed")]

@@ -73,7 +73,7 @@ pub enum BuildError {
         missing: Lovelace,
     },
     /// The transaction runs scripts, but the provider sent no cost model of Plutus V3.
-    #[error("the chain provider told no cost model of Plutus V3: no script can be run")]
+    #[error("the chain provider returned no cost model of Plutus V3, so no script can be run")]
     NoCostModel,
     /// A wallet cannot be emptied, because nothing would remain after the reserve and the fee.
     #[error("nothing to withdraw: the wallet holds {}, {} less than needed", balance.display_tada(), missing.display_tada())]
@@ -104,6 +104,6 @@ pub enum BuildError {
         what: &'static str,
     },
     /// A sum or a price exceeds the ledger's range.
-    #[error("an amount leaves the ledger's range")]
+    #[error("an amount is out of the ledger's range")]
     OutOfRange,
 }

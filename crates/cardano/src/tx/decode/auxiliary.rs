@@ -16,7 +16,7 @@ const NAME: &str = "auxiliary data";
 pub struct AuxiliaryData {
     /// CBOR of the auxiliary data, as received.
     pub cbor: Vec<u8>,
-    /// `true` if the auxiliary data contain anything but metadata, or a field for it.
+    /// `true` if the auxiliary data contain scripts, or a field for scripts, even an empty one.
     pub has_scripts: bool,
 }
 

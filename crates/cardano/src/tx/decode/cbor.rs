@@ -23,7 +23,7 @@ pub enum CborError {
     Unsupported,
     /// A break is outside an item of indefinite length, a map has a key without a value, or a chunk has another type
     /// than its string.
-    #[error("its items do not add up")]
+    #[error("its structure is not valid")]
     Structure,
     /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
