@@ -23,11 +23,11 @@ const CACHED: &str = "public, max-age=300";
 pub const ROUTES: &[Route] = &[
     route! {
         GET "/openapi.json", Limit::Free => document();
-        docs |of| of.names("openApi", "System", "This document").answers::<operations::Document>(200, "OpenAPI 3.1.")
+        docs |of| of.names("openApi", "System", "Get this API description").answers::<operations::Document>(200, "An OpenAPI 3.1 document.")
     },
     route! {
         GET "/docs", Limit::Free => docs();
-        docs |of| of.names("docs", "System", "This document, for people").text(200, "text/html; charset=utf-8", "A page.")
+        docs |of| of.names("docs", "System", "Show this API description as a page").text(200, "text/html; charset=utf-8", "A page.")
     },
 ];
 

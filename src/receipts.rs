@@ -91,7 +91,7 @@ pub fn statement(app: &App, facts: purchase::Facts) -> Result<String, ApiError> 
 pub const ROUTES: &[Route] = &[route! {
     GET "/.well-known/did.json", Limit::Free => did_document();
     docs |of| of
-        .names("didDocument", "x402", "The keys that receipts are signed with (did:web)")
+        .names("didDocument", "x402", "Get the public keys of receipts (did:web)")
         .answers::<Document>(200, "The DID document.")
 }];
 

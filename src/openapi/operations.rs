@@ -20,19 +20,24 @@ pub struct Document(Map<String, Value>);
 
 /// Error answers of the API: status, name, description, and an additional header.
 const ERRORS: [(u16, &str, &str, Option<&str>); 13] = [
-    (400, "BadRequest", "The request is not what it should be; `error` names what.", None),
-    (401, "Unauthorized", "Who asks is not known: sign in, or sign the request.", Some("WWW-Authenticate")),
-    (403, "Forbidden", "Known who asks, but not allowed.", None),
-    (404, "NotFound", "There is no such thing, or not for whom asks.", None),
-    (405, "WrongMethod", "The path takes other methods.", Some("Allow")),
-    (406, "NotAcceptable", "What is accepted is not what the endpoint answers.", None),
-    (409, "Conflict", "Another request has what this one would take.", None),
-    (410, "Gone", "It was there, and is not to be had any more.", None),
-    (413, "TooLarge", "The body has more bytes than are read.", None),
-    (415, "UnsupportedType", "The body is of another type.", None),
-    (429, "TooMany", "Asked for too often: try again after a while.", Some("Retry-After")),
-    (500, "Internal", "Our own mistake, or the operator's.", None),
-    (503, "Unavailable", "Something that is needed does not answer. Trying again is safe.", Some("Retry-After")),
+    (400, "BadRequest", "The request is invalid; `error` says why.", None),
+    (401, "Unauthorized", "The request is not authenticated: sign in, or sign the request.", Some("WWW-Authenticate")),
+    (403, "Forbidden", "The client is authenticated, but may not do this.", None),
+    (404, "NotFound", "The resource does not exist, or belongs to another account.", None),
+    (405, "WrongMethod", "The path does not support this method.", Some("Allow")),
+    (406, "NotAcceptable", "The endpoint has no answer of an accepted media type.", None),
+    (409, "Conflict", "The request conflicts with the resource's state or with another request.", None),
+    (410, "Gone", "The resource is not available any more.", None),
+    (413, "TooLarge", "The body is too large.", None),
+    (415, "UnsupportedType", "The body has an unsupported media type.", None),
+    (
+        429,
+        "TooMany",
+        "The client exceeded a rate limit: try again after the time in `Retry-After`.",
+        Some("Retry-After"),
+    ),
+    (500, "Internal", "An internal error, or an invalid setting of the service.", None),
+    (503, "Unavailable", "A part of the service does not answer. A retry is safe.", Some("Retry-After")),
 ];
 
 /// Names of the groups of operations, in the order of the document.
@@ -59,7 +64,7 @@ pub fn document(version: &str) -> Value {
             "title": "Surety",
             "version": version,
             "summary": "A marketplace for design prompts, paid in ADA over x402 with buyer protection",
-            "description": "Amounts are lovelace as decimal texts (1 tADA = 1,000,000), times POSIX ms, addresses those of Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD where it answers GET.",
+            "description": "Amounts are lovelace in decimal strings (1 tADA = 1,000,000 lovelace), times are POSIX milliseconds, and addresses belong to Cardano's preprod network. Every path answers OPTIONS (CORS), and HEAD if it answers GET.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "tags": TAGS.map(|name| json!({ "name": name })),
@@ -68,10 +73,10 @@ pub fn document(version: &str) -> Value {
             "schemas": schemas,
             "responses": ERRORS.iter().map(|(_, name, text, header)| (*name, failure(text, *header, &error))).collect::<std::collections::BTreeMap<_, _>>(),
             "securitySchemes": {
-                "session": { "type": "http", "scheme": "bearer", "description": "A session: POST /auth/challenge, sign, POST /auth/verify." },
-                "agent": { "type": "http", "scheme": "bearer", "description": "An agent's access token (OAuth, scope mcp): /.well-known/oauth-authorization-server." },
-                "operator": { "type": "http", "scheme": "bearer", "description": "The operator's token: the secret OPERATOR_TOKEN." },
-                "proof": { "type": "apiKey", "in": "header", "name": "X-Service-Proof", "description": "Base64 of JSON {address, timestamp, key, signature}: a CIP-8 signature, at most 5 minutes old." },
+                "session": { "type": "http", "scheme": "bearer", "description": "Token of a session: request a challenge by POST /auth/challenge, sign it, and send it to POST /auth/verify." },
+                "agent": { "type": "http", "scheme": "bearer", "description": "An agent's access token (OAuth, scope `mcp`); see /.well-known/oauth-authorization-server." },
+                "operator": { "type": "http", "scheme": "bearer", "description": "The operator's token, from the setting OPERATOR_TOKEN." },
+                "proof": { "type": "apiKey", "in": "header", "name": "X-Service-Proof", "description": "Base64 of the JSON {address, timestamp, key, signature}, with a CIP-8 signature that is at most five minutes old." },
             },
         },
     })
@@ -179,7 +184,11 @@ impl<'a> Operation<'a> {
 
     /// Adds the query parameter of a list's page.
     pub fn cursor(self) -> Self {
-        self.query("cursor", "From the `Link` header.", json!({ "type": "string", "pattern": CURSOR }))
+        self.query(
+            "cursor",
+            "Cursor from the `Link` header of the previous page.",
+            json!({ "type": "string", "pattern": CURSOR }),
+        )
     }
 
     pub fn query(self, name: &str, text: &str, schema: Value) -> Self {
@@ -245,8 +254,8 @@ impl<'a> Operation<'a> {
     }
 
     pub fn tagged(self) -> Self {
-        self.parameter("header", "If-None-Match", false, "The ETag of an earlier answer.", json!({ "type": "string" }))
-            .empty(304, "Nothing changed since.")
-            .header(200, "ETag", "Names this state.", true)
+        self.parameter("header", "If-None-Match", false, "ETag of an earlier answer.", json!({ "type": "string" }))
+            .empty(304, "The answer has not changed.")
+            .header(200, "ETag", "Version of the answer.", true)
     }
 }

@@ -28,22 +28,22 @@ pub const ROUTES: &[Route] = &[
     route! {
         POST "/auth/challenge", Limit::Client(Counted::CHALLENGE) => challenge(Json<ChallengeRequest>);
         docs |of| of
-            .names("challenge", "Account", "Begin to sign in")
-            .answers::<api_types::Challenge>(200, "What the wallet is to sign, once, within 5 minutes.")
+            .names("challenge", "Account", "Request a sign-in challenge")
+            .answers::<api_types::Challenge>(200, "A challenge for the wallet to sign within five minutes. It can be used once.")
     },
     route! {
         POST "/auth/verify", Limit::Client(Counted::SIGN_IN) => verify(Json<SignIn>);
         docs |of| of
             .names("signIn", "Account", "Sign in with a signed challenge")
-            .answers::<Session>(200, "A session of 7 days; the first one makes the account and its wallet.")
+            .answers::<Session>(200, "A session of seven days. The first sign-in creates the account and its service wallet.")
             .fails(&[401])
     },
     route! {
         POST "/auth/logout", Limit::Session => logout(Unchecked);
         docs |of| of
             .names("signOut", "Account", "End the session")
-            .query("everywhere", "`true` ends all sessions of the account: a copied one, too.", json!({ "type": "boolean" }))
-            .empty(204, "It is over.")
+            .query("everywhere", "`true` ends all sessions of the account, so that a stolen token stops working as well.", json!({ "type": "boolean" }))
+            .empty(204, "The session has ended.")
     },
 ];
 

@@ -22,27 +22,27 @@ use crate::{
 pub const ROUTES: &[Route] = &[
     route! {
         GET "/robots.txt", Limit::Free => robots();
-        docs |of| of.names("robots", "System", "Where crawlers may go").text(200, "text/plain; charset=utf-8", "robots.txt.")
+        docs |of| of.names("robots", "System", "Rules for crawlers").text(200, "text/plain; charset=utf-8", "robots.txt.")
     },
     route! {
         GET "/sitemap.xml", Limit::OnMiss(Counted::SEARCH) => sitemap(OnMiss);
         docs |of| of
-            .names("sitemap", "System", "The pages")
-            .more(&format!("The newest {} listings among them.", discovery::MAX_ADDRESSES))
+            .names("sitemap", "System", "List of the pages, for crawlers")
+            .more(&format!("Includes the newest {} listings.", discovery::MAX_ADDRESSES))
             .text(200, "application/xml", "A sitemap.")
     },
     route! {
         GET "/feed.xml", Limit::OnMiss(Counted::SEARCH) => feed(OnMiss);
         docs |of| of
             .names("feed", "Catalogue", "The newest listings as an Atom feed")
-            .query("seller", "Only of this seller.", json!({ "type": "string" }))
+            .query("seller", "Restricts the feed to listings of this seller.", json!({ "type": "string" }))
             .text(200, "application/atom+xml; charset=utf-8", "A feed.")
             .fails(&[400])
     },
     route! {
         GET "/llms.txt", Limit::Free => llms();
         docs |of| of
-            .names("llms", "System", "The service for language models")
+            .names("llms", "System", "Description of the service for language models")
             .text(200, "text/markdown; charset=utf-8", "llms.txt.")
     },
 ];

@@ -40,11 +40,11 @@ pub const ROUTES: &[Route] = &[route! {
     GET "/creators/{address}", Limit::OnMiss(Counted::SEARCH) => show(Address, OnMiss);
     page Limit::Client(Counted::SEARCH) => pages::creator(Address);
     docs |of| of
-        .names("getCreator", "Catalogue", "What a seller sells")
+        .names("getCreator", "Catalogue", "Get a seller's listings and reputation")
         .cursor()
         .answers::<api_types::Creator>(200, "The seller's listings, sales and reputation.")
         .page(200)
-        .header(200, "Link", "The next page, if there is one.", false)
+        .header(200, "Link", "Address of the next page; absent on the last page.", false)
 }];
 
 /// Shows a creator's listings: the newest, or those after the query's cursor.

@@ -47,22 +47,22 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/supported", Limit::Free => supported();
         docs |of| of
-            .names("supported", "x402", "What may be paid by, and which extensions there are")
-            .answers::<Supported>(200, "As x402's specification has it (7.3).")
+            .names("supported", "x402", "List the supported payment methods and extensions")
+            .answers::<Supported>(200, "The answer that section 7.3 of the x402 specification describes.")
     },
     route! {
         GET "/discovery/resources", Limit::Client(Counted::SEARCH) => resources();
-        docs |of| filtered(of.names("discoveryResources", "x402", "What can be paid for, as x402's directories list it"))
-            .query("offset", "After so many.", json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0 }))
-            .answers::<DiscoveryPage>(200, "A page, newest first.")
+        docs |of| filtered(of.names("discoveryResources", "x402", "List the paid resources, for x402 directories"))
+            .query("offset", "Number of resources to skip.", json!({ "type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0 }))
+            .answers::<DiscoveryPage>(200, "A page of resources, newest first.")
             .fails(&[400])
     },
     route! {
         GET "/discovery/search", Limit::Client(Counted::SEARCH) => search();
-        docs |of| filtered(of.names("discoverySearch", "x402", "What can be paid for and answers a question"))
-            .parameter("query", "query", true, "The question, in your words.", json!({ "type": "string", "maxLength": 200 }))
-            .query("cursor", "From the page before.", json!({ "type": "string" }))
-            .answers::<SearchPage>(200, "A page, the best first.")
+        docs |of| filtered(of.names("discoverySearch", "x402", "Search the paid resources"))
+            .parameter("query", "query", true, "The search, in natural language.", json!({ "type": "string", "maxLength": 200 }))
+            .query("cursor", "Cursor from the previous page.", json!({ "type": "string" }))
+            .answers::<SearchPage>(200, "A page of resources, best match first.")
             .fails(&[400])
     },
 ];
@@ -72,12 +72,12 @@ pub const ROUTES: &[Route] = &[
 fn filtered(operation: Operation<'_>) -> Operation<'_> {
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT });
     operation
-        .query("type", "`http`: all there is.", json!({ "type": "string" }))
-        .query("payTo", "An address that buyers may pay to.", json!({ "type": "string" }))
-        .query("scheme", "`exact`: all there is.", json!({ "type": "string" }))
-        .query("network", "`cardano:preprod`: all there is.", json!({ "type": "string" }))
-        .query("extensions", "A key of each resource's extensions.", json!({ "type": "string" }))
-        .query("limit", "At most this many.", limit)
+        .query("type", "Type of resource. Only `http` exists.", json!({ "type": "string" }))
+        .query("payTo", "Restricts the result to resources that are paid to this address.", json!({ "type": "string" }))
+        .query("scheme", "Payment scheme. Only `exact` is supported.", json!({ "type": "string" }))
+        .query("network", "Network of the payment. Only `cardano:preprod` is supported.", json!({ "type": "string" }))
+        .query("extensions", "Restricts the result to resources with this x402 extension.", json!({ "type": "string" }))
+        .query("limit", "Maximum number of results.", limit)
 }
 
 fn cacheable(value: &impl serde::Serialize) -> Result<Response, ApiError> {

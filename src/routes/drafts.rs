@@ -45,16 +45,16 @@ pub const ROUTES: &[Route] = &[
         POST "/listings/{id}/payment-draft", Limit::Client(Counted::DRAFT) =>
             payment(ListingId, WalletBody<NewPaymentDraft>);
         docs |of| of
-            .names("draftPayment", "Paid content", "Have a payment drafted, for a wallet to sign")
-            .more("For clients that build no transactions: sign it, put it into `payment.payload.transaction`, and send that to the paywall.")
+            .names("draftPayment", "Paid content", "Draft a payment for a wallet to sign")
+            .more("For clients that do not build transactions themselves. Sign the drafted transaction, put it into `payment.payload.transaction`, and send `payment` to the paywall in the header `PAYMENT-SIGNATURE`.")
             .answers::<api_types::PaymentDraft>(200, "The draft.")
     },
     route! {
         POST "/purchases/{id}/action-draft", Limit::Client(Counted::DRAFT) => action(TxHash, WalletBody<NewActionDraft>);
         docs |of| of
-            .names("draftAction", "Purchases", "What may be done with a protected purchase, or one of it for a wallet to sign")
-            .more("Without `action`: what the contract lets each party do now, until when, and what it costs. With it: a transaction to sign and submit.")
-            .answers::<api_types::Actions>(200, "The actions, or the draft of one.")
+            .names("draftAction", "Purchases", "List the actions on a protected purchase, or draft one for a wallet to sign")
+            .more("Without `action`, the answer lists the actions that the contract allows each party, with their times and fees. With `action`, the answer is a transaction to sign and submit.")
+            .answers::<api_types::Actions>(200, "The possible actions, or the draft of the requested one.")
             .fails(&[403, 409])
     },
 ];

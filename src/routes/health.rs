@@ -27,15 +27,15 @@ thread_local! {
 pub const ROUTES: &[Route] = &[
     route! {
         GET "/health", Limit::Free => show();
-        docs |of| of.names("health", "System", "Whether the service runs").answers::<api_types::Health>(200, "It does.")
+        docs |of| of.names("health", "System", "Check that the service runs").answers::<api_types::Health>(200, "The service runs.")
     },
     route! {
         GET "/health/ready", Limit::Free => ready();
         docs |of| of
-            .names("ready", "System", "Whether the service can sell now")
-            .more("For monitoring services. Names what is wrong and nothing more; the operator's status has the details.")
-            .answers::<Readiness>(200, "It can.")
-            .answers::<Readiness>(503, "It cannot, or an alarm is raised.")
+            .names("ready", "System", "Check whether the service can sell")
+            .more("For monitoring services. The answer contains only the names of the problems; the operator's status has the details.")
+            .answers::<Readiness>(200, "The service can sell, and no alarm is raised.")
+            .answers::<Readiness>(503, "The service cannot sell, or an alarm is raised.")
     },
 ];
 

@@ -51,31 +51,31 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/listings", Limit::OnMiss(Counted::SEARCH) => list(OnMiss);
         docs |of| of
-            .names("listListings", "Catalogue", "What is for sale")
-            .more("Without a query the newest listings. The `Link` header (rel=\"next\") leads to the next page. A page looks at 10,000 listings: where few of them are meant it is short, and its `Link` leads on; with `q`, the newest 10,000 that have the words.")
-            .query("q", "Words in title or description, the first twelve; the last may be a beginning.", json!({ "type": "string", "maxLength": 200 }))
-            .query_of::<api_types::Category>("category", "Only of this category.")
-            .query_of::<api_types::DeliveryMode>("mode", "Only what is offered so.")
-            .query_of::<api_types::Sort>("sort", "The order.")
-            .query("limit", "At most this many.", json!({ "type": "integer", "minimum": 1, "maximum": 200 }))
+            .names("listListings", "Catalogue", "List what is for sale")
+            .more("Without a query, returns the newest listings. The `Link` header (rel=\"next\") has the address of the next page. A page examines at most 10,000 listings, or with `q` the newest 10,000 that contain the words. If few of them match, the page is short, and its `Link` continues the search.")
+            .query("q", "Words to find in title or description. The first twelve count, and the last may be a prefix.", json!({ "type": "string", "maxLength": 200 }))
+            .query_of::<api_types::Category>("category", "Restricts the result to listings in this category.")
+            .query_of::<api_types::DeliveryMode>("mode", "Restricts the result to listings offered in this delivery mode.")
+            .query_of::<api_types::Sort>("sort", "Sort order.")
+            .query("limit", "Maximum number of results.", json!({ "type": "integer", "minimum": 1, "maximum": 200 }))
             .cursor()
             .answers::<Vec<api_types::Listing>>(200, "Listings.")
-            .header(200, "Link", "The next page, if there is one.", false)
+            .header(200, "Link", "Address of the next page; absent on the last page.", false)
             .tagged()
             .fails(&[400])
     },
     route! {
         POST "/listings", Limit::Client(Counted::OFFER) => create(Seller, OfferBody);
         docs |of| of
-            .names("createListing", "Catalogue", "Offer something for sale")
-            .more("What a seller, and all sellers together on one day, may take up is limited: 400 and 503 say how. With a session its owner sells; without one the wallet of `sellerAddress` signs: sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp.")
+            .names("createListing", "Catalogue", "Offer a new listing")
+            .more("With a session, its owner is the seller. Without one, the wallet of `sellerAddress` signs sha256 of `service:listing:v1` LF sellerAddress LF sha256(content) LF priceLovelace LF timestamp. Quotas limit what one seller may store (400), and what all sellers may add on one day (503); the error names the limit.")
             .answers::<api_types::Listing>(201, "The listing.")
-            .header(201, "Location", "Its path.", true)
+            .header(201, "Location", "Path of the listing.", true)
     },
     route! {
         GET "/listings/{id}", Limit::OnMiss(Counted::READ) => show(ListingId, OnMiss);
         page Limit::Client(Counted::READ) => pages::listing(ListingId);
-        docs |of| of.names("getListing", "Catalogue", "One listing").answers::<api_types::Listing>(200, "The listing.").page(200)
+        docs |of| of.names("getListing", "Catalogue", "Get a listing").answers::<api_types::Listing>(200, "The listing.").page(200)
     },
 ];
 

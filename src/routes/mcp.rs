@@ -45,11 +45,11 @@ const PROGRESS_S: u32 = 3;
 pub const ROUTES: &[Route] = &[
     route! {
         POST "/mcp", Limit::Agent(Counted::MESSAGE) => signed_in(OwnPage, Agent, Message);
-        docs |of| described(of.names("mcp", "MCP", "MCP for an owner's agent: it spends from the service wallet within the limits"))
+        docs |of| described(of.names("mcp", "MCP", "MCP for an owner's agent, which spends from the service wallet within the owner's limits"))
     },
     route! {
         POST "/mcp/open", Limit::Client(Counted::SESSION) => open(OwnPage, Message);
-        docs |of| described(of.names("mcpOpen", "MCP", "MCP for agents with wallets of their own: they pay over x402 inside the call"))
+        docs |of| described(of.names("mcpOpen", "MCP", "MCP for agents with their own wallets, which pay over x402 in the tool call"))
     },
 ];
 
@@ -57,12 +57,15 @@ pub const ROUTES: &[Route] = &[
 #[cfg(test)]
 fn described(operation: Operation<'_>) -> Operation<'_> {
     operation
-        .answers::<Document>(200, "A JSON-RPC response; a stream of events where progress was asked for.")
+        .answers::<Document>(
+            200,
+            "A JSON-RPC response, or a stream of events if the client asked for progress notifications.",
+        )
         .insert("/responses/200/content", "text/event-stream", serde_json::json!({ "schema": { "type": "string" } }))
-        .empty(202, "A notification was taken.")
+        .empty(202, "The notification was accepted.")
         .answers::<Document>(400, "A JSON-RPC error.")
-        .answers::<Document>(403, "A page of another origin may not ask.")
-        .answers::<Document>(404, "A JSON-RPC error: no such method.")
+        .answers::<Document>(403, "The request comes from a web page of another origin.")
+        .answers::<Document>(404, "A JSON-RPC error: the method does not exist.")
 }
 
 /// The body of an MCP message.

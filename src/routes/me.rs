@@ -44,43 +44,43 @@ pub const ROUTES: &[Route] = &[
         GET "/me", Limit::Account(Counted::ACCOUNT) => show(Session);
         page Limit::Account(Counted::ACCOUNT) => pages::account(Option<Session>);
         docs |of| of
-            .names("getMe", "Account", "Wallet, limits, purchases, listings")
+            .names("getMe", "Account", "Get the account: wallet, limits, purchases, listings")
             .answers::<api_types::Me>(200, "The account.")
     },
     route! {
         POST "/me/buy", Limit::Account(Counted::BUY) => buy(Session, Json<Buy>);
         docs |of| of
-            .names("buy", "Account", "Buy from the service wallet, within the limits")
-            .more("Takes 20 to 60 seconds. What is owned already is free.")
-            .answers::<api_types::Bought>(200, "What was bought.")
+            .names("buy", "Account", "Buy a listing from the service wallet, within the limits")
+            .more("Takes 20 to 60 seconds. A listing that the account already owns is returned without a payment.")
+            .answers::<api_types::Bought>(200, "The purchase and its content.")
     },
     route! {
         POST "/me/wallet/withdraw", Limit::Account(Counted::WITHDRAW) => withdraw(Session);
         docs |of| of
             .names("withdraw", "Account", "Send the service wallet's money to its owner")
-            .answers::<api_types::Withdrawal>(200, "What was sent.")
+            .answers::<api_types::Withdrawal>(200, "The withdrawal.")
             .fails(&[400])
     },
     route! {
         PUT "/me/agent-limits", Limit::Account(Counted::ACCOUNT) => set_limits(Session, Json<NewLimits>);
-        docs |of| of.names("setAgentLimits", "Account", "Set what may be spent").answers::<LimitsSet>(200, "The limits.")
+        docs |of| of.names("setAgentLimits", "Account", "Set the spending limits").answers::<LimitsSet>(200, "The limits.")
     },
     route! {
         GET "/me/purchases/{id}/content", Limit::Session => content(Session, TxHash);
         docs |of| of
-            .names("getPurchaseContent", "Account", "What a purchase bought, again")
+            .names("getPurchaseContent", "Account", "Get the content of a purchase again")
             .text(200, "text/plain; charset=utf-8", "The content.")
             .fails(&[410])
     },
     route! {
         POST "/me/purchases/{id}/actions", Limit::Account(Counted::ACT) => act(Session, TxHash, Json<NewBuyerAction>);
         docs |of| of
-            .names("actOnPurchase", "Account", "Act as the buyer of what the service wallet paid for")
+            .names("actOnPurchase", "Account", "Act as the buyer of a purchase from the service wallet")
             .more(
-                "The service signs. A repeated request is answered with the same transaction. `POST \
-                 /purchases/{id}/action-draft` lists what is possible, and what follows from it.",
+                "The service signs the transaction. Repeating the request returns the same transaction. `POST \
+                 /purchases/{id}/action-draft` lists the possible actions and their consequences.",
             )
-            .answers::<SubmittedAction>(200, "The transaction, which is on its way or in a block.")
+            .answers::<SubmittedAction>(200, "The transaction, which is submitted or included in a block.")
             .fails(&[403, 409])
     },
 ];

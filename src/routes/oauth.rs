@@ -35,23 +35,23 @@ use crate::{
 pub const ROUTES: &[Route] = &[
     route! {
         GET "/.well-known/oauth-protected-resource", Limit::Free => resource_metadata();
-        docs |of| metadata(of.names("resourceMetadata", "OAuth", "Which authorization server protects /mcp (RFC 9728)"))
+        docs |of| metadata(of.names("resourceMetadata", "OAuth", "Metadata of the protected resource /mcp (RFC 9728)"))
     },
     route! {
         GET "/.well-known/oauth-protected-resource/mcp", Limit::Free => resource_metadata();
-        docs |of| metadata(of.names("mcpResourceMetadata", "OAuth", "The metadata of /mcp"))
+        docs |of| metadata(of.names("mcpResourceMetadata", "OAuth", "Metadata of /mcp, under the resource's path"))
     },
     route! {
         GET "/.well-known/oauth-authorization-server", Limit::Free => server_metadata();
-        docs |of| metadata(of.names("serverMetadata", "OAuth", "The authorization server (RFC 8414)"))
+        docs |of| metadata(of.names("serverMetadata", "OAuth", "Metadata of the authorization server (RFC 8414)"))
     },
     route! {
         GET "/.well-known/oauth-authorization-server/mcp", Limit::Free => server_metadata();
-        docs |of| metadata(of.names("mcpServerMetadata", "OAuth", "Server metadata under the resource's path"))
+        docs |of| metadata(of.names("mcpServerMetadata", "OAuth", "Metadata of the authorization server, under the resource's path"))
     },
     route! {
         GET "/.well-known/openid-configuration", Limit::Free => server_metadata();
-        docs |of| metadata(of.names("openidConfiguration", "OAuth", "Server metadata for clients that look for OpenID Connect"))
+        docs |of| metadata(of.names("openidConfiguration", "OAuth", "Metadata of the authorization server, for clients that look for OpenID Connect"))
     },
     route! {
         POST "/oauth/register", Limit::Client(Counted::REGISTER) =>
@@ -65,21 +65,21 @@ pub const ROUTES: &[Route] = &[
         GET "/oauth/authorize", Limit::Client(Counted::CONSENT) => authorize();
         docs |of| ["response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method"]
             .into_iter()
-            .fold(of.names("authorize", "OAuth", "The page on which an owner lets an agent in"), |of, name| {
-                of.parameter("query", name, true, "RFC 6749, RFC 7636.", json!({ "type": "string" }))
+            .fold(of.names("authorize", "OAuth", "Show the page on which an owner approves an agent"), |of, name| {
+                of.parameter("query", name, true, "As defined by RFC 6749 and RFC 7636.", json!({ "type": "string" }))
             })
-            .query("state", "Comes back to the client.", json!({ "type": "string" }))
+            .query("state", "Value that is returned to the client unchanged.", json!({ "type": "string" }))
             .text(200, "text/html; charset=utf-8", "The page.")
-            .text(400, "text/html; charset=utf-8", "A page that says what is wrong.")
+            .text(400, "text/html; charset=utf-8", "A page that explains the error.")
             .page(503)
     },
     route! {
         GET "/oauth/challenge", Limit::Client(Counted::CHALLENGE) => challenge();
         docs |of| of
-            .names("connectChallenge", "OAuth", "What the owner's wallet is to sign")
-            .parameter("query", "request", true, "The sealed request of the page.", json!({ "type": "string" }))
-            .parameter("query", "address", true, "Hexadecimal, as CIP-30 gives it.", json!({ "type": "string" }))
-            .query("other", "More addresses of the same wallet, up to 20: as in POST /auth/challenge.", json!({ "type": "string" }))
+            .names("connectChallenge", "OAuth", "Request the challenge for the owner's wallet")
+            .parameter("query", "request", true, "The sealed consent request, from the consent page.", json!({ "type": "string" }))
+            .parameter("query", "address", true, "Address of the wallet, in hexadecimal as CIP-30 returns it.", json!({ "type": "string" }))
+            .query("other", "Further addresses of the same wallet, at most 20, as in POST /auth/challenge.", json!({ "type": "string" }))
             .answers::<api_types::ConnectChallenge>(200, "sha256 of `service:connect:v1` LF owner LF nonce.")
             .fails(&[400])
     },
@@ -87,35 +87,35 @@ pub const ROUTES: &[Route] = &[
         POST "/oauth/approve", Limit::Client(Counted::SIGN_IN) =>
             approve(ConsentPage, Json<api_types::Approval, MAX_APPROVAL_BYTES>);
         docs |of| of
-            .names("approve", "OAuth", "The owner's answer")
-            .answers::<api_types::Connected>(200, "The agent is let in.")
+            .names("approve", "OAuth", "Approve an agent, as its owner")
+            .answers::<api_types::Connected>(200, "The agent has access.")
             .fails(&[401, 403])
     },
     route! {
         POST "/oauth/token", Limit::Client(Counted::TOKEN) => token(Form<api_types::TokenRequest>);
         docs |of| of
-            .names("token", "OAuth", "A code or a refresh token for new tokens")
-            .answers::<api_types::Tokens>(200, "Tokens: the old refresh token is used up.")
+            .names("token", "OAuth", "Exchange a code or a refresh token for new tokens")
+            .answers::<api_types::Tokens>(200, "New tokens. The presented refresh token is replaced.")
             .oauth_fails(&[401])
     },
     route! {
         POST "/oauth/revoke", Limit::Client(Counted::TOKEN) => revoke_token(Form<api_types::Revocation>);
         docs |of| of
-            .names("revokeToken", "OAuth", "A client signs out (RFC 7009)")
-            .answers::<Document>(200, "The token opens nothing (any more): an empty object.")
+            .names("revokeToken", "OAuth", "Revoke a client's token (RFC 7009)")
+            .answers::<Document>(200, "The token is not valid, or not any more. The answer is an empty object.")
     },
     route! {
         GET "/me/agents", Limit::Session => agents(Unchecked);
         docs |of| of
-            .names("listAgents", "Account", "The agents that were let in")
+            .names("listAgents", "Account", "List the agents that have access")
             .answers::<Vec<api_types::Agent>>(200, "Agents.")
     },
     route! {
         DELETE "/me/agents/{id}", Limit::Session => revoke_agent(Unchecked, String);
         docs |of| of
-            .names("revokeAgent", "Account", "Let an agent in no more")
+            .names("revokeAgent", "Account", "Revoke an agent's access")
             .path("id", "The agent.")
-            .empty(204, "It is revoked.")
+            .empty(204, "The agent has no access any more.")
             .fails(&[404])
     },
 ];

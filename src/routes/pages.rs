@@ -48,30 +48,30 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/", Limit::Client(Counted::SEARCH) => home();
         only page;
-        docs |of| described(of.names("home", "System", "The catalogue for people"))
+        docs |of| described(of.names("home", "System", "The catalogue as a page"))
     },
     route! {
         GET "/sell", Limit::Free => sell();
         only page;
-        docs |of| described(of.names("sell", "System", "Offer something for sale, for people"))
+        docs |of| described(of.names("sell", "System", "The page on which a seller offers a listing"))
     },
     route! {
         GET "/listings/{id}/preview", Limit::Client(Counted::READ) => preview(ListingId);
         docs |of| of
-            .names("getPreview", "Catalogue", "A listing's recording, in the service's own frame")
-            .query("small", "Said, the frame is for a list.", json!({ "type": "string" }))
-            .text(200, "text/html; charset=utf-8", "A page that shows nothing else.")
+            .names("getPreview", "Catalogue", "A listing's preview, as a document for a frame")
+            .query("small", "If present, the small version for a list.", json!({ "type": "string" }))
+            .text(200, "text/html; charset=utf-8", "A page that shows only the preview.")
     },
     route! {
         GET "/listings/{id}/picture.png", Limit::Client(Counted::READ) => picture(ListingId);
         docs |of| of
-            .names("getPicture", "Catalogue", "What a link to a listing shows elsewhere (Open Graph)")
+            .names("getPicture", "Catalogue", "The picture that other sites show with a link to a listing (Open Graph)")
             .text(200, "image/png", "A picture of 600 by 315 pixels.")
     },
     route! {
         GET "/assets/{folder}/test-wallet.js", Limit::Free => test_wallet(String);
         docs |of| of
-            .names("testWallet", "System", "The test wallet's script, on a local ledger alone")
+            .names("testWallet", "System", "The test wallet's script, served only on a local ledger")
             .path("folder", "A hash of the static files.")
             .text(200, "text/javascript; charset=utf-8", "The script.")
             .fails(&[404])

@@ -22,22 +22,22 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/me/requests", Limit::Account(Counted::ACCOUNT) => list(Session);
         docs |of| of
-            .names("listPurchaseRequests", "Account", "What agents ask you to approve")
-            .answers::<Vec<api_types::PurchaseRequest>>(200, "The requests that wait for an answer, the oldest first.")
+            .names("listPurchaseRequests", "Account", "List the purchases that agents ask the owner to approve")
+            .answers::<Vec<api_types::PurchaseRequest>>(200, "The requests that are not answered yet, oldest first.")
     },
     route! {
         GET "/me/requests/{id}", Limit::Account(Counted::ACCOUNT) => show(Session, RequestId);
         page Limit::Account(Counted::ACCOUNT) => pages::request_of_agent(Option<Session>, String);
         docs |of| of
-            .names("getPurchaseRequest", "Account", "A purchase that an agent asks to be approved")
+            .names("getPurchaseRequest", "Account", "Get a purchase that an agent asks the owner to approve")
             .answers::<api_types::PurchaseRequest>(200, "The request.")
     },
     route! {
         POST "/me/requests/{id}", Limit::Account(Counted::ACCOUNT) => answer(Session, RequestId, Json<RequestAnswer>);
         docs |of| of
-            .names("answerPurchaseRequest", "Account", "Approve or decline it")
-            .more("An approval is good for an hour and for one purchase.")
-            .answers::<api_types::PurchaseRequest>(200, "The request as it stands now.")
+            .names("answerPurchaseRequest", "Account", "Approve or decline a purchase request")
+            .more("An approval is valid for an hour and for one purchase.")
+            .answers::<api_types::PurchaseRequest>(200, "The request with its new status.")
     },
 ];
 

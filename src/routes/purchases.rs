@@ -49,7 +49,7 @@ impl Argument for TxHash {
 
     #[cfg(test)]
     fn describe(operation: Operation<'_>) -> Operation<'_> {
-        operation.path("id", "The purchase: the payment's or the lock's transaction.").fails(&[404])
+        operation.path("id", "Id of the purchase, which is the id of its payment or lock transaction.").fails(&[404])
     }
 }
 
@@ -57,11 +57,11 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/purchases", Limit::Client(Counted::SEARCH) => list();
         docs |of| of
-            .names("listPurchases", "Purchases", "What a seller sold, newest first")
+            .names("listPurchases", "Purchases", "List a seller's sales, newest first")
             .parameter("query", "seller", true, "The seller's preprod address.", json!({ "type": "string" }))
             .query(
                 "buyer",
-                "Only what this address bought. May be given up to 100 times: any of them.",
+                "Restricts the result to purchases by this address. Can be repeated up to 100 times.",
                 json!({ "type": "string" }),
             )
             .answers::<Vec<api_types::Purchase>>(200, "Purchases.")
@@ -71,25 +71,25 @@ pub const ROUTES: &[Route] = &[
         GET "/purchases/{id}", Limit::Client(Counted::READ) => show(TxHash);
         page Limit::Client(Counted::READ) => pages::purchase(TxHash);
         docs |of| of
-            .names("getPurchase", "Purchases", "One purchase with its timeline")
+            .names("getPurchase", "Purchases", "Get a purchase with its events")
             .answers::<api_types::Purchase>(200, "The purchase.")
             .page(200)
     },
     route! {
         GET "/purchases/{id}/statement", Limit::Client(Counted::READ) => statement(TxHash);
         docs |of| of
-            .names("getPurchaseStatement", "Purchases", "What the service knows of a purchase, signed")
-            .more("A compact JWS (EdDSA) with a key of `/.well-known/did.json`. Its payload is a PurchaseStatement: the listing, its content's hash and price, and the purchase with its timeline as known at `issuedAt`.")
+            .names("getPurchaseStatement", "Purchases", "Get a signed statement about a purchase")
+            .more("A compact JWS (EdDSA), signed with a key from `/.well-known/did.json`. Its payload is a PurchaseStatement: the listing with content hash and price, and the purchase with its events as known at `issuedAt`.")
             .text(200, "application/jose", "The JWS.")
     },
     route! {
         POST "/purchases/{id}/verification", Limit::Client(Counted::VERDICT) => verify(TxHash, Json<Verdict>);
         docs |of| of
-            .names("judgePurchase", "Purchases", "Say whether what was delivered is what was listed")
+            .names("judgePurchase", "Purchases", "Report whether the delivered content is the listed one")
             .more(
-                "Signed by the payer as for unlocking; or in the session of the account whose service wallet paid. For \
-                 such a purchase `mismatch` also starts a dispute, while the contract permits one; otherwise a verdict \
-                 moves no money.",
+                "Needs a proof signed by the payer, as for unlocking, or a session of the account whose service wallet \
+                 paid. If a service wallet paid, `mismatch` also starts a dispute, as long as the contract permits one. \
+                 Otherwise a verdict moves no money.",
             )
             .security(&["proof", "session"])
             .answers::<api_types::Purchase>(200, "The purchase with the verdict.")

@@ -18,9 +18,9 @@ use crate::{
 pub const ROUTES: &[Route] = &[route! {
     GET "/operator/status", Limit::Free => show(Operator);
     docs |of| of
-        .names("operatorStatus", "System", "How the service stands, for its operator")
-        .more("There is no such path where the service has no OPERATOR_TOKEN.")
-        .answers::<ServiceStatus>(200, "How it stands.")
+        .names("operatorStatus", "System", "Get the operator's status")
+        .more("Answers 404 if the service has no OPERATOR_TOKEN.")
+        .answers::<ServiceStatus>(200, "The status.")
 }];
 
 /// The holder of the operator's token. Without the setting `OPERATOR_TOKEN`, the path does not exist.

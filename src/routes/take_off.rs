@@ -24,15 +24,15 @@ pub const ROUTES: &[Route] = &[
         DELETE "/listings/{id}", Limit::Client(Counted::OFFER) => take_off(ListingId, Seller);
         docs |of| of
             .names("takeListingOff", "Catalogue", "Take a listing off sale")
-            .more("By its seller: buyers keep what they bought. A session, or a proof: the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
-            .empty(204, "It is off sale.")
+            .more("For the listing's seller. Buyers keep access to the content. Needs a session, or a proof for which the wallet signs sha256 of `service:take-off:v1` LF listingId LF address LF timestamp.")
+            .empty(204, "The listing is off sale.")
             .fails(&[403])
     },
     route! {
         POST "/listings/{id}/relist", Limit::Client(Counted::OFFER) => relist(ListingId, Seller);
         docs |of| of
-            .names("relistListing", "Catalogue", "Put a listing back on sale that its seller took off")
-            .more("A session, or a proof: the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
+            .names("relistListing", "Catalogue", "Offer a listing again that its seller took off sale")
+            .more("Needs a session, or a proof for which the wallet signs sha256 of `service:relist:v1` LF listingId LF address LF timestamp.")
             .answers::<api_types::Listing>(200, "The listing.")
             .fails(&[403])
     },

@@ -40,11 +40,11 @@ pub const ROUTES: &[Route] = &[
     route! {
         GET "/listings/{id}/unlock", Limit::Paywall => show(ListingId);
         page Limit::Client(Counted::READ) => pages::paywall(ListingId);
-        docs |of| described(of.names("unlockListing", "Paid content", "Pay for a listing over x402, or get it again"))
+        docs |of| described(of.names("unlockListing", "Paid content", "Pay for a listing over x402, or get its content again"))
     },
     route! {
         POST "/listings/{id}/unlock", Limit::Paywall => show(ListingId);
-        docs |of| described(of.names("postUnlock", "Paid content", "Buy, for clients that post"))
+        docs |of| described(of.names("postUnlock", "Paid content", "Pay for a listing over x402, for clients that use POST"))
     },
 ];
 
@@ -55,17 +55,17 @@ fn described(operation: Operation<'_>) -> Operation<'_> {
     let price = serde_json::json!({ "mode": "dynamic", "currency": "ADA", "min": "1" });
     let text = || serde_json::json!({ "type": "string" });
     operation
-        .more("Without a header: 402 with the terms. With `PAYMENT-SIGNATURE`: verified, submitted, and the content once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`: the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. On `settlement_pending` send the same request again.")
+        .more("Without a payment, answers 402 with the terms. With `PAYMENT-SIGNATURE`, the payment is verified and submitted, and the content is returned once the payment is in a block (20 to 60 seconds). With `X-Service-Proof`, a buyer gets the content again; the wallet signs sha256 of `service:unlock:v1` LF listingId LF address LF timestamp. If the code is `settlement_pending`, send the same request again.")
         .insert("", "x-payment-info", serde_json::json!({ "price": price, "protocols": [{ "x402": {} }] }))
-        .parameter("header", "X-Service-Proof", false, "A returning buyer's signature, as `proof` says.", text())
+        .parameter("header", "X-Service-Proof", false, "A returning buyer's signature; see the security scheme `proof`.", text())
         .parameter("header", "PAYMENT-SIGNATURE", false, "Base64 of an x402 PaymentPayload.", text())
         .text(200, "text/plain; charset=utf-8", "The content.")
-        .header(200, "PAYMENT-RESPONSE", "After a payment: base64 of an x402 SettlementResponse, with a signed receipt.", false)
-        .header(200, "X-Service-Purchase", "For a returning buyer: the purchase.", false)
-        .answers::<Error>(402, "Payment is required, or was refused.")
+        .header(200, "PAYMENT-RESPONSE", "If this request paid: base64 of an x402 SettlementResponse, with a signed receipt.", false)
+        .header(200, "X-Service-Purchase", "For a returning buyer: id of the earlier purchase.", false)
+        .answers::<Error>(402, "Payment is required, or the payment was refused.")
         .page(402)
-        .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: `accepts`, and the code of the refusal.", true)
-        .header(402, "PAYMENT-RESPONSE", "How a payment that was tried stands.", false)
+        .header(402, "PAYMENT-REQUIRED", "Base64 of an x402 PaymentRequired: the ways to pay (`accepts`), and the error code.", true)
+        .header(402, "PAYMENT-RESPONSE", "If a payment was sent: base64 of an x402 SettlementResponse with its status.", false)
         .fails(&[400, 409])
 }
 
