@@ -252,7 +252,7 @@ async function refresh() {
   }
   for (const part of document.querySelectorAll("[data-part]")) {
     const now = next.getElementById(part.id);
-    // What a reader has open stays as it is, where it is told as before.
+    // A part whose text has not changed is left as it is, so that nothing that the reader has open closes.
     if (now && words(now) !== words(part)) part.replaceChildren(...now.childNodes);
   }
   setStatus("");

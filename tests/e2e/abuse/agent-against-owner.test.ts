@@ -1,5 +1,5 @@
-// What an agent can do against its own owner: keep them out, spend after it was removed, spend under another's name. Real
-// workers, local ledger.
+// An agent that turns against its owner: it tries to keep the owner out, to spend after it was removed, and to spend
+// under another account's name. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest } from "node:http";

@@ -1,6 +1,5 @@
-// Results that the API could not post: buyers who act at the moment of a tick keep no other sale's waiting for longer than
-// there is time. Real workers,
-// local ledger.
+// Results that the API could not post. Buyers who act at the moment of a tick do not delay other sales' results beyond
+// their deadlines. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../../stack/act.ts";

@@ -1,5 +1,5 @@
-// Content that is paid for in blocks which a rollback removes: nobody gets it before the blocks of the lock and of its
-// result are as deep as L1_CONFIRMATIONS asks. Real workers, local ledger, the stock client.
+// Content whose payment is in blocks that a rollback removes. Nobody gets it before both the lock's and the result's
+// block have L1_CONFIRMATIONS newer blocks. Real workers, local ledger, the stock client.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

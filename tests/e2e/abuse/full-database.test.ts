@@ -1,4 +1,4 @@
-// A database that fills up keeps its last part for what is paid for. Real workers, local ledger.
+// A database that is almost full reserves the rest of its space for paid work. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { closeSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,5 @@
-// An answer about what a buyer made that never ends: it takes its part of a tick's time and no more. Real workers, local ledger.
+// A provider's answer about a buyer's output that never ends. It takes its share of a tick's time and no more. Real
+// workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";

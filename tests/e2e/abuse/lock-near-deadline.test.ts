@@ -1,5 +1,5 @@
-// A lock whose buyer left, presented again when its time for a result is nearly over. Its money could be taken back, so
-// its content waits for the result. Real workers, local ledger.
+// A lock that its buyer abandons and presents again shortly before the deadline for a result. The money could still be
+// taken back, so the content waits for the result. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";

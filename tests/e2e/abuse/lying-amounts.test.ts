@@ -1,5 +1,5 @@
-// A provider that lies about how much lovelace outputs hold: what is paid is what the transaction's bytes and the ledger say.
-// Real workers, local ledger.
+// A provider that lies about the lovelace in outputs. Amounts are read from the transactions' bytes, and the ledger
+// decides. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { json } from "../../support/helpers/http.ts";

@@ -1,5 +1,5 @@
-// Malformed requests at random: whatever comes, the API answers with a status of its own and `{error}`, and
-// goes on working. ROBUSTNESS_SEED and ROBUSTNESS_REQUESTS choose another run.
+// Random malformed requests. The API answers each with a documented status and `{error}`, and keeps working.
+// ROBUSTNESS_SEED and ROBUSTNESS_REQUESTS select another run.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { request } from "node:http";

@@ -1,6 +1,6 @@
-// A buyer who keeps a step in the mempool that no block will ever have. Its validity has ended by the clock, but not by
-// the slot after the newest block, which a node judges by. As long as it is there, the result is refused. Real workers,
-// local ledger.
+// A buyer who keeps a transaction on the escrow in the mempool that no block will include. Its validity has ended by
+// the wall clock, but not by the slot after the newest block, by which a node judges. As long as it is in the mempool,
+// nodes reject the seller's result. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { act, escrowIn } from "../../../stack/act.ts";

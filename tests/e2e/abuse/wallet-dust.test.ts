@@ -1,4 +1,4 @@
-// Dust with scripts in it: outputs that cost their sender an ADA each keep no wallet of the service from its own money.
+// Dust outputs that carry scripts and cost their sender an ADA each. They do not lock a service wallet's own money.
 // Real workers, local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// Mistakes, changes and failures in operation: secrets and their rotation, rate limits, and crashes.
+// Operators' mistakes, changes and failures: secrets and their replacement, rate limits, and crashes.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// Protected purchases from service wallets, many at once and under provider faults. Limits hold, nothing is locked
-// twice, and the same request again gets the content.
+// Many concurrent protected purchases from service wallets under provider faults. Limits hold, nothing is locked twice,
+// and repeating a request returns the content.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Answer, errorOf, json, send, untilAnswered } from "../../support/helpers/http.ts";

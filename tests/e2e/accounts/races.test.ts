@@ -1,4 +1,4 @@
-// Many requests at once: limits, single use and idempotence must hold however they interleave.
+// Concurrent requests. Limits, single use and idempotence hold however the requests interleave.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Answer, errorOf, json, untilAnswered } from "../../support/helpers/http.ts";

@@ -1,5 +1,5 @@
-// The service wallet: balance, limits, purchases, content and withdrawals, held against the ledger (service-api.md,
-// "Account").
+// The service wallet: its balance, limits, purchases, content and withdrawals, compared with the ledger
+// (service-api.md, "Account").
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";

@@ -1,5 +1,5 @@
-// Purchases that an owner approves one by one: a stock MCP client asks, the owner answers in Chromium, with a wallet that signs
-// with a real key.
+// Purchases that an owner approves one by one. A stock MCP client asks, and the owner answers in Chromium with a wallet
+// that has a real key.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

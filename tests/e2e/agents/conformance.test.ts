@@ -1,5 +1,5 @@
-// The protocol's own suite against the endpoint, with an agent's token: what cannot pass here is listed beside this file,
-// each scenario with its reason. A listed one that passes is a failure, too.
+// The protocol's own conformance suite against the endpoint, with an agent's token. Scenarios that cannot pass are
+// listed beside this file, each with its reason. A listed scenario that passes is a failure too.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// The consent page as owners meet it: in Chromium, with a wallet that signs with a real key.
+// The consent page in Chromium, with a wallet that has a real key.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

@@ -1,4 +1,4 @@
-// What a published program sent while its owner signed it in and it bought something, kept in a file, and sent again.
+// Requests that a published program sent while its owner signed it in and it bought something, recorded in a file to be sent again.
 // What differs from run to run has a name in braces there.
 import assert from "node:assert/strict";
 import { request } from "node:http";

@@ -1,5 +1,5 @@
-// Clients that others wrote, from the endpoint's address to what was bought: discovery, registration, sign-in, tools, a
-// search, a purchase on the local ledger.
+// Published clients, from the endpoint's address to the purchased content: discovery, registration, sign-in, tools, a
+// search, and a purchase on the local ledger.
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";

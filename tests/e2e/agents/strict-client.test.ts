@@ -1,4 +1,4 @@
-// The authorization server before strict judges: a client library that accepts nothing it need not accept, and the
+// The authorization server against strict clients: a library that accepts only what the specifications require, and the
 // protocol's own suite for authorization servers.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";

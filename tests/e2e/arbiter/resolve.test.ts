@@ -1,6 +1,4 @@
-// The arbiter from outside: real disputes on the local ledger, settled by the running worker.
-//
-// All tests share a ledger, whose time only moves forward: before the window, in it, and after the evidence deadline.
+// The arbiter's HTTP API: real disputes on the local ledger, settled by the running worker.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { errorOf, json, post, send, untilRead } from "../../support/helpers/http.ts";

@@ -1,5 +1,5 @@
-// Payments with a request commitment, built with other libraries than the service's. Such a payment counts as its
-// payer's even if the transaction was public before, and only for the request at the configured address.
+// Payments with a request commitment, built with other libraries than the service's. Such a payment identifies its
+// payer even if the transaction was public before, and is accepted only for the request at the configured address.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// CIP-8 between the service and live wallet libraries: what one signs, the other must accept.
+// CIP-8 signatures between the service and live wallet libraries: each accepts the signatures of the other.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// The wallet of `surety` opens in other wallets, and theirs in `surety`: by its phrase alone.
+// The recovery phrase of a `surety` wallet opens it in other wallets, and their phrases open their wallets in `surety`.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The workers verify Ed25519 with workerd's WebCrypto. Whatever the service's own encoding checks let through, it must
-// answer as the native verifier does: without the cofactor.
+// The workers verify Ed25519 with workerd's WebCrypto. For every encoding that the service's own checks accept, it must
+// agree with the native verifier, which does not multiply by the cofactor.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { it } from "node:test";

@@ -1,4 +1,4 @@
-// `surety doctor` against the service as it is, and against one that has lost something on the way.
+// `surety doctor` against the unmodified service, and against services in which one capability is broken.
 import assert from "node:assert/strict";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";

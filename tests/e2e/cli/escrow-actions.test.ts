@@ -1,4 +1,5 @@
-// After a protected purchase, from a shell: what its buyer may do, when, and against another party who acts at the same time.
+// A buyer's actions after a protected purchase, from a shell: which are possible and when, also while another party
+// acts at the same time.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { send, shownSoon } from "../../support/helpers/http.ts";

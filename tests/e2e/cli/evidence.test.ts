@@ -1,4 +1,4 @@
-// Evidence of a purchase in one file: who proves each part of it, and that no part can be forged.
+// Evidence of a purchase in one file: each part names who proves it, and no part can be forged.
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -163,7 +163,7 @@ async function evidence(purchase: string, listing: Listing & { content: string }
   return JSON.parse(text) as Evidence;
 }
 
-/** What is said of evidence that was changed; it must not hold. */
+/** Returns the client's error for evidence that was changed, which must be rejected. */
 async function flawOf(changed: Evidence, ...more: string[]): Promise<string> {
   const { status, out, err } = await client.surety(
     "verify",

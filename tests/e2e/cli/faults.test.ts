@@ -1,4 +1,5 @@
-// A client under faults: answers get lost, money lacks, the service is down. It says what to do, and never pays twice.
+// The client under faults: lost answers, too little money, a service that is down. It says what to do, and never pays
+// twice.
 import assert from "node:assert/strict";
 import { chmodSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

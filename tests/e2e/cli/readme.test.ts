@@ -1,4 +1,4 @@
-// The README's walk through a running shop, typed as it stands there.
+// The README's commands on a running shop, exactly as they are printed there.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
-// The service's address may answer with malice: each draft here is changed in transit, in one thing. The client
-// signs none of them.
+// A malicious service: each draft is changed in one respect on its way to the client. The client signs none of them.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A wallet from elsewhere, and the owner's account, from a shell.
+// An imported wallet, and the owner's account, from a shell.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { signInAgent } from "../../../stack/agent/sign-in.ts";

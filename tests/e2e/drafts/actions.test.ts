@@ -1,4 +1,4 @@
-// Escrow actions by drafts and the parties' own wallets, up to the ledger.
+// Escrow actions that the service drafts and the parties' own wallets sign, up to their inclusion on the ledger.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { refOf, transactionOf } from "../../../devnet/cardano/transaction.ts";

@@ -1,5 +1,5 @@
-// What docs/deploying.md ("Other keys", step 1) does to buyers with money in the escrow: the API sells nothing protected any
-// more, and the watcher goes on.
+// Replacing a key by docs/deploying.md ("Other keys", step 1) while buyers have money in the escrow: the API offers no
+// new protected sales, and the watcher keeps serving the existing ones.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { errorOf, json } from "../../support/helpers/http.ts";

@@ -1,4 +1,4 @@
-// The walk of docs/paying-with-a-draft.md, run as it stands there.
+// The commands of docs/paying-with-a-draft.md, exactly as they are printed there.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Made-up wallets: everything that a draft is asked with is only the client's claim.
+// Made-up wallets. Everything in a request for a draft is only the client's claim.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Address } from "@evolution-sdk/evolution";

@@ -1,5 +1,5 @@
-// A payment drafted by the service and signed by a wallet of each library is taken by paywall and ledger, and not a lovelace
-// less.
+// Payments that the service drafts and a wallet of each library signs. The paywall and the ledger accept them, and they
+// cost no more than announced.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { transactionOf } from "../../../devnet/cardano/transaction.ts";

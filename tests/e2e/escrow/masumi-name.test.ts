@@ -1,5 +1,5 @@
-// The escrow's method under the scheme document's own name. Clients that know it by that derive the address from the
-// published contract, so it is offered with that contract only.
+// The escrow's transfer method under the scheme document's name, `masumi`. Clients that know this name derive the
+// address from the published contract, so the method is offered under it with that contract only.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

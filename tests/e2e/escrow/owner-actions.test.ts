@@ -1,5 +1,5 @@
-// Owners act on what their Surety balance paid for: by the session alone, once however often they ask, and on nobody
-// else's purchase.
+// Owners act on purchases that their Surety balance paid for, authorized by the session alone. Each action happens once
+// however often it is requested, and never on another account's purchase.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { call, toldBy } from "../../../stack/agent/endpoint.ts";

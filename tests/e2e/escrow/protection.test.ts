@@ -1,4 +1,4 @@
-// The watcher protects who buys from a service wallet, on the real workers and the local ledger.
+// The watcher protects buyers who pay from a service wallet, on the real workers and the local ledger.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { unlockProof } from "../../../stack/wallets/proof.ts";

@@ -1,4 +1,5 @@
-// Protected sales from outside: a stock x402 client locks into the escrow, and the service shows what the chain shows.
+// Protected sales to outside wallets: a stock x402 client locks into the escrow, and the service shows the state of the
+// chain.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ExactCardanoScheme, networkTime } from "../../../examples/js/x402-exact-cardano/index.js";

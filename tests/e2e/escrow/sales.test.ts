@@ -1,4 +1,4 @@
-// The watcher brings protected sales to their end, on the real workers and the local ledger, whose time is moved.
+// The watcher completes protected sales, on the real workers and the local ledger, whose time the tests move.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { QUIET_BATCHES } from "../../load/scale/sales.ts";

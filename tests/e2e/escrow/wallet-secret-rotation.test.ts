@@ -1,4 +1,4 @@
-// Another master secret for new wallets: no wallet and no protection is lost with it.
+// A new master secret for new wallets. Existing wallets and their protection keep working.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The programs of examples/js as a reader runs them: in a folder of their own with the packages that their package.json
+// The programs of examples/js as a reader runs them: in a separate folder with the packages that their package.json
 // names, against a running service.
 import assert from "node:assert/strict";
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";

@@ -1,5 +1,5 @@
-// A database that loses its connection, or stalls: what requests answer then, and that nothing is paid twice. Real workers whose
-// D1 binding is wrapped, local ledger.
+// A database that stalls or loses its connection: the answers to requests in this state, and no double payment. Real
+// workers whose D1 binding is wrapped, local ledger.
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

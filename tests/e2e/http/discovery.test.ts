@@ -1,5 +1,5 @@
-// What directories, crawlers and holders of receipts find (x402 specification v2, sections 7.3 and 8; extensions `bazaar`
-// and `offer-receipt`), read by the protocol's own packages.
+// The documents for directories, crawlers and holders of receipts (x402 specification v2, sections 7.3 and 8;
+// extensions `bazaar` and `offer-receipt`), read by the protocol's own packages.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { HTTPFacilitatorClient } from "@x402/core/http";

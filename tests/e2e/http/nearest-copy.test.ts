@@ -1,5 +1,5 @@
-// Which statements may be served by a copy of the database that is some seconds behind: real workers whose D1 binding is wrapped,
-// so that it tells what was asked in a session that a copy may serve.
+// Statements that a replica of the database, some seconds behind, may serve. Real workers whose D1 binding is wrapped,
+// so that it records which statements were run in a session that a replica may serve.
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// The running service held to its own description, by an independent generator of requests (Schemathesis): no 5xx, no
-// status, type, header or field that is not described.
+// The running service compared with its own API description by an independent generator of requests (Schemathesis): no
+// 5xx, and no status, type, header or field that is not described.
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

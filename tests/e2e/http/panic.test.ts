@@ -1,5 +1,5 @@
-// What stands around a program that breaks (crates/edge/entry.js). The program here is one instruction of WebAssembly, the
-// one that a panic ends in.
+// The module around a worker's program (crates/edge/entry.js) when the program panics. The program in these tests is a
+// single WebAssembly instruction, the one in which a panic ends.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// Paying again: never twice, and always with the content. What clients do whose answers got lost, or who are impatient.
+// Clients that pay again because an answer was lost or because they are impatient. They never pay twice, and always get
+// the content.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { after, before, describe, it } from "node:test";

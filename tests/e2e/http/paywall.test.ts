@@ -1,4 +1,4 @@
-// The paywall and what it records, against the running system. Blocks are made when a test asks for one.
+// The paywall and its records, against the running system. Blocks are made only when a test asks for one.
 import { after, before, describe } from "node:test";
 import { startWorld, type World } from "../../support/helpers/world.ts";
 import { purchase } from "./paywall/purchase.ts";

@@ -1,4 +1,4 @@
-// The isolate cache: the cost of requests, and when changes become visible to whom.
+// The cache of an isolate: the cost of requests, and when changes become visible.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";

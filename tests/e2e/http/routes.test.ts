@@ -1,5 +1,5 @@
-// Every route as it is declared (src/openapi/routes.json, which a test of the API generates): who may call it, how large its
-// body may be, and how often it may be called.
+// Every route as it is declared (src/openapi/routes.json, which a test of the API generates): its authentication, the
+// maximum size of its body, and its rate limit.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,5 @@
-// A used service's databases backed up while it runs, lost, and put back into empty ones: it serves from them as before.
+// Databases with data, backed up while the service runs, lost, and restored into empty ones. The service works with
+// them as before.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

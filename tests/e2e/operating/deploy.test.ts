@@ -1,5 +1,5 @@
-// `make deploy` from nothing to serving, on a simulated account that runs what it is given, and on the local ledger: what
-// wrangler uploads is what answers. And back to the version before.
+// `make deploy` on an empty simulated account, which runs the uploaded workers, and on the local ledger. The deployed
+// service answers, and can be rolled back to the version before.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import {

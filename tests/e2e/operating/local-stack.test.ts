@@ -1,4 +1,4 @@
-// What an operator reads when a local stack does not start, or when a part of it ends.
+// The messages for an operator when a local stack does not start, or when a part of it ends.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

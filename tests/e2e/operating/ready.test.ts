@@ -1,4 +1,4 @@
-// What `GET /health/ready` and `make status` say while something is wrong.
+// The answers of `GET /health/ready` and `make status` while something is wrong.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,5 @@
-// A database that was put back to an earlier state, by whatever means and without telling the service: it notices by itself.
+// A database that was restored to an earlier state by any means, without notifying the service. The service notices by
+// itself.
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

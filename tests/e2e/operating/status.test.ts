@@ -1,4 +1,4 @@
-// What `make status` prints of a service that is well, of one without its watcher, and of one whose watcher has another
+// The output of `make status` for a healthy service, for one without its watcher, and for one whose watcher has another
 // arbiter's token.
 import assert from "node:assert/strict";
 import { join } from "node:path";

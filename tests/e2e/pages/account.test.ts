@@ -1,4 +1,4 @@
-// Selling and the account as a person meets them: in Chromium, with a wallet that a real key is behind.
+// The seller's form and the account's page in Chromium, with a wallet that has a real key.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// The reference for people, in a browser.
+// The API reference as a page, in a browser.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

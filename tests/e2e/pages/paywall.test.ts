@@ -1,4 +1,4 @@
-// The paywall as a person meets it: in Chromium, with a wallet that a real key and the local ledger are behind.
+// The paywall's page in Chromium, with a wallet that has a real key and the local ledger behind it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// Pages that are only read: what browsers get where programs get JSON, in Chromium, on the local stack.
+// Public pages, which browsers get at the paths where programs get JSON, in Chromium on the local stack.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser } from "playwright-core";

@@ -1,4 +1,4 @@
-// Paying from the Surety balance as its owner meets it: in Chromium, at the checkout.
+// Paying from the Surety balance at the checkout, in Chromium.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";

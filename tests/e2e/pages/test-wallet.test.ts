@@ -1,4 +1,5 @@
-// The wallet that pages on a local ledger bring along: a purchase in it needs nothing else installed. No public shop has it.
+// The test wallet that pages on a local ledger include, so that a purchase needs nothing else installed. Public shops
+// do not have it.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";

@@ -1,5 +1,5 @@
-// The chain provider's faults, one at a time at each step of a payment. Afterwards it is delivered, paid and recorded,
-// or the same request again makes it so. Never is it delivered unpaid, never paid twice.
+// Faults of the chain provider, one at a time at each step of a payment. Afterwards the payment is delivered, paid and
+// recorded, or repeating the request makes it so. Content is never delivered unpaid, and nothing is paid twice.
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { unlockProof } from "../../../stack/wallets/proof.ts";

@@ -22,7 +22,7 @@ const DELIVERIES = 40;
 const DRAFTS = 120;
 /** Outputs of a made-up wallet, of 1,100 tokens each. */
 const MADE_UP = 8;
-/** What these may take beside, with what arrives of them and the local database: each held a megabyte and a half of tokens. */
+/** Allowed additional memory for these requests, their bodies and the local database. Before the limit, each held 1.5 MB of tokens. */
 const MOST_OF_DRAFTS_MB = 128;
 /** Maximum memory that they may take of an isolate's 128 MB. */
 const MOST_MB = 64;

@@ -1,5 +1,5 @@
-// What payments and requests of strangers may cost: outside calls, rows, and nothing for those who are refused. Real
-// workers, local ledger.
+// The cost of strangers' payments and requests: a bounded number of provider calls and rows, and nothing for refused
+// ones. Real workers, local ledger.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// Requests that wait for a block hold what they brought. The number that waits for one network is bounded by memory,
-// and others are served beside them. Real workers, local ledger, rates as deployed.
+// Requests that wait for a block hold their data in memory. Memory bounds their number for one network, and other
+// clients are served meanwhile. Real workers, local ledger, rates as deployed.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -32,7 +32,7 @@ import { startWorld, type World } from "../../support/helpers/world.ts";
 
 /** Outputs with 1,100 tokens each that one transaction refers to. */
 const LADEN = 185;
-/** What all of them take at least, as the provider tells them: as much as is read of any answer at once. */
+/** Minimum size of all answers about these outputs together: the maximum that is read of any answer as a whole. */
 const MUCH_BYTES = 16 << 20;
 /** Transactions whose outputs a payment may spend. */
 const MOST_INPUTS = 16;
@@ -144,7 +144,7 @@ describe("hostile transactions and verdicts", { timeout: 1_500_000 }, () => {
     const listing = await offer(world, world.person("creator"));
     const ids = await lockAll(world, listing, buyers);
     for (const id of ids) await until(world, id, "ResultSubmitted");
-    // What the flood left is read by now, and the newest blocks with own entries are asked for once more.
+    // The rest of the flood is read by now, and the newest blocks with own entries are looked up once more.
     for (let left = 40; left > 0 && (await tick()).read > 0; left--);
     await passTo(world, ids[0] ?? "", "unlock", -JUDGED_BEFORE_S);
     for (let newer = 0; newer <= RECHECKED_BLOCKS; newer++) await world.ledger.nextBlock();
