@@ -119,7 +119,10 @@ describe("a payment is made once", () => {
     for (const _ of [1, 2]) {
       const refused = await client.surety("buy", listing.id);
       assert.equal(refused.status, 4, refused.err);
-      assert.match(refused.err, /not today\. The signed payment [0-9a-f]{64} may still get into a block for \d+ seconds/);
+      assert.match(
+        refused.err,
+        /not today\. The signed payment [0-9a-f]{64} may still get into a block for \d+ seconds/,
+      );
     }
     assert.equal(new Set(payments()).size, 1);
     await world.ledger.advance(500);

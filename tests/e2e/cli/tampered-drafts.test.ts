@@ -149,12 +149,12 @@ const payment: Tampered = {
     edit((tx) => paying(paying(tx, 0, 7_000_000n), 1, -7_000_000n)),
     /pays 13 tADA instead of 6 tADA|locks 7 tADA beside the price/,
   ],
-  "pays less": [
-    edit((tx) => paying(paying(tx, 0, -1_000_000n), 1, 1_000_000n)),
-    /pays 5 tADA instead of 6 tADA/,
-  ],
+  "pays less": [edit((tx) => paying(paying(tx, 0, -1_000_000n), 1, 1_000_000n)), /pays 5 tADA instead of 6 tADA/],
   "burns money as a fee": [edit((tx) => feeing(paying(tx, 1, -2_000_000n), 2_000_000n)), /the fee is 2\.\d+ tADA/],
-  "loses money on the way": [edit((tx) => paying(tx, 1, -2_000_000n)), /the draft's inputs do not equal its outputs and fee/],
+  "loses money on the way": [
+    edit((tx) => paying(tx, 1, -2_000_000n)),
+    /the draft's inputs do not equal its outputs and fee/,
+  ],
   "can be sent tomorrow": [edit((tx) => endingLater(tx, 86_400n)), /valid for longer than ten minutes/],
   "is of another price": [accepting({ amount: "6000001" }), /pays 6\.000001 tADA instead of 6 tADA/],
   "is of another network": [accepting({ network: "cardano:mainnet" }), /network/],
