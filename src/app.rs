@@ -43,7 +43,7 @@ pub const MAX_REQUEST_MS: u64 = 60_000;
 /// to continue.
 pub const MAX_CALL_MS: u64 = 42_000;
 
-/// Maximum time in which the platform returns a static file.
+/// Timeout for reading a static file from the platform.
 const STATIC_FILE_TIME: Duration = Duration::from_secs(5);
 
 /// Name of the setting with the service's own address.

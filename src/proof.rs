@@ -1,4 +1,4 @@
-//! Sellers, who show a session or a signed proof.
+//! Identifies the seller of an offer, by a session or by a signed proof.
 
 use api_types::{Error, ErrorCode};
 use cardano::Address;
@@ -52,7 +52,7 @@ impl Seller {
     }
 }
 
-/// Determined before the body is read.
+/// Extracts the seller from the request's headers, before the body is read.
 impl Argument for Seller {
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
         let app = asked.app;

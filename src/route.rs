@@ -23,7 +23,7 @@ use x402_cardano::wire::PAYMENT_SIGNATURE;
 use crate::openapi::operations::Operation;
 use crate::{app::App, error::ApiError, limits::Counted, proof::PROOF, routes};
 
-/// A type that OpenAPI describes.
+/// A type that has a JSON schema, for the OpenAPI document that a test generates.
 #[cfg(not(test))]
 pub trait Schema {}
 #[cfg(not(test))]
@@ -31,84 +31,86 @@ impl<T> Schema for T {}
 #[cfg(test)]
 pub use schemars::JsonSchema as Schema;
 
-/// A request to a route, from which arguments are extracted.
+/// A request, from which the arguments of its route's handler are extracted.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub app: &'a App,
-    /// Limit of the endpoint that answers.
+    /// Rate limit of the endpoint that answers the request.
     pub limit: Limit,
     /// Value of the path's parameter; empty if the path has none.
     pub parameter: &'a str,
 }
 
-/// An argument of a handler, extracted from the request.
+/// An argument of a route's handler, extracted from the request.
 pub trait Argument: Sized {
-    /// The kind of limit that the argument depends on. A declaration with another limit does not compile.
+    /// The kind of rate limit that the argument needs. A route with another kind of limit does not compile.
     const NEEDS: Needs = Needs::Nothing;
-    /// The body that the argument is parsed from.
+    /// Limits of the request body from which the argument is parsed; `None` if it does not read the body.
     const BODY: Option<Body> = None;
 
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError>;
 
-    /// Adds to an operation what the argument reads, and the errors of reading it.
+    /// Adds to the OpenAPI operation the inputs that the argument reads, and the errors of reading them.
     #[cfg(test)]
     fn describe(operation: Operation<'_>) -> Operation<'_> {
         operation
     }
 }
 
-/// The limits of a body.
+/// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
     /// Maximum size in bytes.
     pub max: usize,
-    /// Status of the answer to a larger body.
+    /// HTTP status of the answer if the body is larger.
     pub refusal: u16,
 }
 
 impl Body {
-    /// Creates a limit that is answered with 413.
+    /// Creates a limit on the size of bodies. Larger bodies are answered with status 413.
     pub const fn of(max: usize) -> Self {
         Self { max, refusal: 413 }
     }
 }
 
-/// The kind of limit that an argument depends on.
+/// The kind of rate limit that an argument of a handler needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     Nothing,
-    /// [`Limit::Session`] or [`Limit::Account`].
+    /// Needs [`Limit::Session`] or [`Limit::Account`].
     Session,
-    /// [`Limit::Agent`].
+    /// Needs [`Limit::Agent`].
     Agent,
-    /// [`Limit::OnMiss`].
+    /// Needs [`Limit::OnMiss`].
     CacheMiss,
 }
 
 /// How requests to a route are counted against rate limits, before they are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Not counted, because an answer or a refusal costs no more than that of an unknown path. A test lists these routes.
+    /// Requests are not counted, because answering or refusing them costs no more than answering for an unknown path. A
+    /// test lists the routes without a limit.
     Free,
-    /// Every request counts against its client's limit.
+    /// Every request counts against this rate limit of its client.
     Client(Counted),
-    /// A request counts against its client's limit if the answer is not cached. The handler passes this limit to
-    /// `read_cache`.
+    /// A request counts against this rate limit of its client if the answer is not cached. The handler passes the limit
+    /// to `read_cache`.
     OnMiss(Counted),
-    /// Every request counts against its client's limit of requests with a session, before the session is looked up.
+    /// Every request counts against its client's rate limit for requests with a session, before the session is looked
+    /// up.
     Session,
-    /// Like [`Limit::Session`]; then the request counts against this limit of the session's account.
+    /// Every request counts as for [`Limit::Session`], and then against this rate limit of the session's account.
     Account(Counted),
-    /// Every request counts against this limit of the agent that its token names, and against its client's limit of
-    /// requests with a session.
+    /// Every request counts against this rate limit of the agent whose token it carries, and against its client's rate
+    /// limit for requests with a session.
     Agent(Counted),
-    /// Payments and proofs in headers count against their client's limits for these. Requests with neither count if the
-    /// listing's terms are not cached.
+    /// A request with a payment or a proof in its headers counts against its client's rate limit for payments or
+    /// proofs. Other requests count only if the listing's terms are not cached.
     Paywall,
 }
 
 impl Limit {
-    /// Returns the limit's kind, for the tests of all routes.
+    /// Returns the name of the limit's kind, for the tests of all routes.
     #[cfg(test)]
     pub const fn kind(self) -> &'static str {
         match self {
@@ -131,8 +133,8 @@ impl Limit {
         }
     }
 
-    /// Counts a request against its client's limit. Arguments count the limits of accounts, agents and cache misses,
-    /// which are known later.
+    /// Counts a request against its client's rate limit. The limits of accounts and agents, and the limit on cache
+    /// misses, are counted when the arguments are extracted.
     async fn count(self, app: &App) -> Result<(), ApiError> {
         let counted = match self {
             Self::Free | Self::OnMiss(_) | Self::Agent(_) => return Ok(()),
@@ -148,7 +150,7 @@ impl Limit {
     }
 }
 
-/// The limit of the reads for an answer that is not cached.
+/// Rate limit for reading an answer that is not cached.
 #[derive(Clone, Copy)]
 pub struct OnMiss(pub Counted);
 
@@ -163,17 +165,17 @@ impl Argument for OnMiss {
     }
 }
 
-/// A path's parameter as it is in the URL.
+/// Extracts the path's parameter, unchanged from the URL.
 impl Argument for String {
     async fn of(asked: Asked<'_>) -> Result<Self, ApiError> {
         Ok(asked.parameter.to_owned())
     }
 }
 
-/// The future of an answer.
+/// Future of the answer to a request.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Result<Response, ApiError>> + 'a>>;
 
-/// A handler with its limit.
+/// The handler of a route, with its rate limit.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     pub limit: Limit,
@@ -183,7 +185,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Declares an endpoint. Fails to compile if an argument depends on another kind of limit.
+    /// Creates an endpoint. Does not compile if an argument of the handler needs another kind of rate limit.
     pub const fn new(
         limit: Limit,
         arguments: &[(Needs, Option<Body>)],
@@ -201,30 +203,30 @@ impl Endpoint {
         Self { limit, body, handler }
     }
 
-    /// Answers a request within the endpoint's limit.
+    /// Counts a request against the endpoint's rate limit and answers it.
     pub async fn answer(&self, app: &App, parameter: &str) -> Result<Response, ApiError> {
         self.limit.count(app).await?;
         (self.handler)(Asked { app, limit: self.limit, parameter }).await
     }
 }
 
-/// The page of a route for browsers.
+/// The HTML page that browsers get from a route.
 #[derive(Clone, Copy)]
 pub enum Page {
     None,
-    /// The endpoint is a page, for every client.
+    /// The route returns a page to every client.
     Alone,
-    /// Clients that prefer HTML get this page, others the endpoint's answer.
+    /// Clients that prefer HTML get this page, and all others get the endpoint's answer.
     Beside(Endpoint),
 }
 
-/// A route: a method and a path, with all that follows from them.
+/// A route of the API: its method and path, the endpoint that answers, and its description.
 pub struct Route {
-    /// `GET`, which includes `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    /// HTTP method: `GET` (which includes `HEAD`), `POST`, `PUT`, `PATCH` or `DELETE`.
     pub method: &'static str,
     /// Path, in which `{name}` stands for one non-empty segment.
     pub path: &'static str,
-    /// The path up to its parameter, which rules out most routes without parsing.
+    /// Literal prefix of the path up to its parameter, which rules out most routes without parsing.
     pub fixed: &'static str,
     pub endpoint: Endpoint,
     pub page: Page,
@@ -232,7 +234,7 @@ pub struct Route {
     pub describe: for<'a> fn(Operation<'a>) -> Operation<'a>,
 }
 
-/// Declares an [`Endpoint`]: a limit, and a handler with its arguments.
+/// Declares an [`Endpoint`], given a rate limit and a handler with its arguments.
 macro_rules! endpoint {
     ($limit:expr => $($handler:ident)::+ ($($argument:ty),*)) => {
         $crate::route::Endpoint::new(
@@ -245,7 +247,7 @@ macro_rules! endpoint {
     };
 }
 
-/// Declares a [`Route`].
+/// Declares a [`Route`], given its method, path, endpoint, page and description.
 macro_rules! route {
     (
         $method:ident $path:literal, $limit:expr => $($handler:ident)::+ ($($argument:ty),*);
@@ -273,7 +275,7 @@ macro_rules! route {
     };
 }
 
-/// The page of a route: none, its own endpoint, or another endpoint.
+/// Declares the [`Page`] of a route: none, its own endpoint, or another endpoint.
 macro_rules! page_of {
     () => {
         $crate::route::Page::None
@@ -382,7 +384,7 @@ mod tests {
 
     use super::*;
 
-    /// Describes the result of routing: the route's method and path, with the parameter's value.
+    /// Describes the result of routing as text for tests: the route's method and path, with the parameter's value.
     fn resolved(method: &str, path: &str) -> String {
         match resolve(method, path) {
             Resolved::Route(route, parameter) => format!("{} {} {parameter}", route.method, route.path),

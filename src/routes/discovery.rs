@@ -67,7 +67,7 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// Describes the filters of both directories.
+/// Adds the filters that both directories have to an OpenAPI operation.
 #[cfg(test)]
 fn filtered(operation: Operation<'_>) -> Operation<'_> {
     let limit = json!({ "type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT });

@@ -23,10 +23,10 @@ use sql::Database;
 
 use crate::{Arbiter, Award, DisputedEscrow, ResolveError, ResolveResult, divide, purpose};
 
-/// Waits in milliseconds for another request that is submitting the same award. Their sum is the time that a submission
-/// may take.
+/// Milliseconds to wait between looks at a payout that another request is submitting. Their sum is the longest time
+/// that a submission may take.
 const OTHER_REQUEST_MS: [Millis; 6] = [100, 200, 400, 800, 1_500, 2_000];
-/// Waits in milliseconds before a payout is built again because another transaction has reserved or spent its inputs.
+/// Milliseconds to wait before a payout is built again, after another transaction has reserved or spent its inputs.
 const REBUILD_MS: [Millis; 5] = [200, 400, 800, 1_600, 2_500];
 
 impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
@@ -94,7 +94,8 @@ impl<D: Database, C: Chain + Evaluate, Z: Sleep> Arbiter<'_, D, C, Z> {
         taken(&entry)
     }
 
-    /// Pays an award and returns the transaction. If another request has recorded a payout, follows that one instead.
+    /// Pays an award and returns the id of the transaction. If another request has recorded a payout of this award,
+    /// follows that payout instead.
     async fn pay(&self, disputed: &DisputedEscrow, award: &Award) -> Result<TxHash, ResolveError> {
         // Outputs reserved by earlier awards are released only here.
         let earlier = self.database.fetch(open(&self.key.enterprise_address(), Kind::Award)).await?;

@@ -19,7 +19,7 @@ pub const RETRY_MEMORY_SECONDS: u32 = 5;
 /// Reason why a body could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// The body has more bytes than allowed, which is this many. The rest was not read.
+    /// The body exceeds the maximum size, this number of bytes. The rest of it was not read.
     #[error("the body has more than {0} bytes")]
     TooLarge(usize),
     /// The connection broke while the body was received.

@@ -43,7 +43,7 @@ impl Purpose {
 pub struct Challenge {
     /// Address whose key must sign.
     pub owner: Address,
-    /// 256 random bits, hexadecimal.
+    /// Nonce of the challenge: 256 random bits, hexadecimal.
     pub nonce: String,
     /// Digest to sign.
     pub digest: ContentHash,

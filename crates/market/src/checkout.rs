@@ -66,7 +66,7 @@ pub struct Checkout<'a, D, C, V, Z, K> {
     pub now: Millis,
     /// Clock for escrow deadlines: the later of the wall clock and the newest known block's time.
     pub clock: Millis,
-    /// Waits in ms between polls of the chain.
+    /// Milliseconds to wait before each poll of the chain.
     pub schedule: &'a [Millis],
     /// Number of newer blocks required on the blocks of a payment and of its result: 0 to 20.
     pub confirmations: u64,

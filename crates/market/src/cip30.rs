@@ -180,7 +180,8 @@ pub(crate) fn span(until: Millis, now: Millis) -> String {
     }
 }
 
-/// Returns the payment key that spends an output; `None` if a key does not spend it.
+/// Returns the payment key whose signature is needed to spend an output, or `None` if the output is at a script's or
+/// another kind of address.
 pub(crate) fn key_of(utxo: &Utxo) -> Option<KeyHash> {
     utxo.address.parse::<Address>().ok().map(|address| *address.payment_key())
 }

@@ -446,7 +446,8 @@ mod tests {
         database
     }
 
-    /// The same facts with a member missing, misspelt, or of another type, each with a name for it.
+    /// Returns variants of these facts, each with one member missing, misspelt, or of another type, and with a name for
+    /// the variant.
     fn broken(facts: &Value) -> Vec<(String, Value)> {
         let mut broken = vec![];
         for (key, value) in facts.as_object().unwrap() {

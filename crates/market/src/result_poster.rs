@@ -110,8 +110,9 @@ impl<D: Database, C: Chain + Evaluate> ResultPoster<'_, D, C> {
         Ok((escrow.ok_or(PostError::NoEscrow)?, result))
     }
 
-    /// Builds the signed result, paid by a single output if one is large enough. The lock's hash and the attempt select
-    /// it, so that concurrent requests rarely collide.
+    /// Builds and signs the transaction that posts the result. One output of the platform's wallet pays for it if one
+    /// is large enough. Which one depends on the lock's hash and the attempt, so that concurrent requests rarely choose
+    /// the same.
     async fn build(
         &self,
         lock: &Entry,

@@ -35,8 +35,8 @@ pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     }
 }
 
-/// Decodes the escrow that a lock created. The entry's CBOR may have been read from the block, where whoever submitted
-/// it chose the encoding of the signatures.
+/// Decodes the escrow that a lock created, from the entry's CBOR. Others may have submitted the lock with another
+/// encoding of its signatures than ours, so the CBOR may be the one in the block.
 fn locked_by(entry: &Entry) -> Result<Escrow, DatabaseError> {
     let utxos = TransactionUtxos::read(&entry.cbor).ok().filter(|utxos| utxos.valid);
     let mut made = utxos.into_iter().flat_map(|utxos| utxos.made);

@@ -117,7 +117,7 @@ pub fn recheck(above: u64, up_to: u64) -> Write {
     )
 }
 
-/// Builds the statement that reads at most `most` entries in these blocks that were marked by [`recheck`].
+/// Builds the query for the entries in these blocks that [`recheck`] has marked, at most `most` of them.
 pub fn to_recheck(blocks: &[TxHash], most: u32) -> Read<Vec<Entry>> {
     sql::read!(
         "SELECT {ENTRY} FROM outbox WHERE recheck = 1 AND block_hash IN (SELECT value FROM json_each(?1)) \

@@ -52,8 +52,8 @@ pub struct WalletSnapshot {
     /// Change that a refused or expired transaction spends. Because that transaction may still be included, only the
     /// next transaction for the same purpose may spend the change.
     pub(crate) contested: Vec<Utxo>,
-    /// `true` if a transaction of the wallet was submitted without an answer so far, so that its change may be
-    /// spendable soon.
+    /// `true` if the wallet has submitted a transaction to which no node has answered yet. Its change may soon be
+    /// spendable.
     pub in_flight: bool,
     /// Accepted transactions that no block is known to include, oldest first, with their CBOR.
     unconfirmed: Vec<(TxHash, Vec<u8>)>,

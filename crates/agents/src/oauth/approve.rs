@@ -195,8 +195,8 @@ impl<D: Database, W, J> Server<'_, D, W, J> {
         }
     }
 
-    /// Stores the grant, and the account on its first sign-in. `wallet` is the service wallet for a new account. The
-    /// approval counts against the daily quota of `network`.
+    /// Stores the grant, and creates the account if its owner signs in for the first time. `wallet` is the service
+    /// wallet for a new account. The approval counts against the daily quota of `network`.
     ///
     /// # Errors
     /// [`ApprovalError::Expired`] if the request was already approved; [`ApprovalError::NoMoreToday`] if the quota is

@@ -70,7 +70,7 @@ pub enum ActionError {
     )]
     NotYours {
         action: Action,
-        /// "buyer" or "seller".
+        /// Party that must sign the action: "buyer" or "seller".
         party: &'static str,
         address: Address,
     },

@@ -53,7 +53,8 @@ pub(super) struct Judged {
     pub result: Option<ContentHash>,
 }
 
-/// The next action on an escrow, and the result (hash) of the delivered content if the decision depended on it.
+/// The next action on an escrow, with the hash of the delivered content that belongs in the escrow as its result, if
+/// the decision needed this hash.
 type Judgement = (NextStep, Option<ContentHash>);
 
 impl Judged {
@@ -168,8 +169,8 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok((judged, waiting))
     }
 
-    /// Decides what to do with a due escrow. Returns `None` if the decision depends on the content, and `reads` is
-    /// `false`, so that the content may not be read now.
+    /// Decides what to do with a due escrow. With `reads` set to `false`, the content is not read, and the function
+    /// returns `None` if the decision depends on it.
     pub(super) async fn judge(&mut self, due: &Due, reads: bool) -> Result<Option<Judgement>, PortError> {
         let datum = due.datum()?;
         let wallet = due.service_wallet.as_ref().filter(|wallet| datum.buyer.key_address() == Some(wallet.address));

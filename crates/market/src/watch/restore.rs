@@ -36,8 +36,8 @@ use crate::{
     subject, transitions,
 };
 
-/// Time in ms after a restore during which transactions submitted before it may be included; no payment is valid
-/// longer.
+/// Time in ms after a restore for which transactions that were submitted before it may still be included. No payment is
+/// valid for longer.
 const STILL_VALID_MS: Millis = 5 * 60_000;
 /// Further time in ms after which the blocks with these transactions are assumed to be safe from a rollback.
 const DEEP_AFTER_MS: Millis = 2 * 60_000;

@@ -34,7 +34,8 @@ fn without_proof(purchase: &Purchase, deadlines: &Deadlines, now: u64) -> Markup
     }
 }
 
-/// Renders a step. `look` is its class: `done`, `now`, `off` (not as the buyer or the seller would like it) or `later`.
+/// Renders a step. `look` is its CSS class: `done`, `now`, `later`, or `off` for a step that went against the buyer or
+/// the seller.
 fn step(look: &str, what: &Markup, more: &Markup) -> Markup {
     html! { li.(look) aria-current=[(look == "now").then_some("step")] { b { (what) } (more) } }
 }
