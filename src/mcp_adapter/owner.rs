@@ -4,7 +4,7 @@ use agents::{
     mcp::shop::{OrderOutcome, Ordered as Answer, Shelf, Shop, ShopError, WalletState},
     oauth::grant::Caller,
 };
-use api_types::{BuyerAction, PurchaseRequest, RequestStatus, SubmittedAction, mcp::Withdrawal};
+use api_types::{BuyerAction, PurchaseRequest, RequestStatus, SubmittedAction, Withdrawal};
 use cardano::{Lovelace, TxHash, chain::Chain};
 use market::{
     DeliveryMode, ListingId,
@@ -127,7 +127,7 @@ impl Shop for OwnerShop<'_> {
             }
             _ => false,
         };
-        let sent = sent.map_err(|error| match error {
+        sent.map_err(|error| match error {
             WithdrawError::NoOwner => ShopError::DemoWallet,
             WithdrawError::Nothing { balance } => ShopError::NothingToWithdraw { balance, pending },
             WithdrawError::Busy if pending => {
@@ -136,8 +136,7 @@ impl Shop for OwnerShop<'_> {
             WithdrawError::Ledger(reason) => refused_by_the_ledger(&reason),
             WithdrawError::Port(error) => told(error),
             error => ShopError::NotDone(error.to_string()),
-        })?;
-        Ok(Withdrawal { tx: sent.tx, lovelace: sent.lovelace, to: account.owner.clone() })
+        })
     }
 
     async fn act(&self, purchase: &TxHash, action: BuyerAction) -> Result<SubmittedAction, ShopError> {

@@ -5,12 +5,12 @@ use std::{pin::pin, time::Duration};
 use agents::{
     mcp::{
         self,
-        dispatch::{self, RpcAnswer},
+        dispatch::{self, RpcAnswer, Toolset},
         message::{self, MAX_MESSAGE_BYTES, RpcCode, RpcError},
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
-        tools::{OwnerTools, Tool},
+        tools::OwnerTools,
     },
     oauth::{Authority, grant::Caller},
 };
@@ -147,7 +147,7 @@ async fn respond(app: &App, caller: Option<Caller>, Bytes(body, _): Message) -> 
     };
     if let Some(caller) = &caller
         && !caller.scope.may_spend()
-        && let Some(call) = message.calling(|name| Tool::named(name).is_some_and(Tool::spends))
+        && let Some(call) = message.calling(OwnerTools::<OwnerShop<'_>>::spends)
     {
         let text = "the owner allowed this agent to read only; nothing was paid: to buy, ask for the scope mcp, and have the owner connect the agent again";
         let refusal = RpcError::new(403, RpcCode::InvalidRequest, text);

@@ -3,15 +3,19 @@
 //! The doc comments here become the descriptions that models read. Unknown arguments are rejected. Otherwise, an agent
 //! that sends a safeguard which does not exist (`maxPrice` to `buy_listing`) would spend without it.
 
+#[cfg(feature = "schema")]
+use cardano::Address;
 use cardano::{ContentHash, Lovelace, TxHash};
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::{
+    BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, SellerReputation, Sort, SubmittedAction,
+};
 #[cfg(feature = "schema")]
-use crate::CATEGORIES;
-use crate::{BuyerAction, DeliveryMode, EscrowDeadlines, Listing, Millis, Purchase, Sort};
+use crate::{CATEGORIES, Category};
 
 /// Arguments of `search_listings`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -99,16 +103,93 @@ pub struct UnlockListing {
     pub content_offset: Option<u32>,
 }
 
+/// A listing in a list, with what helps to choose.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ListingSummary {
+    /// Id of the listing: `lst_` and a ULID.
+    pub id: String,
+    /// Title of the listing, one line of text.
+    pub title: String,
+    /// Description by the seller, shortened.
+    pub description: String,
+    /// Price; 1 ADA is 1,000,000 lovelace.
+    pub price_lovelace: Lovelace,
+    /// Address of the seller. Instant sales are paid to it.
+    #[cfg_attr(feature = "schema", schemars(with = "Address"))]
+    pub seller_address: String,
+    /// Available delivery modes.
+    pub modes: Vec<DeliveryMode>,
+    /// SHA-256 of the listing's content.
+    #[cfg_attr(feature = "schema", schemars(with = "ContentHash"))]
+    pub content_hash: String,
+    /// Category of the listing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
+    pub category: Option<String>,
+    /// Number of sales that were not refunded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sales: Option<u64>,
+    /// The seller's reputation; absent until the seller has a closed escrow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seller_reputation: Option<SellerReputation>,
+}
+
+/// How the listings found by a search match its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub enum Matched {
+    /// No listing has all words. These have some of them, or similar ones.
+    #[serde(rename = "some words")]
+    SomeWords,
+}
+
 /// Result of `search_listings`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FoundListings {
     /// Listings in the requested order.
-    pub listings: Vec<Listing>,
+    pub listings: Vec<ListingSummary>,
     /// Cursor of the next page: pass it as `cursor` with the same arguments. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// How the listings match the words; absent if they have all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<Matched>,
+    /// Suggested next step, if not all words were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Result of `get_listing`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ShownListing {
+    /// The listing.
+    #[serde(flatten)]
+    pub listing: Listing,
+    /// Whether the account owns the listing; absent without an account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owned: Option<bool>,
+    /// Transaction of the purchase, if the account owns the listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purchase: Option<TxHash>,
+    /// Suggested next step, if the account owns the listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Addresses of a purchase's pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Links {
+    /// The purchase at this service.
+    pub purchase: String,
+    /// The transaction in a public explorer.
+    pub transaction: String,
 }
 
 /// Result of `my_purchases`.
@@ -182,6 +263,8 @@ pub struct Purchased {
     pub already_owned: bool,
     /// Price that was paid in lovelace, without the network fee.
     pub paid_lovelace: Lovelace,
+    /// Price that this call paid, in tADA: 0 if the listing was owned.
+    pub paid_now: String,
     /// Id of the payment's transaction, which is also the purchase's id; absent if nothing is paid yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<TxHash>,
@@ -201,6 +284,9 @@ pub struct Purchased {
     pub content: Option<ContentPage>,
     /// Suggested next step.
     pub next: String,
+    /// Pages about the purchase; absent if nothing is paid yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Links>,
 }
 
 /// Result of `get_purchase_status`.
@@ -221,6 +307,8 @@ pub struct PurchaseStatus {
     pub content: Option<ContentPage>,
     /// Suggested next step.
     pub next: String,
+    /// Pages about the purchase.
+    pub links: Links,
 }
 
 /// Result of `my_wallet`. Amounts are in lovelace (1 ADA = 1,000,000 lovelace).
@@ -243,6 +331,12 @@ pub struct WalletView {
     /// Price above which purchases need the owner's approval first; absent if none need it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask_above_lovelace: Option<Lovelace>,
+    /// Amount that may still be spent today, in tADA.
+    pub left_today: String,
+    /// Maximum price of one more purchase now, in tADA, after fees and unconfirmed payments.
+    pub can_spend_now: String,
+    /// Page of the account.
+    pub account: String,
     /// `true` for the demo wallet, which all clients share.
     pub shared_demo_wallet: bool,
     /// Suggested next step.
@@ -272,6 +366,22 @@ pub struct Withdrawal {
     pub lovelace: Lovelace,
     /// Address of the owner.
     pub to: String,
+    /// Suggested next step.
+    pub next: String,
+}
+
+/// Result of `act_on_purchase`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ActedOnPurchase {
+    /// The action and its transaction.
+    #[serde(flatten)]
+    pub submitted: SubmittedAction,
+    /// Suggested next step.
+    pub next: String,
+    /// Pages about the purchase.
+    pub links: Links,
 }
 
 /// Result of `unlock_listing` after payment.

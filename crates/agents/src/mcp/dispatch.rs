@@ -9,6 +9,7 @@ use super::{
     resources,
     revision::{Headers, Revision},
     shop::Shelf,
+    tools::{Effect, Tool},
 };
 
 /// Time in ms for which clients may cache the server's description and its lists of tools, which change only with
@@ -45,21 +46,9 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// Creates a successful result from a serialisable value.
+    /// Creates a successful result. Its JSON has readable amounts and times added for models.
     pub(super) fn of(view: &impl Serialize) -> Self {
-        Self::with(view, |_| {})
-    }
-
-    /// Creates a successful result from a serialisable value, after `add` has added members to its JSON object.
-    pub(super) fn with(view: &impl Serialize, add: impl FnOnce(&mut Map<String, Value>)) -> Self {
-        let mut fields = object(json!(view));
-        add(&mut fields);
-        Self::told(fields)
-    }
-
-    /// Creates a successful result from a JSON object, whose text for models has readable amounts and times added.
-    pub(super) fn told(fields: Map<String, Value>) -> Self {
-        Self { structured: Some(for_models::told(fields.into())), ..Self::default() }
+        Self { structured: Some(for_models::told(json!(view))), ..Self::default() }
     }
 
     /// Creates a failed result. `text` tells the model what to do next.
@@ -81,9 +70,11 @@ impl ToolResult {
     }
 }
 
-/// The set of tools of one MCP endpoint.
+/// The set of tools of one MCP endpoint, for a shop.
 #[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
 pub trait Toolset {
+    type Shop;
+
     /// Definitions of the tools, a JSON array.
     const TOOLS: &'static str;
     /// Instructions for models on how to use the server.
@@ -92,8 +83,28 @@ pub trait Toolset {
     /// Returns the catalogue, whose listings the endpoint lists as MCP resources.
     fn shelf(&self) -> &impl Shelf;
 
+    /// Returns the shop.
+    fn shop(&self) -> &Self::Shop;
+
+    /// Returns the tools, in the order in which `tools/list` lists them.
+    fn declared() -> impl IntoIterator<Item = Tool<Self::Shop>>;
+
+    /// Returns the tool with this name, or `None`.
+    fn named(name: &str) -> Option<Tool<Self::Shop>> {
+        Self::declared().into_iter().find(|tool| tool.name == name)
+    }
+
+    /// Whether a tool moves money, so that it needs the scope `mcp`.
+    #[must_use]
+    fn spends(name: &str) -> bool {
+        Self::named(name).is_some_and(|tool| tool.effect == Effect::Spends)
+    }
+
     /// Calls a tool. Returns `None` if there is no tool of this name.
-    async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult>;
+    async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult> {
+        let tool = Self::named(name)?;
+        Some((tool.call)(self.shop(), arguments, meta).await.unwrap_or_else(ToolResult::failed))
+    }
 }
 
 /// Answers an MCP body: its message, or each message of its batch in turn.
@@ -235,9 +246,8 @@ fn tools_list<E: Toolset>(request: &RpcRequest) -> Result<Map<String, Value>, Rp
     Ok(object(json!({ "tools": tools })))
 }
 
-fn tool_names<E: Toolset>(_: &E) -> Vec<String> {
-    let tools: Vec<Value> = serde_json::from_str(E::TOOLS).unwrap_or_default();
-    tools.iter().filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned)).collect()
+fn tool_names<E: Toolset>(_: &E) -> Vec<&'static str> {
+    E::declared().into_iter().map(|tool| tool.name).collect()
 }
 
 async fn tools_call(tools: &impl Toolset, request: &RpcRequest) -> Result<ToolResult, RpcError> {

@@ -1,8 +1,9 @@
 //! Extends the API's JSON for models: adds amounts in tADA, times in ISO 8601, and links. Purchased content comes last,
 //! so that a client that truncates a result loses nothing else.
 
-use cardano::Lovelace;
-use serde_json::{Map, Value, json};
+use api_types::mcp::{Links, ListingSummary};
+use cardano::{Lovelace, TxHash};
+use serde_json::Value;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 /// Names of the members that contain POSIX ms as strings.
@@ -45,19 +46,22 @@ fn explain(value: &mut Value) {
 /// Returns the readable form of a member, as a member to add beside it, or `None` if the member is neither an amount
 /// nor a time.
 fn beside(name: &str, value: &Value) -> Option<(String, Value)> {
-    let text = value.as_str()?;
+    let (readable, text) = (readable_name(name)?, value.as_str()?);
+    let told = if TIMES.contains(&name) { iso(text.parse().ok()?)? } else { tada(text.parse().ok()?) };
+    Some((readable, told.into()))
+}
+
+/// Returns the name of a member's readable form, or `None` if the member is neither an amount nor a time.
+pub(super) fn readable_name(name: &str) -> Option<String> {
     if name == "lovelace" {
-        return Some(("tada".to_owned(), json!(tada(text.parse().ok()?))));
+        return Some("tada".to_owned());
     }
-    if let Some(of) = name.strip_suffix("Lovelace") {
-        return Some((format!("{of}Tada"), json!(tada(text.parse().ok()?))));
-    }
-    let known = TIMES.contains(&name).then(|| text.parse().ok()).flatten()?;
-    Some((format!("{name}Iso"), json!(iso(known)?)))
+    let amount = name.strip_suffix("Lovelace").map(|of| format!("{of}Tada"));
+    amount.or_else(|| TIMES.contains(&name).then(|| format!("{name}Iso")))
 }
 
 /// Formats an amount in tADA without its unit: `5`, `4.25`.
-fn tada(amount: Lovelace) -> String {
+pub(super) fn tada(amount: Lovelace) -> String {
     amount.display_tada().to_string().trim_end_matches(" tADA").to_owned()
 }
 
@@ -67,53 +71,20 @@ pub(super) fn iso(ms: u64) -> Option<String> {
     OffsetDateTime::from_unix_timestamp(seconds).ok()?.format(&Rfc3339).ok()
 }
 
-/// Returns links to a purchase's page and its transaction.
-pub(super) fn links(origin: &str, tx: &str) -> Value {
-    json!({ "purchase": format!("{origin}/purchases/{tx}"), "transaction": format!("{EXPLORER}/{tx}") })
+/// Returns the pages of a purchase.
+pub(super) fn links(origin: &str, tx: &TxHash) -> Links {
+    Links { purchase: format!("{origin}/purchases/{tx}"), transaction: format!("{EXPLORER}/{tx}") }
 }
 
-/// Adds to a wallet's JSON the amounts that can be spent today and now.
-pub(super) fn spendable(fields: &mut Map<String, Value>, origin: &str) {
-    let amount = |name: &str| fields.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Lovelace>().ok());
-    let [balance, most, budget, spent] =
-        ["balanceLovelace", "maxPerPaymentLovelace", "dailyBudgetLovelace", "spentTodayLovelace"]
-            .map(|name| amount(name).unwrap_or(Lovelace::ZERO));
-    let left = budget.saturating_sub(spent);
-    let now = most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE));
-    fields.insert("leftToday".into(), json!(tada(left)));
-    fields.insert("canSpendNow".into(), json!(tada(now)));
-    fields.insert("account".into(), json!(format!("{origin}/me")));
+/// Returns the amount that can be spent on one more purchase, of a balance, the limit of a purchase, and what is left
+/// of the daily budget.
+pub(super) fn spendable(balance: Lovelace, most: Lovelace, left: Lovelace) -> Lovelace {
+    most.min(left).min(balance.saturating_sub(FEE_AND_CHANGE))
 }
 
-/// Adds the amount that this call paid, in tADA.
-pub(super) fn paid_now(fields: &mut Map<String, Value>) {
-    let owned = fields.get("alreadyOwned").and_then(Value::as_bool) == Some(true);
-    let paid = fields.get("paidLovelace").and_then(Value::as_str).and_then(|text| text.parse().ok());
-    let paid = paid.filter(|_| !owned).unwrap_or(Lovelace::ZERO);
-    fields.insert("paidNow".into(), json!(tada(paid)));
-}
-
-/// Shortens a listing's JSON for a list: keeps the members that help to choose, and truncates the description.
-pub(super) fn in_a_list(mut listing: Value) -> Value {
-    const KEPT: [&str; 10] = [
-        "id",
-        "title",
-        "description",
-        "priceLovelace",
-        "sellerAddress",
-        "modes",
-        "contentHash",
-        "category",
-        "sales",
-        "sellerReputation",
-    ];
-    if let Value::Object(fields) = &mut listing {
-        fields.retain(|name, _| KEPT.contains(&name.as_str()));
-        if let Some(Value::String(description)) = fields.get_mut("description") {
-            *description = cut(description);
-        }
-    }
-    listing
+/// Shortens a listing's description for a list.
+pub(super) fn in_a_list(listing: ListingSummary) -> ListingSummary {
+    ListingSummary { description: cut(&listing.description), ..listing }
 }
 
 /// Describes a listing in one line: its price and a truncated description. Returns `None` if a member is missing.
@@ -135,6 +106,8 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -158,23 +131,14 @@ mod tests {
 
     #[test]
     fn spendable_is_the_least_of_limit_budget_and_balance_after_fees() {
-        let spend = |balance: u32, most: u32, budget: u32, spent: u32| {
-            let ada = |amount: u32| json!(Lovelace::from_ada(amount));
-            let fields = [
-                ("balanceLovelace", ada(balance)),
-                ("maxPerPaymentLovelace", ada(most)),
-                ("dailyBudgetLovelace", ada(budget)),
-                ("spentTodayLovelace", ada(spent)),
-            ];
-            let mut fields: Map<String, Value> =
-                fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-            spendable(&mut fields, "https://surety.example.com");
-            [fields["canSpendNow"].clone(), fields["leftToday"].clone()]
+        let spend = |balance: u32, most: u32, left: u32| {
+            let ada = Lovelace::from_ada;
+            tada(spendable(ada(balance), ada(most), ada(left)))
         };
-        assert_eq!(spend(50, 10, 30, 0), ["10", "30"]);
-        assert_eq!(spend(50, 10, 30, 26), ["4", "4"]);
-        assert_eq!(spend(8, 10, 30, 0), ["6", "30"]);
-        assert_eq!(spend(1, 10, 30, 40), ["0", "0"]);
+        assert_eq!(spend(50, 10, 30), "10");
+        assert_eq!(spend(50, 10, 4), "4");
+        assert_eq!(spend(8, 10, 30), "6");
+        assert_eq!(spend(1, 10, 0), "0");
     }
 
     /// Assumes that a token has at most three letters, or one character of another script.
@@ -190,7 +154,7 @@ mod tests {
                 "priceLovelace": "5000000", "modes": ["instant", "protected"], "category": "Landing Page", "sales": 1000,
                 "sellerReputation": { "score": 100, "basis": 1000 }, "sellerAddress": "a".repeat(108), "contentHash": "b",
             });
-            let listings = vec![in_a_list(listing); 50];
+            let listings = vec![in_a_list(serde_json::from_value(listing).unwrap()); 50];
             let text = told(json!({ "listings": listings }));
             assert!(tokens(&text) < 25_000, "{letter}: {}", tokens(&text));
         }

@@ -4,16 +4,18 @@
 //! payment arrives in `params._meta["x402/payment"]`, and the settlement is returned in
 //! `result._meta["x402/payment-response"]`.
 
-use api_types::mcp::{UnlockListing, UnlockedContent};
+use api_types::mcp::{FoundListings, GetListing, SearchListings, ShownListing, UnlockListing, UnlockedContent};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use cardano::json::{MAX_VALUES, has_more_values};
 use market::checkout::Presentation;
 use serde_json::{Map, Value, json};
 
+#[cfg(test)]
+use super::tools::{LISTING, SEARCH};
 use super::{
     dispatch::{ToolResult, Toolset},
     shop::{OpenShop, Shelf, Unlocked},
-    tools::{Tool, ToolOutcome, get, listing_id, matches, read, search},
+    tools::{Effect, Tool, ToolOutcome, get, listing_id, matches, read, search, tool},
     view::content_page,
 };
 
@@ -44,6 +46,7 @@ pub fn paid_tool() -> Option<Value> {
 pub struct OpenTools<'a, S>(pub &'a S);
 
 impl<S: OpenShop> Toolset for OpenTools<'_, S> {
+    type Shop = S;
     const TOOLS: &'static str = include_str!("open-tools.json");
     const INSTRUCTIONS: &'static str = "Surety sells design prompts (text) for tADA on Cardano's preprod test network. \
         search_listings and get_listing are free. unlock_listing is paid over x402 with a wallet of your own: call it, \
@@ -55,20 +58,39 @@ impl<S: OpenShop> Toolset for OpenTools<'_, S> {
         self.0
     }
 
-    async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult> {
-        let outcome = match Tool::named(name)? {
-            Tool::SearchListings => search(self.0, arguments).await,
-            Tool::GetListing => get(self.0, arguments).await,
-            Tool::UnlockListing => unlock(self.0, arguments, meta).await,
-            // These need an owner's service wallet.
-            Tool::BuyListing
-            | Tool::MyPurchases
-            | Tool::GetPurchaseStatus
-            | Tool::MyWallet
-            | Tool::WithdrawToOwner
-            | Tool::ActOnPurchase => return None,
-        };
-        Some(outcome.unwrap_or_else(ToolResult::failed))
+    fn shop(&self) -> &S {
+        self.0
+    }
+
+    fn declared() -> impl IntoIterator<Item = Tool<S>> {
+        let tools: [Tool<S>; 3] = [
+            tool!("search_listings", Reads, "Search listings", SEARCH, |shop,
+                                                                        arguments: SearchListings|
+             -> FoundListings {
+                search(shop, arguments)
+            }),
+            tool!("get_listing", Reads, "Get a listing", LISTING, |shop, arguments: GetListing| -> ShownListing {
+                get(shop, arguments)
+            }),
+            Tool {
+                name: "unlock_listing",
+                effect: Effect::Spends,
+                call: |shop, arguments, meta| Box::pin(unlock(shop, arguments, meta)),
+                // Without an output schema, because clients would check it against PaymentRequired too.
+                #[cfg(test)]
+                definition: |name, effect| {
+                    let description = "COSTS the listing's price, paid over x402 (exact, Cardano preprod) from your own wallet. Call it without \
+                        payment: the error result is a PaymentRequired object whose accepts lists default (pays the seller at once) \
+                        and escrow (locks the payment, refunded if delivery fails). Sign the transaction for one of them and call \
+                        again with the PaymentPayload in _meta[\"x402/payment\"]: the content comes back, the settlement in \
+                        _meta[\"x402/payment-response\"]. To get the content again, send _meta[\"x-service-proof\"] signed by the wallet that paid, or \
+                        repeat a payment that carries a payment-identifier: nothing is paid again.";
+                    let title = "Unlock a listing with your own wallet";
+                    super::schemas::definition::<UnlockListing>(name, effect, title, description, None)
+                },
+            },
+        ];
+        tools
     }
 }
 

@@ -2,16 +2,15 @@
 //!
 //! `UPDATE_TOOLS=1 cargo test -p agents schemas` rewrites the files.
 
-use api_types::{Listing, SubmittedAction, mcp::*};
-use futures_lite::future::block_on;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::Toolset,
+    for_models,
     open::OpenTools,
     tests::Stall,
-    tools::{OwnerTools, Tool},
+    tools::{Effect, OwnerTools},
 };
 
 /// Generates a JSON Schema 2020-12 (MCP's default dialect) without references. `input` tells whether it is for a tool's
@@ -73,27 +72,51 @@ fn plain_enum(fields: &mut Map<String, Value>) {
     fields.insert("description".into(), json!(format!("{said}{}", meanings.join(" "))));
 }
 
-fn name(tool: Tool) -> &'static str {
-    Tool::ALL.into_iter().find(|(known, _)| *known == tool).expect("each is listed").1
-}
-
-fn annotations(tool: Tool, title: &str) -> Value {
-    match tool.spends() {
-        false => json!({ "title": title, "readOnlyHint": true, "openWorldHint": false }),
-        true => json!({
+fn annotations(effect: Effect, title: &str) -> Value {
+    match effect {
+        Effect::Reads => json!({ "title": title, "readOnlyHint": true, "openWorldHint": false }),
+        Effect::Spends => json!({
             "title": title, "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": true,
         }),
     }
 }
 
+/// Generates the schema of a tool's result, with the readable forms that models get beside amounts and times.
+pub(super) fn result<T: JsonSchema>() -> Value {
+    let mut schema = schema::<T>(false);
+    readable(&mut schema);
+    schema
+}
+
+/// Adds the members of `for_models::told` to a schema.
+fn readable(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+                let beside: Vec<_> = properties.keys().filter_map(|name| for_models::readable_name(name)).collect();
+                properties.extend(beside.into_iter().map(|name| (name, json!({ "type": "string" }))));
+            }
+            fields.values_mut().for_each(readable);
+        }
+        Value::Array(items) => items.iter_mut().for_each(readable),
+        _ => {}
+    }
+}
+
 /// Builds the definition of a tool from the type of its arguments. `output` is the schema of its result.
-fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Option<Value>) -> Value {
+pub(super) fn definition<In: JsonSchema>(
+    name: &str,
+    effect: Effect,
+    title: &str,
+    description: &str,
+    output: Option<Value>,
+) -> Value {
     let mut definition = json!({
-        "name": name(tool),
+        "name": name,
         "title": title,
         "description": description,
         "inputSchema": schema::<In>(true),
-        "annotations": annotations(tool, title),
+        "annotations": annotations(effect, title),
     });
     if let Some(output) = output {
         definition["outputSchema"] = output;
@@ -101,97 +124,17 @@ fn tool<In: JsonSchema>(tool: Tool, title: &str, description: &str, output: Opti
     definition
 }
 
-fn definition(of: Tool) -> Value {
-    match of {
-        Tool::SearchListings => tool::<SearchListings>(
-            of,
-            "Search listings",
-            "Search what is for sale: design prompts, paid in tADA. Free. Descriptions are shortened: get_listing has the \
-             whole. Compare priceTada, sales and sellerReputation (share of the seller's closed escrows that were not refunded; absent means unknown, not \
-             bad). More results: pass nextCursor as cursor.",
-            Some(schema::<FoundListings>(false)),
-        ),
-        Tool::GetListing => tool::<GetListing>(
-            of,
-            "Get a listing",
-            "One listing: price, modes, whether it is owned already, the seller's reputation, and contentHash, the SHA-256 of exactly what a buyer receives. \
-             Free. Read it before buying.",
-            Some(schema::<Listing>(false)),
-        ),
-        Tool::BuyListing => tool::<BuyListing>(
-            of,
-            "Buy a listing",
-            "SPENDS the listing's price from the owner's Surety balance, within the owner's limits, and returns the content. \
-             mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
-             prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
-             Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or being paid for is never paid \
-             twice. On status pending, do not buy elsewhere: follow get_purchase_status. On status awaiting_approval nothing is \
-             paid: give the owner approval.page or approval.command.",
-            Some(schema::<Purchased>(false)),
-        ),
-        Tool::MyPurchases => tool::<MyPurchases>(
-            of,
-            "My purchases",
-            "What this account bought, newest first: title, price, status and timeline. Free.",
-            Some(schema::<OwnPurchases>(false)),
-        ),
-        Tool::GetPurchaseStatus => tool::<GetPurchaseStatus>(
-            of,
-            "Get a purchase's status",
-            "One purchase: where its payment is (FundsLocked, ResultSubmitted, withdrawn, refunded, settled, ...), its \
-             deadlines, and with contentOffset also what was bought, page by page. Free.",
-            Some(schema::<PurchaseStatus>(false)),
-        ),
-        Tool::MyWallet => tool::<NoArguments>(
-            of,
-            "My wallet",
-            "The owner's Surety balance: canSpendNow (tADA for one more purchase, after fees and unconfirmed payments), \
-             leftToday, the address to fund it, and the limits. Free. Call it before buying something expensive.",
-            Some(schema::<WalletView>(false)),
-        ),
-        Tool::WithdrawToOwner => tool::<NoArguments>(
-            of,
-            "Withdraw to the owner",
-            "SENDS the owner's Surety balance, but about 2 tADA kept for fees, to the wallet that the owner signed in \
-             with. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
-            Some(schema::<Withdrawal>(false)),
-        ),
-        Tool::ActOnPurchase => tool::<ActOnPurchase>(
-            of,
-            "Act on a protected purchase",
-            "ACTS as the buyer of a protected purchase that the owner's Surety balance paid for: only when the owner asks for \
-             it. dispute stops the seller's payment: the arbiter compares hashes alone, so where get_purchase_status says \
-             contentMatches true the dispute is lost. Missing deliveries, and content that does not match, are refunded or \
-             disputed without any call. Costs nothing. Safe to call again with the same arguments.",
-            Some(schema::<SubmittedAction>(false)),
-        ),
-        // Without an output schema, because clients would check it against PaymentRequired too.
-        Tool::UnlockListing => tool::<UnlockListing>(
-            of,
-            "Unlock a listing with your own wallet",
-            "COSTS the listing's price, paid over x402 (exact, Cardano preprod) from your own wallet. Call it without \
-             payment: the error result is a PaymentRequired object whose accepts lists default (pays the seller at once) \
-             and escrow (locks the payment, refunded if delivery fails). Sign the transaction for one of them and call \
-             again with the PaymentPayload in _meta[\"x402/payment\"]: the content comes back, the settlement in \
-             _meta[\"x402/payment-response\"]. To get the content again, send _meta[\"x-service-proof\"] signed by the wallet that paid, or \
-             repeat a payment that carries a payment-identifier: nothing is paid again.",
-            None,
-        ),
-    }
-}
-
 /// Returns the definitions of an endpoint's tools, as in `tools/list`.
-fn listed(endpoint: &impl Toolset) -> Value {
-    let answers = |(_, name): &(Tool, &str)| block_on(endpoint.call(name, Map::new(), &Map::new())).is_some();
-    Tool::ALL.into_iter().filter(answers).map(|(tool, _)| definition(tool)).collect()
+fn listed<E: Toolset>() -> Value {
+    E::declared().into_iter().map(|tool| (tool.definition)(tool.name, tool.effect)).collect()
 }
 
 fn signed_in() -> Value {
-    listed(&OwnerTools(&Stall::default()))
+    listed::<OwnerTools<'_, Stall>>()
 }
 
 fn open() -> Value {
-    listed(&OpenTools(&Stall::default()))
+    listed::<OpenTools<'_, Stall>>()
 }
 
 fn check(name: &str, served: &str, made: &Value) {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use api_types::{Bought, BuyerAction, PurchaseRequest, SubmittedAction, mcp::Withdrawal};
+use api_types::{Bought, BuyerAction, PurchaseRequest, SubmittedAction, Withdrawal};
 use cardano::{ContentHash, Lovelace, TxHash};
 use market::{
     account::Account,

@@ -1,10 +1,15 @@
-//! Defines all tools, and the endpoint `/mcp` with the tools for an owner's agent.
+//! Declares the tools: what models read of each, whether it spends, its arguments, its result, and its handler.
+//!
+//! `tools.json` and `open-tools.json` are generated from the declarations and served as they are.
+
+use std::pin::Pin;
 
 use api_types::{
     Purchase, PurchaseStatus as Status,
     mcp::{
-        ActOnPurchase, ApprovalAsked, BuyListing, ContentPage, Delivery, GetListing, GetPurchaseStatus, MyPurchases,
-        NoArguments, PurchaseStatus, Purchased, SearchListings, WalletView,
+        ActOnPurchase, ActedOnPurchase, ApprovalAsked, BuyListing, ContentPage, Delivery, FoundListings, GetListing,
+        GetPurchaseStatus, Links, ListingSummary, Matched, MyPurchases, NoArguments, OwnPurchases, PurchaseStatus,
+        Purchased, SearchListings, ShownListing, WalletView, Withdrawal,
     },
 };
 use cardano::{ContentHash, Lovelace, TxHash};
@@ -18,56 +23,77 @@ use serde_json::{Map, Value, json};
 
 use super::{
     dispatch::{ToolResult, Toolset},
-    for_models::{self, in_a_list, links, spendable},
+    for_models::{in_a_list, links, spendable, tada},
     shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState, parsed},
     view::{content_page, filter},
 };
 
+/// What a tool does beside reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "schemas.rs describes each")]
-pub enum Tool {
-    SearchListings,
-    GetListing,
-    BuyListing,
-    MyPurchases,
-    GetPurchaseStatus,
-    MyWallet,
-    WithdrawToOwner,
-    ActOnPurchase,
-    UnlockListing,
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// Moves money, so that the agent needs the scope `mcp`.
+    Spends,
 }
 
-impl Tool {
-    /// All tools with their names, in the order in which `tools/list` lists them.
-    pub const ALL: [(Self, &str); 9] = [
-        (Self::SearchListings, "search_listings"),
-        (Self::GetListing, "get_listing"),
-        (Self::BuyListing, "buy_listing"),
-        (Self::MyPurchases, "my_purchases"),
-        (Self::GetPurchaseStatus, "get_purchase_status"),
-        (Self::MyWallet, "my_wallet"),
-        (Self::WithdrawToOwner, "withdraw_to_owner"),
-        (Self::ActOnPurchase, "act_on_purchase"),
-        (Self::UnlockListing, "unlock_listing"),
-    ];
+/// A tool of a shop `S`.
+#[allow(missing_debug_implementations, reason = "the shop need not have one")]
+pub struct Tool<S> {
+    pub name: &'static str,
+    pub effect: Effect,
+    pub(super) call: Handler<S>,
+    /// Definition of the tool, as `tools/list` has it.
+    #[cfg(test)]
+    pub(super) definition: fn(name: &str, effect: Effect) -> Value,
+}
 
-    /// Returns the tool with this name, or `None`.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find_map(|(tool, known)| (known == name).then_some(tool))
-    }
+/// A handler of calls, with their arguments and the members of their `_meta`.
+pub(super) type Handler<S> = for<'a> fn(&'a S, Map<String, Value>, &'a Map<String, Value>) -> Answer<'a>;
 
-    /// Returns whether the tool moves money, so that it needs the scope `mcp`.
-    #[must_use]
-    pub const fn spends(self) -> bool {
-        match self {
-            Self::BuyListing | Self::WithdrawToOwner | Self::ActOnPurchase | Self::UnlockListing => true,
-            Self::SearchListings | Self::GetListing | Self::MyPurchases | Self::GetPurchaseStatus | Self::MyWallet => {
-                false
-            }
+/// The future of a tool's result.
+pub(super) type Answer<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + 'a>>;
+
+/// Declares a [`Tool`]: its name, effect and texts, and a handler with the types of its arguments and its result.
+macro_rules! tool {
+    (
+        $name:literal, $effect:ident, $title:literal, $description:expr,
+        |$shop:ident, $arguments:ident: $in:ty| -> $out:ty { $call:expr }
+    ) => {
+        $crate::mcp::tools::Tool {
+            name: $name,
+            effect: $crate::mcp::tools::Effect::$effect,
+            call: |$shop, arguments, _| {
+                Box::pin(async move {
+                    let $arguments: $in = $crate::mcp::tools::read(arguments)?;
+                    let result: $out = $call.await?;
+                    Ok($crate::mcp::dispatch::ToolResult::of(&result))
+                })
+            },
+            #[cfg(test)]
+            definition: |name, effect| {
+                $crate::mcp::schemas::definition::<$in>(
+                    name,
+                    effect,
+                    $title,
+                    $description,
+                    Some($crate::mcp::schemas::result::<$out>()),
+                )
+            },
         }
-    }
+    };
 }
+pub(super) use tool;
+
+/// Description of `search_listings`.
+#[cfg(test)]
+pub(super) const SEARCH: &str = "Search what is for sale: design prompts, paid in tADA. Free. Descriptions are shortened: \
+    get_listing has the whole. Compare priceTada, sales and sellerReputation (share of the seller's closed escrows that were \
+    not refunded; absent means unknown, not bad). More results: pass nextCursor as cursor.";
+/// Description of `get_listing`.
+#[cfg(test)]
+pub(super) const LISTING: &str = "One listing: price, modes, whether it is owned already, the seller's reputation, and \
+    contentHash, the SHA-256 of exactly what a buyer receives. Free. Read it before buying.";
 
 /// The tools of `/mcp`, for an agent whose owner signed in.
 #[derive(Debug)]
@@ -83,6 +109,7 @@ impl From<ShopError> for String {
 }
 
 impl<S: Shop> Toolset for OwnerTools<'_, S> {
+    type Shop = S;
     const TOOLS: &'static str = include_str!("tools.json");
     const INSTRUCTIONS: &'static str = "Surety sells design prompts (text) for tADA on Cardano's preprod test network. \
         search_listings and get_listing are free. buy_listing spends from the owner's Surety balance, within limits that the \
@@ -94,21 +121,75 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
         self.0.shelf()
     }
 
-    async fn call(&self, name: &str, arguments: Map<String, Value>, _meta: &Map<String, Value>) -> Option<ToolResult> {
-        let shop = self.0;
-        let outcome = match Tool::named(name)? {
-            Tool::SearchListings => search(shop.shelf(), arguments).await,
-            Tool::GetListing => get_own(shop, arguments).await,
-            Tool::BuyListing => buy(shop, arguments).await,
-            Tool::MyPurchases => purchases(shop, arguments).await,
-            Tool::GetPurchaseStatus => status(shop, arguments).await,
-            Tool::MyWallet => wallet(shop, arguments).await,
-            Tool::WithdrawToOwner => withdraw(shop, arguments).await,
-            Tool::ActOnPurchase => act(shop, arguments).await,
-            // This one is for agents with their own wallet.
-            Tool::UnlockListing => return None,
-        };
-        Some(outcome.unwrap_or_else(ToolResult::failed))
+    fn shop(&self) -> &S {
+        self.0
+    }
+
+    fn declared() -> impl IntoIterator<Item = Tool<S>> {
+        let tools: [Tool<S>; 8] = [
+            tool!("search_listings", Reads, "Search listings", SEARCH, |shop,
+                                                                        arguments: SearchListings|
+             -> FoundListings {
+                search(shop.shelf(), arguments)
+            }),
+            tool!("get_listing", Reads, "Get a listing", LISTING, |shop, arguments: GetListing| -> ShownListing {
+                get_own(shop, arguments)
+            }),
+            tool!(
+                "buy_listing",
+                Spends,
+                "Buy a listing",
+                "SPENDS the listing's price from the owner's Surety balance, within the owner's limits, and returns the content. \
+                 mode protected locks the payment in escrow and is refunded if delivery fails or differs from contentHash: \
+                 prefer it for sellers without reputation. mode instant pays the seller at once and cannot be taken back. \
+                 Takes up to 45 seconds. Safe to call again with the same arguments: what is owned or being paid for is never paid \
+                 twice. On status pending, do not buy elsewhere: follow get_purchase_status. On status awaiting_approval nothing is \
+                 paid: give the owner approval.page or approval.command.",
+                |shop, arguments: BuyListing| -> Purchased { buy(shop, arguments) }
+            ),
+            tool!(
+                "my_purchases",
+                Reads,
+                "My purchases",
+                "What this account bought, newest first: title, price, status and timeline. Free.",
+                |shop, arguments: MyPurchases| -> OwnPurchases { purchases(shop, arguments) }
+            ),
+            tool!(
+                "get_purchase_status",
+                Reads,
+                "Get a purchase's status",
+                "One purchase: where its payment is (FundsLocked, ResultSubmitted, withdrawn, refunded, settled, ...), its \
+                 deadlines, and with contentOffset also what was bought, page by page. Free.",
+                |shop, arguments: GetPurchaseStatus| -> PurchaseStatus { status(shop, arguments) }
+            ),
+            tool!(
+                "my_wallet",
+                Reads,
+                "My wallet",
+                "The owner's Surety balance: canSpendNow (tADA for one more purchase, after fees and unconfirmed payments), \
+                 leftToday, the address to fund it, and the limits. Free. Call it before buying something expensive.",
+                |shop, _arguments: NoArguments| -> WalletView { wallet(shop) }
+            ),
+            tool!(
+                "withdraw_to_owner",
+                Spends,
+                "Withdraw to the owner",
+                "SENDS the owner's Surety balance, but about 2 tADA kept for fees, to the wallet that the owner signed in \
+                 with. Costs the network's fee. Only when the owner asks for it. Not for the shared demo wallet.",
+                |shop, _arguments: NoArguments| -> Withdrawal { withdraw(shop) }
+            ),
+            tool!(
+                "act_on_purchase",
+                Spends,
+                "Act on a protected purchase",
+                "ACTS as the buyer of a protected purchase that the owner's Surety balance paid for: only when the owner asks for \
+                 it. dispute stops the seller's payment: the arbiter compares hashes alone, so where get_purchase_status says \
+                 contentMatches true the dispute is lost. Missing deliveries, and content that does not match, are refunded or \
+                 disputed without any call. Costs nothing. Safe to call again with the same arguments.",
+                |shop, arguments: ActOnPurchase| -> ActedOnPurchase { act(shop, arguments) }
+            ),
+        ];
+        tools
     }
 }
 
@@ -137,68 +218,42 @@ pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
     id.parse().map_err(|_| ShopError::NoListing)
 }
 
-/// Builds the result of a list tool, such as `FoundListings`: its entries, as the member `name`, and the next page's
-/// cursor. The entries are moved rather than serialised again, which would take most of a search's time.
-fn listed(name: &str, entries: Vec<Value>, next: Option<&String>) -> Map<String, Value> {
-    let mut fields = Map::from_iter([(name.to_owned(), Value::Array(entries))]);
-    fields.extend(next.map(|next| ("nextCursor".to_owned(), json!(next))));
-    fields
-}
-
 /// Searches for listings that match all words. If there are none, returns those that match the most words.
-pub(super) async fn search(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
-    let filter = filter(read::<SearchListings>(arguments)?)?;
-    let page = shelf.search(filter).await?;
-    let listings: Vec<Value> = parsed(&page.json)?;
-    let nothing = listings.is_empty() && page.next.is_none();
-    let mut fields = listed("listings", listings.into_iter().map(in_a_list).collect(), page.next.as_ref());
-    if nothing {
-        let next = "Nothing for sale matches: try other words or fewer filters, or call without any.";
-        fields.insert("next".into(), json!(next));
+pub(super) async fn search(shelf: &impl Shelf, arguments: SearchListings) -> Result<FoundListings, String> {
+    let page = shelf.search(filter(arguments)?).await?;
+    let listings: Vec<ListingSummary> = parsed(&page.json)?;
+    let (matched, next) = if listings.is_empty() && page.next.is_none() {
+        (None, Some("Nothing for sale matches: try other words or fewer filters, or call without any."))
     } else if page.some_words {
-        fields.insert("matched".into(), json!("some words"));
-        fields.insert(
-            "next".into(),
-            json!("No listing has all words: these have some of them, or similar ones, the best first."),
-        );
-    }
-    Ok(ToolResult::told(fields))
+        let next = "No listing has all words: these have some of them, or similar ones, the best first.";
+        (Some(Matched::SomeWords), Some(next))
+    } else {
+        (None, None)
+    };
+    Ok(FoundListings {
+        listings: listings.into_iter().map(in_a_list).collect(),
+        next_cursor: page.next,
+        matched,
+        next: next.map(str::to_owned),
+    })
 }
 
-pub(super) async fn get(shelf: &impl Shelf, arguments: Map<String, Value>) -> ToolOutcome {
-    let GetListing { id } = read(arguments)?;
-    listing(shelf, &listing_id(&id)?).await.map(|listing| ToolResult::of(&listing))
-}
-
-async fn listing(shelf: &impl Shelf, id: &ListingId) -> Result<Value, String> {
-    Ok(parsed(&shelf.listing(id).await?)?)
+pub(super) async fn get(shelf: &impl Shelf, GetListing { id }: GetListing) -> Result<ShownListing, String> {
+    let listing = parsed(&shelf.listing(&listing_id(&id)?).await?)?;
+    Ok(ShownListing { listing, owned: None, purchase: None, next: None })
 }
 
 /// Returns a listing, and whether the account owns it.
-async fn get_own(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let GetListing { id } = read(arguments)?;
-    let id = listing_id(&id)?;
-    let (listing, owned) = (listing(shop.shelf(), &id).await?, shop.owned(&id).await?);
-    Ok(ToolResult::with(&listing, |fields| {
-        fields.insert("owned".into(), json!(owned.is_some()));
-        if let Some(tx) = owned {
-            fields.insert("purchase".into(), json!(tx));
-            fields.insert(
-                "next".into(),
-                json!("Owned: get_purchase_status with this tx and contentOffset 0 reads it again, free."),
-            );
-        }
-    }))
+async fn get_own(shop: &impl Shop, GetListing { id }: GetListing) -> Result<ShownListing, String> {
+    let shown = get(shop.shelf(), GetListing { id: id.clone() }).await?;
+    let purchase = shop.owned(&listing_id(&id)?).await?;
+    let next = "Owned: get_purchase_status with this tx and contentOffset 0 reads it again, free.";
+    Ok(ShownListing { owned: Some(purchase.is_some()), purchase, next: purchase.map(|_| next.to_owned()), ..shown })
 }
 
-async fn buy(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let BuyListing { id, mode } = read(arguments)?;
+async fn buy(shop: &impl Shop, BuyListing { id, mode }: BuyListing) -> Result<Purchased, String> {
     let ordered = shop.buy(&listing_id(&id)?, mode).await.map_err(|error| not_bought(shop, &error))?;
-    let told = purchased(ordered, &shop.shelf().origin());
-    Ok(ToolResult::with(&told, |fields| {
-        for_models::paid_now(fields);
-        fields.extend(told.tx.map(|tx| ("links".to_owned(), links(&shop.shelf().origin(), &tx.to_string()))));
-    }))
+    Ok(purchased(ordered, &shop.shelf().origin()))
 }
 
 /// Explains why nothing was bought and who can change that. The demo wallet has no owner who could raise its limits.
@@ -218,51 +273,42 @@ fn not_bought(shop: &impl Shop, error: &ShopError) -> String {
     }
 }
 
-async fn purchases(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let MyPurchases { cursor } = read(arguments)?;
+async fn purchases(shop: &impl Shop, MyPurchases { cursor }: MyPurchases) -> Result<OwnPurchases, String> {
     let after = cursor.map(|cursor| cursor.parse()).transpose();
     let after = after.map_err(|()| "cursor: must be the nextCursor of an earlier result of my_purchases.")?;
     let page = shop.purchases(after).await?;
-    Ok(ToolResult::told(listed("purchases", parsed(&page.json)?, page.next.as_ref())))
+    Ok(OwnPurchases { purchases: parsed(&page.json)?, next_cursor: page.next })
 }
 
-async fn status(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let GetPurchaseStatus { tx, content_offset } = read(arguments)?;
+async fn status(
+    shop: &impl Shop,
+    GetPurchaseStatus { tx, content_offset }: GetPurchaseStatus,
+) -> Result<PurchaseStatus, String> {
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     let state = shop.status(&tx, content_offset.is_some()).await?;
     let purchase = state.shown.as_deref().map(parsed).transpose()?;
-    let status = purchase_status(state, purchase, content_offset.unwrap_or_default());
-    Ok(ToolResult::with(&status, |fields| {
-        fields.insert("links".into(), links(&shop.shelf().origin(), &tx.to_string()));
-    }))
+    Ok(purchase_status(state, purchase, content_offset.unwrap_or_default(), links(&shop.shelf().origin(), &tx)))
 }
 
-async fn wallet(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let NoArguments {} = read(arguments)?;
-    let view = wallet_view(shop.account(), shop.wallet().await?);
-    Ok(ToolResult::with(&view, |fields| spendable(fields, &shop.shelf().origin())))
+async fn wallet(shop: &impl Shop) -> Result<WalletView, String> {
+    Ok(wallet_view(shop.account(), shop.wallet().await?, &shop.shelf().origin()))
 }
 
-async fn withdraw(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let NoArguments {} = read(arguments)?;
-    Ok(ToolResult::with(&shop.withdraw().await?, |fields| {
-        let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
-        fields.insert("next".into(), json!(next));
-    }))
+async fn withdraw(shop: &impl Shop) -> Result<Withdrawal, String> {
+    let api_types::Withdrawal { tx, lovelace } = shop.withdraw().await?;
+    let next = "Sent: it is in the owner's wallet once a block has it, in about a minute.";
+    Ok(Withdrawal { tx, lovelace, to: shop.account().owner.clone(), next: next.into() })
 }
 
-async fn act(shop: &impl Shop, arguments: Map<String, Value>) -> ToolOutcome {
-    let ActOnPurchase { tx, action } = read(arguments)?;
+async fn act(shop: &impl Shop, ActOnPurchase { tx, action }: ActOnPurchase) -> Result<ActedOnPurchase, String> {
     let tx: TxHash = tx.parse().map_err(|_| ShopError::NoPurchase)?;
     if shop.account().owner == DEMO_OWNER {
         return Err(ShopError::DemoPurchase.into());
     }
-    Ok(ToolResult::with(&shop.act(&tx, action).await?, |fields| {
-        let next = "Submitted: get_purchase_status shows it once a block has it, in about a minute. Calling again with the \
-            same arguments submits nothing more.";
-        fields.insert("next".into(), json!(next));
-        fields.insert("links".into(), links(&shop.shelf().origin(), &tx.to_string()));
-    }))
+    let submitted = shop.act(&tx, action).await?;
+    let next = "Submitted: get_purchase_status shows it once a block has it, in about a minute. Calling again with the \
+        same arguments submits nothing more.";
+    Ok(ActedOnPurchase { submitted, next: next.into(), links: links(&shop.shelf().origin(), &tx) })
 }
 
 /// Returns whether the delivered content has the hash that the listing promised.
@@ -288,6 +334,7 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
         status: Delivery::Pending,
         already_owned: false,
         paid_lovelace: listing.price_lovelace,
+        paid_now: tada(listing.price_lovelace),
         tx: None,
         approval: None,
         deadlines: None,
@@ -295,9 +342,10 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
         content_matches: None,
         content: None,
         next: pending.into(),
+        links: None,
     };
     match outcome {
-        OrderOutcome::Pending(tx) => Purchased { tx: Some(tx), ..order },
+        OrderOutcome::Pending(tx) => Purchased { tx: Some(tx), links: Some(links(origin, &tx)), ..order },
         OrderOutcome::Bought(bought) => {
             let deadlines = bought.purchase.escrow.and_then(|escrow| escrow.deadlines);
             let done = match deadlines {
@@ -309,7 +357,9 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
             Purchased {
                 status: Delivery::Delivered,
                 already_owned: bought.already_owned,
+                paid_now: if bought.already_owned { tada(Lovelace::ZERO) } else { order.paid_now },
                 tx: Some(bought.purchase.id),
+                links: Some(links(origin, &bought.purchase.id)),
                 deadlines,
                 content_matches,
                 next: content_next(content_matches, content.as_ref()).unwrap_or_else(|| done.into()),
@@ -323,6 +373,7 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
             Purchased {
                 status: Delivery::AwaitingApproval,
                 paid_lovelace: Lovelace::ZERO,
+                paid_now: tada(Lovelace::ZERO),
                 approval: Some(ApprovalAsked {
                     page: format!("{origin}/me/requests/{}", request.id),
                     command: format!("surety --api {origin} approve {}", request.id),
@@ -337,7 +388,7 @@ fn purchased(Ordered { listing, outcome }: Ordered, origin: &str) -> Purchased {
     }
 }
 
-fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32) -> PurchaseStatus {
+fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32, links: Links) -> PurchaseStatus {
     let content_matches = state.content.as_deref().map(|content| matches(content, &state.content_hash));
     let content = state.content.as_deref().map(|content| content_page(content, offset));
     let next = match &purchase {
@@ -355,6 +406,7 @@ fn purchase_status(state: OwnPurchase, purchase: Option<Purchase>, offset: u32) 
         content_matches,
         next: content_next(content_matches, content.as_ref()).unwrap_or(next),
         content,
+        links,
     }
 }
 
@@ -378,7 +430,7 @@ const fn happens_next(status: Status) -> &'static str {
     }
 }
 
-fn wallet_view(account: &Account, wallet: WalletState) -> WalletView {
+fn wallet_view(account: &Account, wallet: WalletState, origin: &str) -> WalletView {
     let (address, is_demo) = (account.wallet_address.to_string(), account.owner == DEMO_OWNER);
     let next = if is_demo {
         "All clients share this demo wallet, and its limits are the service's own: at most 10 tADA each, 30 a day, \
@@ -387,6 +439,7 @@ fn wallet_view(account: &Account, wallet: WalletState) -> WalletView {
     } else {
         format!("To fund it, the owner sends preprod tADA to {address}.")
     };
+    let left = account.daily_budget.saturating_sub(wallet.spent_today);
     WalletView {
         owner: account.owner.clone(),
         address,
@@ -395,6 +448,9 @@ fn wallet_view(account: &Account, wallet: WalletState) -> WalletView {
         daily_budget_lovelace: account.daily_budget,
         spent_today_lovelace: wallet.spent_today,
         ask_above_lovelace: account.ask_above,
+        left_today: tada(left),
+        can_spend_now: tada(spendable(wallet.balance, account.max_per_payment, left)),
+        account: format!("{origin}/me"),
         shared_demo_wallet: is_demo,
         next,
     }
