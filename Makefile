@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
+.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -26,13 +26,26 @@ dev: setup ## run everything here until Ctrl-C: API :8787, arbiter :8788, watche
 	@node scripts/dev.ts
 
 test: ## formatting, lints, unit tests, end-to-end tests; CI runs this, make load and make demo
-	@scripts/checks.sh
+	@$(MAKE) --no-print-directory --jobs=2 rust-tests workers-checked
 	@LOAD=no $(RUN_E2E)
 
-# With the settings of checks.sh, so that dependencies are not compiled again after `make test`.
-load: export CARGO_INCREMENTAL = 0
-load: export CARGO_PROFILE_DEV_DEBUG = 0
-load: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG = 0
+# Without incremental data and debug information target/ is much smaller. Panics still report file and line.
+rust-tests workers-checked load: export CARGO_INCREMENTAL = 0
+rust-tests workers-checked load: export CARGO_PROFILE_DEV_DEBUG = 0
+rust-tests workers-checked load: export CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG = 0
+
+# Compiles and lints in one pass, because `cargo clippy` would check every crate once more. Not limited to make's two jobs.
+LINTED_CARGO = env -u MAKEFLAGS RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings cargo
+rust-linted: formatted documented
+	$(LINTED_CARGO) build --workspace --all-targets --quiet
+
+rust-tests: rust-linted outsiders
+	$(LINTED_CARGO) test --workspace --quiet
+
+workers-checked: outsiders
+	@env -u MAKEFLAGS scripts/build-all.sh workers
+	@env -u MAKEFLAGS $(MAKE) --no-print-directory lint-workers
+
 load: build outsiders ## end-to-end tests that take minutes: floods, faults, a rush, chaos, two minutes of soak
 	@LOAD=only $(RUN_E2E)
 
@@ -102,7 +115,7 @@ build: setup ## build the workers, as quickly as they are built
 release: ## build the workers as they are deployed, within the size and the time to start that each may have
 	@scripts/setup.sh checks
 	@scripts/build-all.sh deploy
-	@node scripts/startup.ts
+	@node scripts/limits.ts start
 
 deploy: ## from nothing to serving, or the next version (docs/deploying.md); ENV=preview, ONLY=preflight
 	@scripts/setup.sh checks

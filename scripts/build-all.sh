@@ -5,9 +5,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
-source "$root/scripts/jobs.sh"
 cd "$root"
 
+# shellcheck disable=SC2046
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
 say() { printf '  building %s\n' "$*"; }
 log=$(mktemp)
 # quietly WHAT COMMAND...: prints the output only if it fails, and progress now and then.
@@ -15,8 +17,9 @@ quietly() {
   local what=$1 waited=0
   shift
   say "$what"
-  spawn "$log" "$@"
-  while running "$job"; do
+  "$@" >"$log" 2>&1 </dev/null &
+  local job=$!
+  while kill -0 "$job" 2>/dev/null; do
     sleep 0.2
     [ $((++waited % 50)) -ne 0 ] || say "$what, $((waited / 5)) s: $(grep -Eo 'Compiling [^ ]+' "$log" | tail -1)"
   done
@@ -51,4 +54,4 @@ case $kind in
 esac
 [ "$kind" != dev ] || quietly "cargo surety" cargo build --package surety-cli
 rm -f "$log"
-[ "$kind" != deploy ] || node scripts/sizes.ts
+[ "$kind" != deploy ] || node scripts/limits.ts

@@ -8,7 +8,6 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/env.sh"
-source "$root/scripts/jobs.sh"
 cd "$root"
 
 BINDINGS=$(awk -F '"' '/^version = / { print $2 }' scripts/bindings/Cargo.toml)
@@ -123,15 +122,18 @@ fi
 
 if [ ${#missing[@]} -gt 0 ]; then
   say "installing what is missing (a few minutes, once)"
+  # shellcheck disable=SC2046
+  trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+  trap 'exit 130' INT TERM
   logs=$(mktemp -d)
   ids=()
   for what in "${missing[@]}"; do
-    spawn "$logs/$what" "$what"
-    ids+=("$job")
+    "$what" >"$logs/$what" 2>&1 </dev/null &
+    ids+=($!)
   done
   seconds=0
   for index in "${!missing[@]}"; do
-    while running "${ids[$index]}"; do
+    while kill -0 "${ids[$index]}" 2>/dev/null; do
       sleep 1
       [ $((++seconds % 5)) -eq 0 ] || continue
       compiled=$(cat "$logs/binder" "$logs/deny" 2>/dev/null | grep -c Compiling || true)

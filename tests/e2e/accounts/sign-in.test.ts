@@ -1,4 +1,5 @@
-// Signing in with a wallet: challenges, sessions, and what is kept of them (service-api.md, "Session sign-in").
+// Signing in with a wallet: challenges, sessions, and what is kept of them (operations `challenge`,
+// `signIn` and `signOut`).
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readdirSync, readFileSync } from "node:fs";

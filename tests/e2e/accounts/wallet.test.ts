@@ -1,5 +1,5 @@
 // The service wallet: its balance, limits, purchases, content and withdrawals, compared with the ledger
-// (service-api.md, "Account").
+// (operations `getMe`, `buy`, `withdraw`, `setAgentLimits` and `getPurchaseContent`).
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { payingFetch } from "../../../stack/buyer/buyer.ts";

@@ -1,5 +1,5 @@
 // An agent from its first request to its purchase: sign-in by its owner's wallet, tools, limits. Another agent pays
-// from its own wallet in the tool call (service-api.md, "MCP").
+// from its own wallet in the tool call (docs/agents.md).
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, it } from "node:test";

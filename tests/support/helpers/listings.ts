@@ -1,4 +1,4 @@
-// Offers and listings (service-api.md, "NewListing" and "Listing").
+// Offers and listings (OpenAPI's `NewListing` and `Listing`).
 import { listingProof } from "../../../stack/wallets/proof.ts";
 import type { Wallet } from "../../../stack/wallets/wallet.ts";
 import { type Answer, json, post } from "./http.ts";

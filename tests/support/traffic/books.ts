@@ -5,7 +5,7 @@ import type { World } from "../helpers/world.ts";
 import { type Story, storyOf, type Tx, txOf } from "./escrows.ts";
 
 /**
- * Returns the creator's share of a protected sale (service-api.md): the price minus 1.5 tADA or a tenth, whichever is
+ * Returns the creator's share of a protected sale (docs/glossary.md, *platform*): the price minus 1.5 tADA or a tenth, whichever is
  * more.
  */
 export function payoutOf(price: bigint): bigint {

@@ -1,4 +1,5 @@
-// `GET /listings`, `GET /listings/{id}`, `GET /creators/{address}` (service-api.md, "Catalogue").
+// `GET /listings`, `GET /listings/{id}`, `GET /creators/{address}` (operations `listListings`, `getListing`
+// and `getCreator`).
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import type { Wallet } from "../../../../stack/wallets/wallet.ts";

@@ -6,7 +6,7 @@ import type { World } from "../../../support/helpers/world.ts";
 
 const ID = "lst_00000000000000000000000000";
 const TX = "0".repeat(64);
-/** Each path with the methods that service-api.md gives it (HEAD wherever GET has a body of its own). */
+/** Each path with the methods that OpenAPI gives it (HEAD wherever GET has a body of its own). */
 const PATHS: Record<string, readonly string[]> = {
   "/health": ["GET", "HEAD"],
   "/listings": ["GET", "HEAD", "POST"],

@@ -1,4 +1,4 @@
-// `POST /listings`: what an offer must be (service-api.md, "NewListing").
+// `POST /listings`: what an offer must be (operation `createListing`).
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { request } from "node:http";

@@ -1,4 +1,4 @@
-// `POST /listings`: who may offer (service-api.md, "Signed requests without a session").
+// `POST /listings`: who may offer (security scheme `proof` of operation `createListing`).
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { before, describe, it } from "node:test";

@@ -1,4 +1,4 @@
-// The paid request, and coming back (service-api.md, "Paid content", steps 2 and 3).
+// The paid request, and coming back (operation `unlockListing`).
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, it } from "node:test";

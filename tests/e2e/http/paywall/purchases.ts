@@ -1,4 +1,5 @@
-// `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification` (service-api.md, "Purchases").
+// `GET /purchases`, `GET /purchases/{id}`, `POST /purchases/{id}/verification` (operations `listPurchases`,
+// `getPurchase` and `judgePurchase`).
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { unlockProof } from "../../../../stack/wallets/proof.ts";

@@ -1,4 +1,4 @@
-// `GET /listings/{id}/unlock` without a payment: the terms (service-api.md, "Paid content", step 1).
+// `GET /listings/{id}/unlock` without a payment: the terms (operation `unlockListing`).
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
