@@ -54,7 +54,7 @@ async function show() {
 
 /** Offers the sales as a file for spreadsheets. */
 function offerTable() {
-  const link = required("csv");
+  const link = element("csv");
   if (!link) return;
   /** @param {HTMLTableCellElement} cell */
   const quoted = ({ textContent, firstElementChild }) =>

@@ -148,7 +148,7 @@ async function arrange() {
   // The chain is ahead of what is shown: the next look shows it.
   if (!offer || offer.timing === "over" || !offered.isConnected) return;
   offered.hidden = offer.timing !== "open";
-  const wrong = required("wrong");
+  const wrong = element("wrong");
   if (wrong?.contains(offered)) {
     wrong.hidden = false;
     const when = offer.timing === "open" ? "" : ` From ${clock(offer.opens)}.`;
