@@ -12,7 +12,7 @@ E2E_JOBS ?= 7
 LIBRARIES = surety-cardano surety-escrow x402-cardano
 RUN_E2E = JOBS=$(E2E_JOBS) node tests/run.ts $(FILES)
 
-.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume clean-state
+.PHONY: help setup outsiders rust-linted rust-tests workers-checked build release demo dev test load lint lint-native formatted documented lint-workers audit unit e2e chaos soak rush bench scale fuzz package contract deploy rollback smoke status tail backup restore mark-restored pause resume facilitator-key clean-state
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -149,6 +149,9 @@ pause: setup ## stop the watcher's cron and new protected sales, before work on 
 
 resume: setup ## start both again
 	@ENV='$(ENV)' node operator/pause.ts resume
+
+facilitator-key: setup ## a key for a server whose payments are settled here: make facilitator-key NAME=shop CALLS=1000
+	@NAME='$(NAME)' CALLS='$(or $(CALLS),1000)' ENV='$(ENV)' LOCAL='$(LOCAL)' node operator/facilitator-key.ts
 
 clean-state: ## forget the state of make dev
 	rm -rf $(STATE)

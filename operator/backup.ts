@@ -36,7 +36,8 @@ const folderOf = ({ target, worker }: KeptDatabase): string => join(dirname(targ
 const where = ({ local }: KeptDatabase): string[] =>
   local ? ["--local", "--persist-to", join(resolve(local), "workers")] : ["--remote"];
 
-function queryOf(kept: KeptDatabase): Query {
+/** Returns a function that runs SQL on a database. */
+export function queryOf(kept: KeptDatabase): Query {
   const { target, worker } = kept;
   return async (sql) => {
     const told = await target.wrangler(

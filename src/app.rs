@@ -158,9 +158,14 @@ impl App {
     /// Returns a client of the chain's provider. Calls before a payment is claimed wait in a queue for their client's
     /// turn.
     pub fn chain(&self) -> Result<Blockfrost, ApiError> {
+        self.chain_for(&limits::client(&self.request)?)
+    }
+
+    /// Returns a client of the chain's provider whose calls before a payment is claimed take turns as those of `who`.
+    pub fn chain_for(&self, who: &str) -> Result<Blockfrost, ApiError> {
         let settings = self.settings()?;
         let project = settings.blockfrost_project.clone();
-        let asks = (self.env.clone(), limits::client(&self.request)?, settings.provider_calls);
+        let asks = (self.env.clone(), who.to_owned(), settings.provider_calls);
         Ok(Blockfrost::new(&settings.blockfrost_url, project, self.usage.clone())
             .until(self.until())
             .leading(settings.lead)

@@ -70,6 +70,7 @@ impl Counted {
     pub const CONSENT: Self = Self(AUTH, "consent", "consent pages");
     pub const TOKEN: Self = Self(AUTH, "token", "requests for tokens");
     pub const PAYMENT: Self = Self(PAYMENT, "payment", "payments");
+    pub const FACILITATOR: Self = Self(PAYMENT, "facilitator", "payments of other servers");
     pub const PROOF: Self = Self(PAYMENT, "proof", "proofs of earlier payments");
     pub const BUY: Self = Self(PAYMENT, "buy", "purchases of this account");
     pub const ACT: Self = Self(PAYMENT, "act", "actions on this account's purchases");

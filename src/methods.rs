@@ -7,7 +7,7 @@ use edge::{
 use escrow::Deployment;
 use market::{DeliveryMode, catalogue::ListingTerms, checkout::PaymentOption};
 use x402_cardano::{
-    method::{DefaultMethod, EscrowMethod, MempoolPolicy},
+    method::{DefaultMethod, EscrowMethod, MempoolPolicy, PaymentMethod},
     wire::ConfirmationPolicy,
 };
 
@@ -56,6 +56,17 @@ impl Methods {
     /// Returns the payment method of protected sales, or `None` if they are not offered.
     fn sold_protected(&self) -> Option<&EscrowMethod> {
         self.protected.as_ref().filter(|_| self.sells_protected)
+    }
+
+    /// Returns the methods by which buyers of other servers may pay: directly, and into the escrow.
+    pub fn facilitator(&self) -> (&dyn PaymentMethod, Option<facilitator::Escrow<'_>>) {
+        let escrow = self.protected.as_ref().map(|method| facilitator::Escrow {
+            method,
+            deployment: method.deployment(),
+            name: method.transfer_method(),
+            own_seller: *method.seller_address(),
+        });
+        (&self.instant, escrow)
     }
 
     /// Returns whether a listing with these delivery modes is offered with protection, so that each of its 402 answers

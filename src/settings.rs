@@ -32,6 +32,8 @@ pub struct Settings {
     pub quota: Quota,
     /// Maximum size of the database in bytes.
     pub database_bytes: u64,
+    /// Who may have payments of other servers verified and settled.
+    pub facilitator: FacilitatorAccess,
     /// How far the newest block's time may be ahead of the clock.
     pub lead: Lead,
 }
@@ -51,6 +53,29 @@ const MIN_TOKEN: usize = 24;
 /// Maximum storage quota that can be configured. It is above any seller's needs, and within the integers that SQL
 /// represents exactly.
 const MAX_QUOTA: u64 = 1 << 40;
+
+/// Who may use `POST /verify` and `POST /settle`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FacilitatorAccess {
+    /// Nobody: the paths do not exist.
+    Off,
+    /// Everybody.
+    Open,
+    /// Servers with a key of the operator.
+    Keys,
+}
+
+impl FacilitatorAccess {
+    fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
+        const NAME: &str = "FACILITATOR";
+        match lookup(NAME).as_deref().map(str::trim) {
+            None | Some("off") => Ok(Self::Off),
+            Some("open") => Ok(Self::Open),
+            Some("keys") => Ok(Self::Keys),
+            Some(_) => Err(SettingError { name: NAME.into(), problem: "must be off, open or keys" }),
+        }
+    }
+}
 
 impl Settings {
     fn read(lookup: &Lookup<'_>) -> Result<Self, SettingError> {
@@ -80,6 +105,7 @@ impl Settings {
                 daily_bytes: quota("MAX_BYTES_PER_DAY", default.daily_bytes)?,
             },
             database_bytes: settings::database_bytes(lookup)?,
+            facilitator: FacilitatorAccess::read(lookup)?,
             lead: edge::settings::lead(lookup)?,
         })
     }

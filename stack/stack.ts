@@ -114,6 +114,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       BLOCKFROST_URL: `${ledger}/api/v0`,
       LOCAL_LEDGER: "on",
       SHOW_USAGE: "1",
+      FACILITATOR: "open",
       EXPLORER_URL: `${ledger}/api/v0/txs/`,
       ...options.vars,
     };

@@ -5,6 +5,7 @@ pub mod crawlers;
 pub mod creators;
 pub mod discovery;
 pub mod drafts;
+pub mod facilitator;
 pub mod health;
 pub mod listings;
 pub mod mcp;
@@ -20,7 +21,7 @@ pub mod unlock;
 use crate::{openapi, receipts, route::Route};
 
 /// All routes, by resource.
-static ALL: [&[Route]; 18] = [
+static ALL: [&[Route]; 19] = [
     listings::ROUTES,
     take_off::ROUTES,
     pages::ROUTES,
@@ -34,6 +35,7 @@ static ALL: [&[Route]; 18] = [
     mcp::ROUTES,
     oauth::ROUTES,
     discovery::ROUTES,
+    facilitator::ROUTES,
     receipts::ROUTES,
     health::ROUTES,
     status::ROUTES,

@@ -31,7 +31,9 @@ pub fn statements(entry: &Entry, decision: &Decision) -> Result<Vec<Write>, Data
 pub(crate) const fn acts_on_escrows(kind: Kind) -> bool {
     match kind {
         Kind::Result | Kind::Collect | Kind::Refund | Kind::Dispute | Kind::Release => true,
-        Kind::Payment | Kind::Lock | Kind::Withdrawal | Kind::Payout | Kind::Split | Kind::Award => false,
+        Kind::Payment | Kind::Lock | Kind::Withdrawal | Kind::Payout | Kind::Split | Kind::Award | Kind::Settlement => {
+            false
+        }
     }
 }
 

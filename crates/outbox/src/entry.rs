@@ -56,6 +56,8 @@ pub enum Kind {
     Split,
     /// The arbiter pays out a disputed escrow.
     Award,
+    /// A buyer pays another server, for which this service settles the payment.
+    Settlement,
 }
 
 impl Kind {
@@ -74,6 +76,7 @@ impl Kind {
             Self::Payout => "payout",
             Self::Split => "split",
             Self::Award => "award",
+            Self::Settlement => "settlement",
         }
     }
 
@@ -87,10 +90,10 @@ impl Kind {
     }
 
     /// Returns whether the transaction itself shows which listing or purpose it belongs to. A plain payment to a seller
-    /// does not.
+    /// does not, nor does a payment to another server.
     #[must_use]
     pub const fn names_its_listing(self) -> bool {
-        !matches!(self, Self::Payment)
+        !matches!(self, Self::Payment | Self::Settlement)
     }
 }
 

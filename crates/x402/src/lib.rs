@@ -99,6 +99,7 @@ mod refusal;
 
 pub mod escrow;
 pub mod exact;
+pub mod facilitator;
 mod json;
 pub mod method;
 pub mod request_commitment;

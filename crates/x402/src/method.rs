@@ -204,6 +204,12 @@ impl Offered {
         self.terms.as_ref().map(AuthorizedTerms::terms_digest)
     }
 
+    /// Returns the address whose key signed the terms, or `None` if the payment does not go into the escrow.
+    #[must_use]
+    pub fn seller(&self) -> Option<&Address> {
+        self.terms.as_ref().map(AuthorizedTerms::seller)
+    }
+
     /// Returns the time after which new payments are too late, in POSIX milliseconds, or `None` if there is no limit. A
     /// payment that the service recorded in time may still be settled later.
     #[must_use]

@@ -28,7 +28,7 @@ macro_rules! refusals {
 }
 
 use crate::{
-    escrow::LockError,
+    escrow::{AuthorizationError, LockError},
     exact::{
         InvalidPayload,
         rules::{
@@ -36,6 +36,7 @@ use crate::{
             NotConserved, NotPlain, OtherNetwork, Underpaid,
         },
     },
+    facilitator::InvalidRequirements,
     method::InvalidQuote,
     request_commitment::InvalidCommitment,
     settlement::NotSettled,
@@ -60,6 +61,10 @@ pub enum Refusal {
     /// The service's own requirements are invalid, which is a fault of the service.
     #[error("the payment requirements are invalid: {0}")]
     Requirements(&'static str),
+    #[error(transparent)]
+    ForeignRequirements(#[from] InvalidRequirements),
+    #[error(transparent)]
+    Authorization(#[from] AuthorizationError),
     #[error(transparent)]
     Network(#[from] OtherNetwork),
     #[error(transparent)]
@@ -103,6 +108,8 @@ impl Refusal {
             Self::Accepted(error) => error.code(),
             Self::Quote(error) => error.code(),
             Self::Requirements(_) => "invalid_exact_cardano_requirements",
+            Self::ForeignRequirements(error) => error.code(),
+            Self::Authorization(error) => error.code(),
             Self::Network(error) => error.code(),
             Self::NotPlain(error) => error.code(),
             Self::Metadata(error) => error.code(),

@@ -93,6 +93,17 @@ export async function makeOut(
   const required = termsOf(await send(unlockUrl(world, listing)));
   const terms = required.accepts.find(({ extra }) => extra.assetTransferMethod === "default");
   assert.ok(terms, "instant payment is not offered");
+  return payTerms(world, wallet, terms, required.resource, options);
+}
+
+/** Builds a signed payment for requirements that any server offers. */
+export async function payTerms(
+  world: Pick<Market, "ledger">,
+  wallet: Wallet,
+  terms: PaymentRequirements,
+  resource: PaymentRequired["resource"] | undefined,
+  options: PaymentOptions = {},
+): Promise<Payment> {
   const outputs = options.outputs?.(terms) ?? [{ address: terms.payTo, lovelace: BigInt(terms.amount) }];
   const { time } = await world.ledger.tip();
   const now = Math.max(Date.now(), time * 1_000);
@@ -119,7 +130,7 @@ export async function makeOut(
   assert.ok(input);
   const made: PaymentPayload = {
     x402Version: 2,
-    resource: required.resource,
+    ...(resource && { resource }),
     accepted: terms,
     payload: {
       transaction: Buffer.from(cbor).toString("base64"),

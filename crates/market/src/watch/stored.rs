@@ -93,7 +93,7 @@ impl Stored {
                 MAX_ACTIONS,
             ),
             open_of_kinds(&[Kind::Lock], MAX_LOCKS),
-            open_of_kinds(&[Kind::Payment], MAX_PAYMENTS),
+            open_of_kinds(&[Kind::Payment, Kind::Settlement], MAX_PAYMENTS),
             open_of_kinds(&[Kind::Withdrawal], MAX_WITHDRAWALS),
         );
         let (One(progress), newest, unread, unread_wallets, actions, locks, payments, withdrawals) =

@@ -189,6 +189,12 @@ impl AuthorizedTerms {
         self.terms_digest
     }
 
+    /// Returns the seller's address, whose key signed the terms.
+    #[must_use]
+    pub const fn seller(&self) -> &cardano::Address {
+        &self.terms.seller
+    }
+
     /// Returns the deadlines of an escrow under these terms.
     #[must_use]
     pub const fn deadlines(&self) -> &Deadlines {

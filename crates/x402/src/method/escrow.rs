@@ -82,6 +82,18 @@ impl EscrowMethod {
         &self.deployment
     }
 
+    /// Returns the name of the transfer method.
+    #[must_use]
+    pub const fn transfer_method(&self) -> TransferMethod {
+        self.name
+    }
+
+    /// Returns the address whose key signs the quotes.
+    #[must_use]
+    pub const fn seller_address(&self) -> &Address {
+        &self.seller_address
+    }
+
     fn terms(&self, sale: &Sale<'_>, now: Millis, seller_nonce: [u8; 32]) -> Result<EscrowExtra, OfferError> {
         let input_commitment = InputCommitment::of_listing(sale.listing_id, &sale.content_hash);
         let terms = SellerTerms {

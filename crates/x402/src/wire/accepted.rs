@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use subtle::ConstantTimeEq;
 
-use super::{Network, PaymentRequirements, SCHEME_EXACT, object::Object};
+use super::{Extra, Network, PaymentRequirements, SCHEME_EXACT, object::Object};
 use crate::{
     escrow::{EscrowExtra, SchemaError},
     json,
@@ -93,6 +93,26 @@ impl Accepted {
         Err(InvalidAccepted::Differs(first.unwrap_or("extra")))
     }
 
+    /// Returns `true` if the canonical JSON (RFC 8785) of both entries is equal. An alias of the network's name counts as
+    /// the name.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        json::canonical(&*self.with_canonical_network()).is_some_and(|text| {
+            json::canonical(&*other.with_canonical_network()).is_some_and(|other| bool::from(text.ct_eq(&other)))
+        })
+    }
+
+    /// Returns the object `extra`.
+    pub(crate) const fn extra(&self) -> &Map<String, Value> {
+        &self.entry.extra
+    }
+
+    /// Returns the entry as requirements, with its `extra` parsed by a transfer method.
+    pub(crate) fn requirements(&self, extra: Extra) -> PaymentRequirements {
+        let PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, .. } =
+            self.entry.clone();
+        PaymentRequirements { scheme, network, amount, asset, pay_to, max_timeout_seconds, extra }
+    }
+
     /// Returns the network in the entry that the buyer sent.
     pub(crate) const fn network(&self) -> Network {
         self.entry.network
@@ -109,7 +129,8 @@ impl Accepted {
         }
     }
 
-    fn with_canonical_network(&self) -> Cow<'_, Value> {
+    /// Returns the entry with the network's name in place of an alias.
+    pub(crate) fn with_canonical_network(&self) -> Cow<'_, Value> {
         let name = self.entry.network.name();
         if self.received.get("network").and_then(Value::as_str) == Some(name) {
             return Cow::Borrowed(&self.received);

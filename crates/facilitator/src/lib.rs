@@ -1,0 +1,116 @@
+//! A facilitator: verifies and settles x402 payments for resource servers that do neither themselves.
+//!
+//! ```text
+//! resource server                       facilitator                                   chain
+//!   POST /verify ──────────────────────> rules of the scheme ──────────────────────────> read
+//!   POST /settle ──────────────────────> record in the outbox ─> submit ─> wait ───────> block
+//!     <── success, or settlement_pending ────────────────────────────┘
+//!   POST /settle (same body) ──────────> continue with the recorded transaction
+//! ```
+//!
+//! A settlement is an entry of the outbox, like every transaction of this service: it is recorded before it is
+//! submitted, continued by the next request or by the watcher after a crash, and undone by a rollback. The transaction
+//! id is the key, so a transaction is settled for one offer, and cannot also pay in this service's shop. Success is
+//! reported once: every further request for the same transaction is answered `duplicate_settlement`, because a buyer
+//! may send one payment to a resource server several times at once.
+//!
+//! Sources: x402 specification v2, section 7; `scheme_exact_cardano.md`, "Pending settlement" and "Duplicate Settlement
+//! Mitigation".
+
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+mod keys;
+mod settle;
+mod store;
+
+use cardano::{chain::ChainError, slots::Millis};
+use escrow::Deployment;
+pub use keys::{KeyHash, Spent, spend};
+use sql::DatabaseError;
+pub use store::forget;
+use x402_cardano::{
+    Refusal,
+    escrow::TransferMethod,
+    exact::{InvalidPayload, VerifyError},
+    facilitator::InvalidRequirements,
+    method::PaymentMethod,
+    settlement::NotSettled,
+    wire::Network,
+};
+
+/// The facilitator, with the ports of one request.
+#[derive(Clone, Copy)]
+pub struct Facilitator<'a, D, C, V, Z> {
+    pub database: &'a D,
+    pub chain: &'a C,
+    pub signatures: &'a V,
+    pub sleep: &'a Z,
+    pub network: Network,
+    /// The method that pays sellers directly.
+    pub default: &'a dyn PaymentMethod,
+    /// The method that pays into the escrow; `None` if this service has no escrow.
+    pub escrow: Option<Escrow<'a>>,
+    /// Milliseconds to wait before each poll for a block.
+    pub schedule: &'a [Millis],
+    /// Wall clock in POSIX milliseconds.
+    pub now: Millis,
+}
+
+/// The escrow into which buyers of other sellers may lock their payments.
+#[derive(Clone, Copy)]
+pub struct Escrow<'a> {
+    pub method: &'a dyn PaymentMethod,
+    pub deployment: &'a Deployment,
+    pub name: TransferMethod,
+    /// The address that signs the quotes of this service's own shop. Payments under its quotes are refused, because they
+    /// must go to the shop.
+    pub own_seller: cardano::Address,
+}
+
+/// Reason why a request could not be answered. A retry of the same request may succeed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+}
+
+/// Reason why a payment was not settled, or the failure that prevented an answer.
+#[derive(Debug)]
+enum Failed {
+    Refused(Refusal),
+    Unavailable(Unavailable),
+}
+
+macro_rules! refused {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failed {
+            fn from(error: $error) -> Self {
+                Self::Refused(error.into())
+            }
+        }
+    )*};
+}
+refused!(Refusal, NotSettled, InvalidRequirements, InvalidPayload);
+
+impl From<Unavailable> for Failed {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+impl From<DatabaseError> for Failed {
+    fn from(error: DatabaseError) -> Self {
+        Self::Unavailable(error.into())
+    }
+}
+
+impl From<VerifyError> for Failed {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Refused(refusal) => Self::Refused(refusal),
+            VerifyError::Chain(error) => Self::Unavailable(error.into()),
+        }
+    }
+}

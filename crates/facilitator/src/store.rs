@@ -1,0 +1,95 @@
+//! The stored settlements.
+
+use cardano::{TxHash, slots::Millis};
+use outbox::{Entry, Guard, Kind, NewEntry, Provenance};
+use serde::Deserialize;
+use serde_json::json;
+use sql::{Read, Write};
+use x402_cardano::{exact::VerifiedPayment, method::Offered};
+
+/// Milliseconds for which a settlement is kept: thirty days, so that a repeated request is recognised long after the
+/// payment's inputs are spent.
+const KEPT_MS: Millis = 30 * 24 * 60 * 60 * 1000;
+/// Maximum number of settlements that one call of [`forget`] deletes.
+const MAX_FORGOTTEN: u32 = 200;
+
+/// A stored settlement, without its outbox entry.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Settlement {
+    /// SHA-256 of the requirements, in hex.
+    pub requirements: String,
+    /// Address of the payer.
+    pub payer: String,
+    /// Time at which a caller was told that the payment is settled, in POSIX milliseconds; `None` before.
+    pub reported_at_ms: Option<Millis>,
+}
+
+/// Reads the settlement of a transaction.
+pub(crate) fn by_tx(tx: &TxHash) -> Read<Option<Settlement>> {
+    sql::read!("SELECT requirements, payer, reported_at_ms FROM settlements WHERE tx_id = ?1", tx)
+}
+
+/// Builds the outbox entry of a verified payment. Nothing is recorded if a settlement has used the same terms for another
+/// transaction.
+pub(crate) fn entry(payment: &VerifiedPayment, offered: &Offered) -> NewEntry {
+    let terms = offered.terms_digest().map(|digest| digest.to_string());
+    NewEntry {
+        tx: payment.tx_id,
+        kind: Kind::Settlement,
+        purpose: match &terms {
+            Some(terms) => format!("settlement under {terms}"),
+            None => format!("settlement {}", payment.tx_id),
+        },
+        wallet: None,
+        cbor: payment.cbor.clone(),
+        valid_until: payment.valid_until,
+        provenance: Provenance::Unknown,
+        spends: payment.inputs.clone(),
+        collateral: vec![],
+        acts_on: vec![],
+        guard: terms.map(|terms| Guard {
+            blocked_by: "SELECT max('these terms were used') FROM settlements \
+                WHERE terms = json_extract(?1, '$.terms') AND tx_id <> json_extract(?1, '$.tx')",
+            facts: json!({ "terms": terms, "tx": payment.tx_id.to_string() }),
+        }),
+    }
+}
+
+/// Stores the settlement if its entry was just recorded. A settlement whose transaction was refused before is replaced.
+pub(crate) fn insert(payment: &VerifiedPayment, offered: &Offered, requirements: &str, now: Millis) -> Write {
+    sql::write!(
+        "INSERT INTO settlements (tx_id, requirements, terms, payer) \
+         SELECT tx_id, ?2, ?3, ?4 FROM outbox WHERE tx_id = ?1 AND kind = 'settlement' AND state = 'claimed' \
+           AND attempts = 1 AND attempted_at_ms = ?5 \
+         ON CONFLICT (tx_id) DO UPDATE SET requirements = excluded.requirements, payer = excluded.payer",
+        payment.tx_id,
+        requirements,
+        offered.terms_digest().map(|digest| digest.to_string()),
+        payment.payer,
+        now,
+    )
+}
+
+/// Marks the settlement as reported. Returns a row only to the first caller.
+pub(crate) fn report(tx: &TxHash, now: Millis) -> Write<Option<String>> {
+    sql::write!(
+        "UPDATE settlements SET reported_at_ms = ?2 WHERE tx_id = ?1 AND reported_at_ms IS NULL RETURNING tx_id",
+        tx,
+        now,
+    )
+}
+
+/// Deletes settlements that ended thirty days ago, with their outbox entries.
+pub fn forget(now: Millis) -> Write {
+    sql::write!(
+        "DELETE FROM outbox WHERE tx_id IN (SELECT tx_id FROM outbox WHERE kind = 'settlement' \
+           AND state IN ('included', 'refused', 'expired') AND created_at_ms < ?1 LIMIT ?2)",
+        now.saturating_sub(KEPT_MS),
+        u64::from(MAX_FORGOTTEN),
+    )
+}
+
+/// Whether an entry of the outbox is a settlement that can be continued.
+pub(crate) fn continues(entry: &Entry) -> bool {
+    entry.kind == Kind::Settlement && entry.state != outbox::EntryState::Refused
+}

@@ -1,0 +1,3 @@
+// Resource servers: x402's own middleware.
+export { paymentMiddleware, x402ResourceServer } from "@x402/express";
+export { default as express } from "express";
