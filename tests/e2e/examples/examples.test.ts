@@ -76,6 +76,28 @@ test("pay.js pays with @x402/fetch and a recovery phrase, and prints what was bo
   assert.match(err, /paid in [0-9a-f]{64}/);
 });
 
+test("sell.js charges for a call with @x402/express, and pay.js pays for it", async () => {
+  const { blockfrost } = world.ledger;
+  const seller = world.person("seller of quotes").address;
+  const selling = start(process.execPath, [join(folder, "sell.js")], {
+    FACILITATOR: world.api,
+    SELLER: seller,
+    PORT: "0",
+  });
+  try {
+    const [, url = ""] = await selling.says(/^(http\S+) costs 2 ADA\n/);
+    assert.equal((await fetch(url)).status, 402);
+    await world.ledger.faucet(new Wallet(keysOfPhrase(PHRASE), { blockfrost }).address, 20_000_000n);
+    const { status, out, err } = await example("pay.js", [url], { PHRASE, BLOCKFROST_URL: blockfrost });
+    assert.equal(status, 0, err);
+    assert.deepEqual(JSON.parse(out), { pair: "ADA/USD", price: "0.47" });
+  } finally {
+    selling.kill();
+  }
+  const { status, err } = await example("sell.js", [], { FACILITATOR: "", SELLER: "" });
+  assert.deepEqual([status, err.split("\n").length], [1, 2], err);
+});
+
 test("pay.js names what is missing in a sentence: an address, a phrase, money, the chain", async () => {
   const { blockfrost: BLOCKFROST_URL } = world.ledger;
   const url = unlock(await world.list());
