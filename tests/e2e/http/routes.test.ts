@@ -39,7 +39,7 @@ describe("every route", { concurrency: 1 }, () => {
   let [world, account, token, listing, seller] = [] as unknown as [World, Account, string, string, string];
   before(async () => {
     const config = changedConfig(folder, (text) => withLimits(text, LIMITS));
-    world = await startWorld({ config, blockTime: 0, escrow: false, vars: { OPERATOR_TOKEN } });
+    world = await startWorld({ config, blockTime: 0, escrow: false, vars: { OPERATOR_TOKEN, FACILITATOR: "open" } });
     const owner = world.person("owner");
     account = new Account(world.api, await signIn(world.api, owner));
     const { tokens } = await signInAgent(world.api, owner, { maxPerPaymentAda: 5, dailyBudgetAda: 5 });
