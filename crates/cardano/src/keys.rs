@@ -28,7 +28,7 @@ pub const MIN_MASTER_BYTES: usize = 32;
 
 /// Domain separator for deriving wallet keys from the master secret.
 const WALLET_DOMAIN: &[u8] = b"surety:wallet-key:v1\n";
-/// Domain separator for deriving the key that signs receipts from the master secret.
+/// Domain separator for deriving, from the master secret, the key that signs receipts.
 const RECEIPT_DOMAIN: &[u8] = b"surety:receipt-key:v1\n";
 
 /// Verifies Ed25519 signatures without the cofactor. Call [`verify`], which first rejects ambiguous encodings, rather

@@ -108,7 +108,8 @@ pub struct Known {
     /// The stored payment to which the presented payment identifier is bound, or else the payment of the presented
     /// transaction.
     pub record: PaymentRecord,
-    /// Digest of the payload for which the payment identifier was first used.
+    /// Digest of the payload for which the payment identifier was first used, `None` if the identifier is new or none
+    /// was presented.
     pub payload: Option<ContentHash>,
 }
 

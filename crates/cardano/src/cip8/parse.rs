@@ -9,13 +9,13 @@ use coset::{
 use super::{ADDRESS, Cip8Error, CosePart, HASHED, VERSION, cbor, into_bytes, label};
 use crate::{address::Address, hash::KeyHash};
 
-/// The contents of a COSE_Key that matter here.
+/// The fields of a COSE_Key that verifying a signature needs.
 pub(super) struct Key {
     pub public_key: [u8; 32],
     key_id: Option<Vec<u8>>,
 }
 
-/// The contents of a COSE_Sign1 that matter here.
+/// The fields of a COSE_Sign1 that verifying a signature needs.
 pub(super) struct Sign1 {
     pub address: Address,
     key_id: Option<Vec<u8>>,

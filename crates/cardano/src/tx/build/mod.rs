@@ -84,7 +84,7 @@ pub fn build(plan: &TxPlan, wallet: &Wallet<'_>, params: &ProtocolParameters) ->
     draft(&checked, balanced, &home, &wallet.address)
 }
 
-/// Computes what callers need to know of a balanced transaction: its id, outputs and change.
+/// Makes the unsigned transaction of a balanced one by computing its id, outputs and change.
 fn draft(
     checked: &Checked<'_>,
     balanced: BalancedTx,

@@ -30,7 +30,7 @@ pub struct Row {
 pub struct Proofs(Vec<Row>);
 
 impl Proofs {
-    /// Adds a field. Each entry of `by` is a party, and whether it proves the field.
+    /// Adds a field of the evidence. `by` lists parties, each with whether it proves the field.
     pub fn add(&mut self, field: &'static str, value: impl ToString, by: &[(Prover, bool)]) {
         let by = by.iter().filter(|(_, proves)| *proves).map(|(prover, _)| *prover).collect();
         self.0.push(Row { field, value: value.to_string(), by });
