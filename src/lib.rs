@@ -5,6 +5,7 @@ mod app;
 mod body;
 mod checkout;
 mod cors;
+mod dispatch;
 mod error;
 mod limits;
 mod mcp_adapter;
@@ -21,13 +22,14 @@ mod session;
 mod settings;
 
 use app::App;
+use dispatch::Resolved;
 use edge::{
     answer::ErrorAnswer,
     http,
     serve::{REQUEST_ID, Request, Response},
 };
 use error::{ApiError, no_such_path};
-use route::{Page, Resolved};
+use route::Page;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use worker::Env;
 
@@ -49,7 +51,7 @@ async fn answer(app: App) -> Response {
     // The name is used because the runtime's enum turns unknown methods into GET.
     let request = app.request.clone();
     let method = request.method();
-    let resolved = route::resolve(method, request.path());
+    let resolved = dispatch::resolve(method, request.path());
     let page = match &resolved {
         Resolved::Route(route, _) => route.page,
         _ => Page::None,

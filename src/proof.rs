@@ -15,12 +15,9 @@ use market::{
 use crate::openapi::operations::Operation;
 use crate::{
     error::ApiError,
-    route::{Argument, Asked},
+    route::{Argument, Asked, PROOF},
     session::Session,
 };
-
-/// Request header with a signed proof.
-pub const PROOF: &str = "x-service-proof";
 
 /// The seller of an offer.
 pub enum Seller {

@@ -5,11 +5,12 @@ use std::{pin::pin, time::Duration};
 use agents::{
     mcp::{
         self,
-        dispatch::{self, RpcAnswer, Toolset},
+        dispatch::{self, RpcAnswer},
         message::{self, MAX_MESSAGE_BYTES, RpcCode, RpcError},
         open::OpenTools,
         progress::{self, ProgressToken},
         revision::Headers,
+        tool::Toolset,
         tools::OwnerTools,
     },
     oauth::{Authority, grant::Caller},

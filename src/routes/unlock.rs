@@ -31,7 +31,7 @@ use crate::{
     error::ApiError,
     limits::Counted,
     paywall::{self, Outcome, Paywall},
-    proof::PROOF,
+    route::PROOF,
     route::{Limit, Route, route},
     routes::{listings, pages},
 };

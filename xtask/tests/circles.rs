@@ -32,7 +32,7 @@ fn files(source: &Path) -> BTreeMap<Module, String> {
     }
     let tests: BTreeSet<Module> = found.iter().flat_map(|(module, text)| test_modules(module, text)).collect();
     found.retain(|module, _| !(0..=module.len()).any(|length| tests.contains(module.get(..length).unwrap())));
-    found.into_iter().map(|(module, text)| (module, without_tests(&text))).collect()
+    found.into_iter().map(|(module, text)| (module, without_test_imports(&without_tests(&text)))).collect()
 }
 
 fn module(source: &Path, file: &Path) -> Module {
@@ -70,6 +70,22 @@ fn without_tests(text: &str) -> String {
     });
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap().to_owned()
 }
+
+/// Removes the imports that are compiled for tests only.
+fn without_test_imports(text: &str) -> String {
+    text.split("#[cfg(test)]\n")
+        .enumerate()
+        .map(|(at, part)| {
+            match part.strip_prefix("pub ").unwrap_or(part).strip_prefix("use ").and_then(|rest| rest.split_once(';')) {
+                Some((_, rest)) if at > 0 => rest,
+                _ => part,
+            }
+        })
+        .collect()
+}
+
+/// Modules whose items declarations of routes only name: the page beside an endpoint is declared with it.
+const NAMED_BY_DECLARATIONS: [&[&str]; 1] = [&["routes", "pages"]];
 
 /// Returns all paths in a file that start with `crate` or `super`. Each branch of an import tree is a path.
 fn paths(text: &str) -> Vec<Module> {
@@ -141,7 +157,10 @@ fn imports(files: &BTreeMap<Module, String>) -> Imports {
     let of = |(from, text): (&Module, &String)| {
         let all = paths(text).into_iter().map(|path| named(from, &path, files));
         // A parent module is not an import.
-        (from.clone(), all.filter(|to| !from.starts_with(to)).collect())
+        let named = |to: &Module| {
+            from.first().is_some_and(|first| first == "routes") && NAMED_BY_DECLARATIONS.iter().any(|it| to == it)
+        };
+        (from.clone(), all.filter(|to| !from.starts_with(to) && !named(to)).collect())
     };
     files.iter().map(of).collect()
 }

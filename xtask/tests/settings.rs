@@ -12,7 +12,7 @@ use std::{
 const READERS: [&str; 4] = ["src", "crates/edge/src", "functions/watcher/src", "arbiter/src"];
 /// Names in capitals that the source contains but that are not settings: names of Cargo and the currency, HTTP methods,
 /// algorithms, and words of SQL and of the API's description.
-const OTHER: [&str; 17] = [
+const OTHER: [&str; 19] = [
     "CARGO_PKG_VERSION",
     "ADA",
     "GET",
@@ -27,6 +27,8 @@ const OTHER: [&str; 17] = [
     "EC",
     "ECDSA",
     "MCP",
+    "PATCH",
+    "ASSETS",
     "SELECT",
     "WITH",
     "RETURNING",

@@ -1,15 +1,13 @@
 //! Answers MCP messages.
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    for_models,
     message::{Body, Message, RpcCode, RpcError, RpcRequest, invalid_params, object},
     resources,
     revision::{Headers, Revision},
     shop::Shelf,
-    tools::{Effect, Tool},
+    tool::{ToolResult, Toolset},
 };
 
 /// Time in ms for which clients may cache the server's description and its lists of tools, which change only with
@@ -29,81 +27,6 @@ pub struct RpcAnswer {
 impl From<RpcError> for RpcAnswer {
     fn from(error: RpcError) -> Self {
         Self { status: error.status, body: Some(error.body(None)) }
-    }
-}
-
-/// The result of a tool call.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolResult {
-    /// Result for programs, a JSON object. Models get the same JSON as text, unless `text` is set.
-    pub structured: Option<String>,
-    /// Text for models in place of `structured`.
-    pub text: Option<String>,
-    /// `true` if the call failed. The text then tells the model what to do next.
-    pub is_error: bool,
-    /// Members of the result's `_meta`.
-    pub meta: Map<String, Value>,
-}
-
-impl ToolResult {
-    /// Creates a successful result. Its JSON has readable amounts and times added for models.
-    pub(super) fn of(view: &impl Serialize) -> Self {
-        Self { structured: Some(for_models::told(json!(view))), ..Self::default() }
-    }
-
-    /// Creates a failed result. `text` tells the model what to do next.
-    #[must_use]
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), is_error: true, ..Self::default() }
-    }
-
-    /// Returns the members of the result's JSON object up to `isError`, without the braces.
-    fn members(&self) -> String {
-        let text = self.text.as_ref().or(self.structured.as_ref());
-        let text = text.map_or_else(|| "\"\"".into(), |text| json!(text).to_string());
-        let structured = self.structured.as_ref().map(|json| format!("\"structuredContent\":{json},"));
-        format!(
-            "\"content\":[{{\"type\":\"text\",\"text\":{text}}}],{}\"isError\":{}",
-            structured.unwrap_or_default(),
-            self.is_error
-        )
-    }
-}
-
-/// The set of tools of one MCP endpoint, for a shop.
-#[allow(async_fn_in_trait, reason = "Workers are single-threaded: no future here needs to be Send")]
-pub trait Toolset {
-    type Shop;
-
-    /// Definitions of the tools, a JSON array.
-    const TOOLS: &'static str;
-    /// Instructions for models on how to use the server.
-    const INSTRUCTIONS: &'static str;
-
-    /// Returns the catalogue, whose listings the endpoint lists as MCP resources.
-    fn shelf(&self) -> &impl Shelf;
-
-    /// Returns the shop.
-    fn shop(&self) -> &Self::Shop;
-
-    /// Returns the tools, in the order in which `tools/list` lists them.
-    fn declared() -> impl IntoIterator<Item = Tool<Self::Shop>>;
-
-    /// Returns the tool with this name, or `None`.
-    fn named(name: &str) -> Option<Tool<Self::Shop>> {
-        Self::declared().into_iter().find(|tool| tool.name == name)
-    }
-
-    /// Whether a tool moves money, so that it needs the scope `mcp`.
-    #[must_use]
-    fn spends(name: &str) -> bool {
-        Self::named(name).is_some_and(|tool| tool.effect == Effect::Spends)
-    }
-
-    /// Calls a tool. Returns `None` if there is no tool of this name.
-    async fn call(&self, name: &str, arguments: Map<String, Value>, meta: &Map<String, Value>) -> Option<ToolResult> {
-        let tool = Self::named(name)?;
-        Some((tool.call)(self.shop(), arguments, meta).await.unwrap_or_else(ToolResult::failed))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod progress;
 mod resources;
 pub mod revision;
 pub mod shop;
+pub mod tool;
 pub mod tools;
 pub mod view;
 

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 #[cfg(test)]
 use super::tools::{LISTING, SEARCH};
 use super::{
-    dispatch::{ToolResult, Toolset},
     shop::{OpenShop, Shelf, Unlocked},
-    tools::{Effect, Tool, ToolOutcome, get, listing_id, matches, read, search, tool},
+    tool::{Effect, Tool, ToolOutcome, ToolResult, Toolset, read, tool},
+    tools::{get, listing_id, matches, search},
     view::content_page,
 };
 

@@ -5,13 +5,7 @@
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{
-    dispatch::Toolset,
-    for_models,
-    open::OpenTools,
-    tests::Stall,
-    tools::{Effect, OwnerTools},
-};
+use super::{for_models, open::OpenTools, tests::Stall, tool::Effect, tool::Toolset, tools::OwnerTools};
 
 /// Generates a JSON Schema 2020-12 (MCP's default dialect) without references. `input` tells whether it is for a tool's
 /// arguments or its result.

@@ -20,9 +20,9 @@ use market::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    dispatch::Toolset,
     open::OpenTools,
     shop::*,
+    tool::Toolset,
     tools::OwnerTools,
     view::{PAGE_BYTES, content_page},
 };
@@ -224,18 +224,18 @@ fn arguments(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
-impl super::dispatch::ToolResult {
+impl super::tool::ToolResult {
     fn value(&self) -> Value {
         serde_json::from_str(self.structured.as_deref().unwrap()).unwrap()
     }
 }
 
-fn call(stall: &Stall, tool: &str, with: Value) -> super::dispatch::ToolResult {
+fn call(stall: &Stall, tool: &str, with: Value) -> super::tool::ToolResult {
     let endpoint = OwnerTools(stall);
     block_on(endpoint.call(tool, arguments(with), &Map::new())).unwrap()
 }
 
-fn unlock(stall: &Stall, with: Value, meta: Value) -> super::dispatch::ToolResult {
+fn unlock(stall: &Stall, with: Value, meta: Value) -> super::tool::ToolResult {
     block_on(OpenTools(stall).call("unlock_listing", arguments(with), &arguments(meta))).unwrap()
 }
 

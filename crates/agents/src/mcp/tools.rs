@@ -2,8 +2,6 @@
 //!
 //! `tools.json` and `open-tools.json` are generated from the declarations and served as they are.
 
-use std::pin::Pin;
-
 use api_types::{
     Purchase, PurchaseStatus as Status,
     mcp::{
@@ -18,72 +16,13 @@ use market::{
     checkout::OwnPurchase,
     listing::ListingId,
 };
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
 
 use super::{
-    dispatch::{ToolResult, Toolset},
     for_models::{in_a_list, links, spendable, tada},
     shop::{OrderOutcome, Ordered, Shelf, Shop, ShopError, WalletState, parsed},
+    tool::{Tool, Toolset, tool},
     view::{content_page, filter},
 };
-
-/// What a tool does beside reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing.
-    Reads,
-    /// Moves money, so that the agent needs the scope `mcp`.
-    Spends,
-}
-
-/// A tool of a shop `S`.
-#[allow(missing_debug_implementations, reason = "the shop need not have one")]
-pub struct Tool<S> {
-    pub name: &'static str,
-    pub effect: Effect,
-    pub(super) call: Handler<S>,
-    /// Definition of the tool, as `tools/list` has it.
-    #[cfg(test)]
-    pub(super) definition: fn(name: &str, effect: Effect) -> Value,
-}
-
-/// A handler of calls, with their arguments and the members of their `_meta`.
-pub(super) type Handler<S> = for<'a> fn(&'a S, Map<String, Value>, &'a Map<String, Value>) -> Answer<'a>;
-
-/// The future of a tool's result.
-pub(super) type Answer<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + 'a>>;
-
-/// Declares a [`Tool`]: its name, effect and texts, and a handler with the types of its arguments and its result.
-macro_rules! tool {
-    (
-        $name:literal, $effect:ident, $title:literal, $description:expr,
-        |$shop:ident, $arguments:ident: $in:ty| -> $out:ty { $call:expr }
-    ) => {
-        $crate::mcp::tools::Tool {
-            name: $name,
-            effect: $crate::mcp::tools::Effect::$effect,
-            call: |$shop, arguments, _| {
-                Box::pin(async move {
-                    let $arguments: $in = $crate::mcp::tools::read(arguments)?;
-                    let result: $out = $call.await?;
-                    Ok($crate::mcp::dispatch::ToolResult::of(&result))
-                })
-            },
-            #[cfg(test)]
-            definition: |name, effect| {
-                $crate::mcp::schemas::definition::<$in>(
-                    name,
-                    effect,
-                    $title,
-                    $description,
-                    Some($crate::mcp::schemas::result::<$out>()),
-                )
-            },
-        }
-    };
-}
-pub(super) use tool;
 
 /// Description of `search_listings`.
 #[cfg(test)]
@@ -98,9 +37,6 @@ pub(super) const LISTING: &str = "One listing: price, modes, whether it is owned
 /// The tools of `/mcp`, for an agent whose owner signed in.
 #[derive(Debug)]
 pub struct OwnerTools<'a, S>(pub &'a S);
-
-/// The result of a tool, or an error message for the model.
-pub(super) type ToolOutcome = Result<ToolResult, String>;
 
 impl From<ShopError> for String {
     fn from(error: ShopError) -> Self {
@@ -191,27 +127,6 @@ impl<S: Shop> Toolset for OwnerTools<'_, S> {
         ];
         tools
     }
-}
-
-/// Names of the numeric arguments of all tools.
-const NUMBERS: [&str; 4] = ["maxPriceAda", "minReputation", "limit", "contentOffset"];
-
-/// Parses a tool's arguments. Integers that some models write as `80.0` are accepted, but numbers as strings are an
-/// error.
-pub(super) fn read<T: DeserializeOwned>(mut arguments: Map<String, Value>) -> Result<T, String> {
-    for name in NUMBERS {
-        let Some(value) = arguments.get_mut(name) else { continue };
-        if value.is_string() {
-            return Err(format!("{name}: must be a number, for example 5."));
-        }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number that u32 holds")]
-        if let Some(whole) = value.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=4e9).contains(number)) {
-            *value = json!(whole as u32);
-        }
-    }
-    serde_json::from_value(arguments.into()).map_err(|error| {
-        format!("The arguments are not what the tool's inputSchema asks for: {error}. Correct them and call again.")
-    })
 }
 
 pub(super) fn listing_id(id: &str) -> Result<ListingId, ShopError> {
