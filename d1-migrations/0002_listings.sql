@@ -1,5 +1,5 @@
--- Listings. They never change, except for their sales figures. A seller can take a listing off sale, and an operator
--- can hide it.
+-- Listings. Their sellers can edit what describes them, and take them off sale; an operator can hide them. Seller, content
+-- and modes never change.
 CREATE TABLE listings (
   seq INTEGER PRIMARY KEY,                       -- order of creation; the row id of the full-text index
   id TEXT NOT NULL UNIQUE,                       -- public id, lst_ + ULID
@@ -14,6 +14,7 @@ CREATE TABLE listings (
   content_bytes INTEGER NOT NULL CHECK (content_bytes > 0),  -- counts towards the seller's quota even if stored once for several listings
   category TEXT,
   created_at_ms INTEGER NOT NULL,
+  edited_at_ms INTEGER,
   proof_digest TEXT UNIQUE,                      -- makes repeating a signed offer idempotent
   offer_digest TEXT NOT NULL DEFAULT '',         -- digest of the offer, to recognise a repeated one
   hidden_at_ms INTEGER,                          -- time since which it is off sale (docs/operations.md)
@@ -22,12 +23,20 @@ CREATE TABLE listings (
   sales INTEGER NOT NULL DEFAULT 0 CHECK (sales >= 0),  -- negative only if a refund were counted twice
   -- Long columns come last, so that reading only the others does not read their pages.
   title TEXT NOT NULL,
-  card TEXT NOT NULL CHECK (json_valid(card)),   -- public JSON of everything that never changes
+  card TEXT NOT NULL CHECK (json_valid(card)),   -- public JSON of everything but the figures
   description TEXT NOT NULL,
   search_terms TEXT NOT NULL DEFAULT '',         -- further terms for the full-text index (catalogue/terms.rs)
   CHECK (instant + protected >= 1),              -- at least one way to buy it
   CHECK (protected = 0 OR price_lovelace >= 5000000)  -- must cover the fees of the escrow's transactions
 ) STRICT;
+
+-- Former prices of edited listings. A payment of one is accepted until the last offer at that price has expired.
+CREATE TABLE former_prices (
+  listing_id TEXT NOT NULL REFERENCES listings (id),
+  price_lovelace INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL,
+  PRIMARY KEY (listing_id, price_lovelace)
+) STRICT, WITHOUT ROWID;
 
 CREATE INDEX listings_by_content ON listings (seller_address, content_hash, offer_digest, created_at_ms);  -- finds a repeated offer
 -- Indexes for the sort orders, with the columns that are filtered. Cards are read only for listings on the page.
@@ -88,7 +97,7 @@ CREATE INDEX sellers_by_change ON sellers (changed);
 CREATE TABLE catalogue_version (
   id INTEGER PRIMARY KEY CHECK (id = 1),         -- a single row
   version INTEGER NOT NULL,
-  hidings INTEGER NOT NULL DEFAULT 0             -- number of times that a listing was hidden or shown again
+  hidings INTEGER NOT NULL DEFAULT 0             -- number of times that a listing was hidden, shown again or edited
 ) STRICT;
 INSERT INTO catalogue_version (id, version) VALUES (1, 1);
 

@@ -145,6 +145,13 @@ CREATE TRIGGER listings_hidden AFTER UPDATE OF hidden_at_ms ON listings WHEN old
     protected = protected + new.protected * ((new.hidden_at_ms IS NULL) - (old.hidden_at_ms IS NULL))
   WHERE block = new.seq / 256;
 END;
+CREATE TRIGGER listings_edited AFTER UPDATE OF card ON listings WHEN old.card <> new.card BEGIN
+  UPDATE catalogue_version SET version = version + 1, hidings = hidings + 1;
+  INSERT INTO listings_text (listings_text, rowid, title, description, category, search_terms)
+  SELECT 'delete', old.seq, old.title, old.description, old.category, old.search_terms WHERE old.hidden_at_ms IS NULL;
+  INSERT INTO listings_text (rowid, title, description, category, search_terms)
+  SELECT new.seq, new.title, new.description, new.category, new.search_terms WHERE new.hidden_at_ms IS NULL;
+END;
 
 -- catalogue_version and sellers.changed, from `sellers`. A listing's sales change together with its seller's in one
 -- transaction, so one change makes one version.

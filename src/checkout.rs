@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use api_types::Bought;
-use cardano::{TxHash, slots::Millis};
+use cardano::{Lovelace, TxHash, slots::Millis};
 use edge::{
     answer::ErrorAnswer, chain::Blockfrost, contents::ContentStore, d1::D1, ed25519::WebCrypto, http, timer::Timer,
 };
@@ -99,12 +99,21 @@ pub enum Ordered {
 }
 
 /// Buys a listing from an account's service wallet, or returns the existing purchase.
-pub async fn order(app: &App, account: &Account, id: &str, mode: DeliveryMode) -> Result<Ordered, ApiError> {
+///
+/// `agreed` is the price that the buyer agreed to, if the client said one.
+pub async fn order(
+    app: &App,
+    account: &Account,
+    id: &str,
+    mode: DeliveryMode,
+    agreed: Option<Lovelace>,
+) -> Result<Ordered, ApiError> {
     let Ok(id) = id.parse::<ListingId>() else { return Ok(Ordered::UnknownListing) };
     let _held = http::hold(&app.request, limits::PURCHASE_BYTES)?;
     let Some(priced) = paywall::priced(app, &id).await? else { return Ok(Ordered::UnknownListing) };
     let terms = priced.terms.clone();
-    let order = Order { account, key: &app.account_key(account)?, terms: &terms, mode, nonce: edge::random()? };
+    let (key, nonce) = (app.account_key(account)?, edge::random()?);
+    let order = Order { account, key: &key, terms: &terms, mode, agreed, nonce };
     let methods = app.methods()?;
     let options = methods.options_for(&terms);
     match with(app, priced.clock, &options, async |checkout| checkout.buy(&order).await).await? {

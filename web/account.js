@@ -102,6 +102,17 @@ const actions = {
     await send("POST", `/listings/${dataset.listing}/relist`);
     return "Back on sale.";
   },
+  edit: async (button) => {
+    const form = /** @type {HTMLFormElement} */ (button.closest("form"));
+    if (!form.reportValidity()) return undefined;
+    const fields = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("[data-was]")]);
+    const changed = fields.filter(({ value, dataset }) => value !== dataset.was);
+    if (changed.length === 0) return "Nothing was changed.";
+    const lovelace = (/** @type {string} */ ada) => `${Math.round(Number(ada) * 1e6)}`;
+    const changes = changed.map(({ name, value }) => [name, name === "priceLovelace" ? lovelace(value) : value]);
+    await send("PATCH", `/listings/${button.dataset.listing}`, Object.fromEntries(changes));
+    return "Changed.";
+  },
   leave: async ({ dataset }) => {
     await send("POST", `/auth/logout${dataset.how}`);
     forget();

@@ -200,7 +200,7 @@ const spend = (mode) =>
   request("/me/buy", {
     method: "POST",
     headers: { ...bearer(), "content-type": "application/json" },
-    body: JSON.stringify({ listingId: listing, mode }),
+    body: JSON.stringify({ listingId: listing, mode, priceLovelace: price }),
   });
 
 const mode = () => String(new FormData(/** @type {HTMLFormElement} */ (required("choose"))).get("mode"));

@@ -148,9 +148,9 @@ async fn act(
 async fn buy(
     app: &App,
     Session { account, .. }: Session,
-    Json(Buy { listing_id, mode }): Json<Buy>,
+    Json(Buy { listing_id, mode, price_lovelace }): Json<Buy>,
 ) -> Result<Response, ApiError> {
-    let error = match checkout::order(app, &account, &listing_id, mode).await? {
+    let error = match checkout::order(app, &account, &listing_id, mode, price_lovelace).await? {
         Ordered::Bought(_, bought) => return respond::private(&bought),
         Ordered::NotBought(_, error) => error,
         Ordered::UnknownListing => BuyError::UnknownListing,

@@ -5,6 +5,7 @@ pub mod crawlers;
 pub mod creators;
 pub mod discovery;
 pub mod drafts;
+pub mod edit;
 pub mod facilitator;
 pub mod health;
 pub mod listings;
@@ -21,8 +22,9 @@ pub mod unlock;
 use crate::{openapi, receipts, route::Route};
 
 /// All routes, by resource.
-static ALL: [&[Route]; 19] = [
+static ALL: [&[Route]; 20] = [
     listings::ROUTES,
+    edit::ROUTES,
     take_off::ROUTES,
     pages::ROUTES,
     creators::ROUTES,

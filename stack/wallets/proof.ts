@@ -52,6 +52,10 @@ export const saleProof = (
   timestamp = Date.now(),
 ): Promise<string> => proof(who, digest(`service:${wanted}:v1`, listingId, who.address, timestamp), timestamp);
 
+/** Signs the proof of the seller who edits a listing, over the request's body. */
+export const editProof = (who: Prover, listingId: string, body: string, timestamp = Date.now()): Promise<string> =>
+  proof(who, digest("service:edit:v1", listingId, sha256Hex(body), who.address, timestamp), timestamp);
+
 /** Signs a buyer's proof for `GET /listings/{id}/unlock`, or for a verdict. */
 export const unlockProof = (who: Prover, listingId: string, timestamp = Date.now()): Promise<string> =>
   proof(who, unlockDigest(listingId, who.address, timestamp), timestamp);

@@ -159,6 +159,10 @@ pub struct Buy {
     pub listing_id: String,
     /// Delivery mode: instant or protected.
     pub mode: DeliveryMode,
+    /// Price that the buyer agreed to. If the listing has another price, nothing is paid. Absent: the present price is
+    /// paid, within the account's limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_lovelace: Option<Lovelace>,
 }
 
 /// A completed purchase with its content.

@@ -135,6 +135,8 @@ pub enum ErrorCode {
     NotOwned,
     /// The listing is not sold in this mode.
     NotOffered,
+    /// The seller has changed the price.
+    PriceChanged,
     /// Buyer and seller are the same.
     OwnListing,
     /// The price is above the account's limit for one purchase.

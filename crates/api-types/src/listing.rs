@@ -126,7 +126,7 @@ pub struct Disputes {
     pub lost: u64,
 }
 
-/// A listing. After its creation, only its sales figures change.
+/// A listing. Its seller may edit title, description, price, preview and category; the content never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -204,6 +204,31 @@ pub struct NewListing {
     /// Category of the listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Category>"))]
+    pub category: Option<String>,
+}
+
+/// Changes to a listing by its seller. Absent fields stay as they are, and the content never changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ListingChanges {
+    /// New title, one line of text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_TITLE)))]
+    pub title: Option<String>,
+    /// New description by the seller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = MAX_DESCRIPTION)))]
+    pub description: Option<String>,
+    /// New price in lovelace: at least 1,000,000, or 5,000,000 if `protected` is among the modes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_lovelace: Option<Lovelace>,
+    /// New URL of a preview: an https address that ends in .mp4, .webm, .webp or .gif. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = MAX_PREVIEW_URL)))]
+    pub preview_media: Option<String>,
+    /// New category. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
 }
 

@@ -106,6 +106,8 @@ enum Command {
     },
     /// List a text for sale.
     Sell(selling::SellArguments),
+    /// Edit the title, description, price, category or preview of your listing.
+    Edit(selling::EditArguments),
     /// List what is for sale.
     Browse(catalogue::BrowseArguments),
     /// Show a listing.
@@ -193,6 +195,7 @@ impl Shop {
             Command::Wallet(command) => wallet::run(self, command),
             Command::Fund { ada } => wallet::fund(self, *ada),
             Command::Sell(arguments) => selling::run(self, arguments),
+            Command::Edit(arguments) => selling::edit(self, arguments),
             Command::Browse(arguments) => catalogue::browse(self, arguments),
             Command::Show { listing } => catalogue::show(self, listing),
             Command::Buy(arguments) => buying::run(self, arguments),

@@ -27,6 +27,15 @@ pub fn of_offer(key: &SigningKey, content: &ContentHash, price: &str) -> Result<
     signed(key, |address, timestamp| digest(&["service:listing:v1", address, &content, price, timestamp]))
 }
 
+/// Signs the proof that the wallet edits a listing, over the request's body.
+///
+/// # Errors
+/// Never returns an error in practice for a wallet's key.
+pub fn of_edit(key: &SigningKey, listing: &str, body: &[u8]) -> Result<String, Failure> {
+    let body = ContentHash::of(body).to_string();
+    signed(key, |address, timestamp| digest(&["service:edit:v1", listing, &body, address, timestamp]))
+}
+
 /// Signs a digest by CIP-8. Returns the COSE_Key and the COSE_Sign1 in hexadecimal, like CIP-30's `signData`.
 ///
 /// # Errors
@@ -65,6 +74,8 @@ mod tests {
         assert_eq!(block_on(bought.check(&Native, &bought.unlock_digest("lst_A"), now_ms())), Ok(()));
         let content = ContentHash::of(b"text");
         let offered = Proof::from_header(&of_offer(&key, &content, "5000000").unwrap()).unwrap();
+        let edited = Proof::from_header(&of_edit(&key, "lst_A", b"{}").unwrap()).unwrap();
+        assert_eq!(block_on(edited.check(&Native, &edited.edit_digest("lst_A", b"{}"), now_ms())), Ok(()));
         assert_eq!(block_on(offered.check(&Native, &offered.listing_digest(&content, "5000000"), now_ms())), Ok(()));
     }
 }

@@ -4,11 +4,11 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use api_types::{Listing, MAX_DESCRIPTION, MAX_TITLE, NewListing};
+use api_types::{Listing, ListingChanges, MAX_DESCRIPTION, MAX_TITLE, NewListing};
 use cardano::{ContentHash, Lovelace};
 use clap::Args;
 use market::{
-    DeliveryMode,
+    DeliveryMode, ListingId,
     listing::reveal::{MOST_SHOWN, shown_percent},
 };
 use serde_json::json;
@@ -17,6 +17,7 @@ use text::{Decoded, Introduction};
 
 use crate::{
     Shop,
+    catalogue::listing_id,
     failure::Failure,
     proof, read_file,
     service::Ask,
@@ -126,4 +127,45 @@ pub fn run(shop: &Shop, arguments: &SellArguments) -> Result<(), Failure> {
     let id = plain(&listing.id);
     shop.tell.progress(&format!("for sale at {}/listings/{id}", shop.service.base()));
     shop.tell.result(&json!(listing), &id)
+}
+
+/// Arguments of `edit`.
+#[derive(Args)]
+pub struct EditArguments {
+    /// Id of the listing: lst_...
+    #[arg(value_parser = listing_id)]
+    listing: ListingId,
+    /// New title.
+    #[arg(long)]
+    title: Option<String>,
+    /// New public description.
+    #[arg(long)]
+    description: Option<String>,
+    /// New price in ADA. Offers at the old price stay valid until they expire, after at most five minutes.
+    #[arg(long, value_parser = ada)]
+    price: Option<Lovelace>,
+    /// New category; an empty text removes it.
+    #[arg(long)]
+    category: Option<String>,
+    /// New https URL of a recording (.mp4, .webm, .webp, .gif); an empty text removes it.
+    #[arg(long)]
+    preview: Option<String>,
+}
+
+/// Edits a listing. The seller's wallet signs the changes.
+pub fn edit(shop: &Shop, arguments: &EditArguments) -> Result<(), Failure> {
+    let EditArguments { listing, title, description, price, category, preview } = arguments;
+    let changes = ListingChanges {
+        title: title.clone(),
+        description: description.clone(),
+        price_lovelace: *price,
+        preview_media: preview.clone(),
+        category: category.clone(),
+    };
+    let ask = Ask::json(&json!(changes));
+    let body = ask.body.as_ref().map_or("", |(_, text)| text);
+    let proof = proof::of_edit(shop.home.keys()?.first(), listing.as_str(), body.as_bytes())?;
+    let ask = Ask { headers: vec![(proof::HEADER, &proof)], ..ask };
+    let changed: Listing = shop.service.ask("PATCH", &format!("/listings/{listing}"), ask)?.json()?;
+    shop.tell.result(&json!(changed), &plain(&changed.id))
 }

@@ -1,6 +1,6 @@
 //! The catalogue, as SQL that returns finished JSON.
 //!
-//! A listing's JSON is its `card`, a stored object of everything that never changes, with its sales figures added.
+//! A listing's JSON is its `card`, a stored object of everything but its sales figures, with these added.
 //! SQLite concatenates up to [`CHUNK`] listings into one row, because each string that crosses into the worker costs
 //! time.
 
@@ -16,6 +16,7 @@ use x402_cardano::method::Sale;
 use crate::listing::{CATEGORIES, DeliveryMode, ListingId};
 
 pub mod discovery;
+pub mod edit;
 pub(crate) mod newest;
 mod page;
 mod parameters;

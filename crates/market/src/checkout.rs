@@ -22,7 +22,8 @@ mod settle;
 
 pub use buy::Order;
 use cardano::{
-    Address, ContentHash, KeyHash, TxHash, chain::Chain, evaluation::Evaluate, keys::SignEd25519, slots::Millis,
+    Address, ContentHash, KeyHash, Lovelace, TxHash, chain::Chain, evaluation::Evaluate, keys::SignEd25519,
+    slots::Millis,
 };
 pub use draft::{DraftError, DraftOrder, PaymentDraft, draft};
 pub use errors::{BuyError, NotRead, PayError, Unavailable};
@@ -205,11 +206,11 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         Ok(self.contents.bought(hash, payment).await?.ok_or_else(|| content_missing(hash))?)
     }
 
-    /// Builds the record of a payment that is to be claimed. `header` is the hash of the payment's `PAYMENT-SIGNATURE`
-    /// header.
+    /// Builds the record of a payment of `price` that is to be claimed. `header` is the hash of the payment's
+    /// `PAYMENT-SIGNATURE` header.
     async fn new_payment<'a>(
         &self,
-        (terms, mode, offered): (&'a ListingTerms, DeliveryMode, &Offered),
+        (terms, price, mode, offered): (&'a ListingTerms, Lovelace, DeliveryMode, &Offered),
         verified: &'a VerifiedPayment,
         header: ContentHash,
         provenance: Provenance,
@@ -228,8 +229,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
             listing_id: &terms.id,
             mode,
             payer: verified.payer,
-            // A verified payment pays exactly the price.
-            amount: terms.price_lovelace,
+            amount: price,
             header,
             terms_digest: offered.terms_digest().map(|digest| digest.0),
             identifier: None,

@@ -104,6 +104,9 @@ pub enum Blocked {
     Unresolved,
     /// The signed terms are bound to another transaction.
     TermsTaken,
+    /// The listing has another price, and this payment may not pay a former one: a service wallet pays the present price,
+    /// or all offers at the former price have expired.
+    PriceEnded,
     /// The content is not in the database.
     ContentMissing,
 }
@@ -147,6 +150,7 @@ impl TryFrom<BlockedRow> for Blocked {
             "offSale" => Some(Self::OffSale),
             "unresolved" => Some(Self::Unresolved),
             "termsTaken" => Some(Self::TermsTaken),
+            "priceEnded" => Some(Self::PriceEnded),
             "contentMissing" => Some(Self::ContentMissing),
             _ => None,
         };

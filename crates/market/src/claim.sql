@@ -104,6 +104,12 @@ FROM (SELECT CASE
       AND NOT EXISTS (SELECT 1 FROM purchase_requests r WHERE r.grant_id = facts.grant_id AND r.listing_id = facts.listing
         AND r.mode = facts.mode AND r.price >= facts.amount AND r.approved = 1 AND r.expires_at_ms > facts.now AND {unused})
     THEN 'unapproved'
+  -- The listing has another price, and no offer at this one is valid any more. An account pays the present price only: its
+  -- request may have read the terms from a copy of the database that lags.
+  WHEN facts.amount <> (SELECT price_lovelace FROM listings WHERE id = facts.listing)
+      AND (facts.owner IS NOT NULL OR NOT EXISTS (SELECT 1 FROM former_prices f WHERE f.listing_id = facts.listing
+        AND f.price_lovelace = facts.amount AND f.until_ms > facts.now))
+    THEN 'priceEnded'
   -- The content is not in the database.
   WHEN facts.content IS NOT NULL AND NOT EXISTS (SELECT 1 FROM contents WHERE hash = facts.content)
     THEN 'contentMissing'

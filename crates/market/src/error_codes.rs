@@ -100,6 +100,7 @@ impl From<BuyError> for Error {
             BuyError::Busy => (ErrorCode::WalletBusy, None),
             BuyError::Insufficient { .. } => (ErrorCode::InsufficientFunds, None),
             BuyError::OwnListing => (ErrorCode::OwnListing, None),
+            BuyError::PriceChanged => (ErrorCode::PriceChanged, None),
             BuyError::Build(_) | BuyError::Terms(_) | BuyError::Ledger(_) | BuyError::Expired => {
                 (ErrorCode::PaymentFailed, None)
             }

@@ -2,6 +2,7 @@
 //!
 //! The rules are those of the public API ("NewListing"). Lengths count Unicode scalar values.
 
+pub mod changes;
 mod draft;
 pub mod reveal;
 
@@ -135,8 +136,7 @@ impl NewListing {
     pub fn read(body: &[u8], seller: Option<Address>) -> Result<Self, Error> {
         let draft = ListingDraft::read(body)?;
         let title = text(draft.title, "title", MAX_TITLE, |c| c.is_control())?;
-        let description =
-            text(draft.description, "description", MAX_DESCRIPTION, |c| c.is_control() && !matches!(c, '\n' | '\t'))?;
+        let description = text(draft.description, "description", MAX_DESCRIPTION, is_forbidden_in_description)?;
         let signed_price = required(draft.price_lovelace, "priceLovelace", SHORT, "is not an amount of lovelace")?;
         let price = price(&signed_price)?;
         let seller = match seller {
@@ -144,13 +144,7 @@ impl NewListing {
             None => seller_address(draft.seller_address)?,
         };
         let modes = modes(draft.modes)?;
-        if price < MIN_PRICE {
-            return invalid(ErrorCode::PriceTooLow, "priceLovelace", format_args!("must be at least {MIN_PRICE}"));
-        }
-        if modes.contains(&DeliveryMode::Protected) && price < MIN_PROTECTED_PRICE {
-            let rule = format_args!("must be at least {MIN_PROTECTED_PRICE} to offer protected");
-            return invalid(ErrorCode::PriceTooLow, "priceLovelace", rule);
-        }
+        check_price(price, &modes)?;
         let content = required(draft.content, "content", MAX_CONTENT_BYTES, &content_rule())?;
         if content.is_empty() {
             return invalid(ErrorCode::InvalidLength, "content", "must not be empty");
@@ -186,7 +180,7 @@ impl NewListing {
         ContentHash::of(self.card(&no_id, 0).as_bytes())
     }
 
-    /// Returns the public JSON of everything that never changes: a Listing without `sales` and `sellerReputation`.
+    /// Returns the listing's public JSON without the figures `sales` and `sellerReputation`.
     #[must_use]
     pub fn card(&self, id: &ListingId, created_at_ms: u64) -> String {
         // Destructured, so that a new field is not forgotten.
@@ -236,6 +230,21 @@ fn text(
         }
         None => Ok(text),
     }
+}
+
+fn check_price(price: Lovelace, modes: &[DeliveryMode]) -> Result<(), Error> {
+    if price < MIN_PRICE {
+        return invalid(ErrorCode::PriceTooLow, "priceLovelace", format_args!("must be at least {MIN_PRICE}"));
+    }
+    if modes.contains(&DeliveryMode::Protected) && price < MIN_PROTECTED_PRICE {
+        let rule = format_args!("must be at least {MIN_PROTECTED_PRICE} to offer protected");
+        return invalid(ErrorCode::PriceTooLow, "priceLovelace", rule);
+    }
+    Ok(())
+}
+
+fn is_forbidden_in_description(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
 }
 
 /// Checks that title and description do not contain too much of the content.

@@ -118,6 +118,13 @@ impl Proof {
         digest(&["service:take-off:v1", listing, &text(&self.address), &text(&self.timestamp)])
     }
 
+    /// Returns the digest that a seller signs to edit a listing, over the bytes of the request's body.
+    #[must_use]
+    pub fn edit_digest(&self, listing: &str, body: &[u8]) -> ContentHash {
+        let body = ContentHash::of(body);
+        digest(&["service:edit:v1", listing, &text(&body), &text(&self.address), &text(&self.timestamp)])
+    }
+
     /// Returns the digest that a seller signs to put a listing back on sale.
     #[must_use]
     pub fn relist_digest(&self, listing: &str) -> ContentHash {

@@ -74,7 +74,7 @@ pub struct Facts {
 pub fn facts(id: &TxHash) -> Statement {
     statement!(
         "SELECT json_object('listing', json((SELECT json_object('id', l.id, 'contentHash', l.content_hash, \
-           'priceLovelace', CAST(l.price_lovelace AS TEXT), 'sellerAddress', l.seller_address) \
+           'priceLovelace', CAST(purchases.price_lovelace AS TEXT), 'sellerAddress', l.seller_address) \
            FROM listings l WHERE l.id = purchases.listing_id)), 'purchase', json({PURCHASE_JSON})) \
          FROM purchases WHERE id = ?1",
         id
@@ -157,7 +157,7 @@ pub async fn of_buyers(db: &impl Database, buyers: &[KeyHash], after: Option<Cur
            WHERE buyer_key IN {keys} AND (?2 IS NULL OR (bought_at_ms, id) < (?2, ?3)) \
            ORDER BY bought_at_ms DESC, id DESC LIMIT {BUYERS_PAGE} + 1) \
          SELECT bought_at_ms || '.' || id || ' ' || json_patch({PURCHASE_JSON}, (SELECT json_object('title', l.title, \
-           'priceLovelace', CAST(l.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) \
+           'priceLovelace', CAST(purchases.price_lovelace AS TEXT)) FROM listings l WHERE l.id = purchases.listing_id)) \
          FROM picked CROSS JOIN purchases ON id = which ORDER BY bought_at_ms DESC, id DESC",
         buyer::parameter(buyers),
         after.map(|cursor| cursor.at),

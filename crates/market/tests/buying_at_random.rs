@@ -164,6 +164,7 @@ impl World {
             key: &self.key,
             terms: &self.terms[listing],
             mode: DeliveryMode::Instant,
+            agreed: None,
             nonce,
         };
         let done = block(

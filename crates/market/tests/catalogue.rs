@@ -165,6 +165,7 @@ fn an_update_of_the_catalogue_reads_changed_rows_alone() {
     }
     let known = block(Newest::read(&db)).unwrap();
     // Changed behind the triggers' back.
+    block(db.run(statement!("DROP TRIGGER listings_edited"))).unwrap();
     block(db.run(statement!("UPDATE listings SET card = replace(card, 'about', 'of')"))).unwrap();
     put(&db, 50, &offer("n50", 1_000_000, &["instant"], None));
     let updated = block(known.update(&db)).unwrap().page().json;
@@ -656,4 +657,49 @@ fn a_seller_takes_a_listing_off_and_back_but_cannot_restore_one_hidden_by_the_op
         }
         assert_eq!((shown(), bought(), off()), (false, None, 0), "{first:?}");
     }
+}
+
+#[test]
+pub fn an_edit_keeps_former_prices_payable_and_loses_no_concurrent_edit() {
+    use market::{
+        catalogue::edit::{self, NotEdited},
+        listing::changes::Changes,
+    };
+    let (db, ids) = market();
+    let (id, seller) = (&ids[0], SELLER.parse().unwrap());
+    let change = |body: Value, now| {
+        let changes = Changes::read(body.to_string().as_bytes()).unwrap();
+        block(edit::edit(&db, &InDatabase(&db), id, &seller, &changes, now)).unwrap()
+    };
+    let payable = |now: u64| -> Vec<u64> {
+        let mut prices = block(db.fetch(edit::payable_prices(id, now))).unwrap();
+        prices.sort();
+        prices.into_iter().map(cardano::Lovelace::get).collect()
+    };
+    let before = block(catalogue::one(&db, id)).unwrap().unwrap();
+    let changed =
+        change(json!({ "title": "Renamed", "description": "Soft", "priceLovelace": "3000000", "category": "" }), NOW)
+            .unwrap();
+    let (before, changed): (Value, Value) =
+        (serde_json::from_str(&before).unwrap(), serde_json::from_str(&changed).unwrap());
+    assert_eq!((changed["title"].as_str(), changed["priceLovelace"].as_str()), (Some("Renamed"), Some("3000000")));
+    assert_eq!(changed["category"], Value::Null);
+    for kept in ["id", "contentHash", "createdAt", "modes", "sales", "sellerAddress"] {
+        assert_eq!(changed[kept], before[kept], "{kept}");
+    }
+    assert_eq!(titles(&query(&db, &[("q", "renamed")]).json), ["Renamed"]);
+    assert!(query(&db, &[("q", "aurora")]).json == "[]" && query(&db, &[("category", "Hero")]).json == "[]");
+    assert_eq!(payable(NOW), [1_000_000, 3_000_000]);
+    assert_eq!(payable(NOW + 3_600_000), [3_000_000]);
+    // As many as may be payable at one time; a title needs no room.
+    for price in 4..=12 {
+        change(json!({ "priceLovelace": format!("{price}000000") }), NOW).unwrap();
+    }
+    assert_eq!(change(json!({ "priceLovelace": "20000000" }), NOW), Err(NotEdited::TooOften));
+    change(json!({ "title": "Again" }), NOW).unwrap();
+    change(json!({ "priceLovelace": "20000000" }), NOW + 3_600_000).unwrap();
+    assert_eq!(payable(NOW + 3_600_000), [12_000_000, 20_000_000]);
+    let other: cardano::Address = OTHER.parse().unwrap();
+    let title = Changes::read(b"{\"title\":\"Mine\"}").unwrap();
+    assert_eq!(block(edit::edit(&db, &InDatabase(&db), id, &other, &title, NOW)).unwrap(), Err(NotEdited::NotYours));
 }

@@ -164,7 +164,7 @@ impl World {
             },
             Door::Order => {
                 let mode = DeliveryMode::Instant;
-                let order = Order { account, key: &self.key, terms: &terms, mode, nonce: [7; 32] };
+                let order = Order { account, key: &self.key, terms: &terms, mode, agreed: None, nonce: [7; 32] };
                 match block(checkout.buy(&order)) {
                     Ok(bought) => Some(bought.content),
                     Err(BuyError::Unconfirmed(_) | BuyError::NoResult(_) | BuyError::Pending(_)) => None,

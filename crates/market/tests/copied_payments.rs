@@ -381,7 +381,7 @@ fn a_payment_reclaimed_for_another_listing_while_an_account_waits_opens_that_lis
     };
     let now = world.begun + 1_000;
     let mode = DeliveryMode::Instant;
-    let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32] };
+    let order = Order { account: &account, key: &key, terms: &world.terms, mode, agreed: None, nonce: [7; 32] };
     let bought = block(
         checkout(
             &world.db,

@@ -122,7 +122,8 @@ fn the_same_order_leads_to_the_content_whichever_answer_is_lost() {
                 let meanwhile = world.one_block(&came);
                 let sleep = Meanwhile(&meanwhile);
                 let checkout = world.checkout(database, &sleep, &store, &ways);
-                let order = Order { account: &account, key: &key, terms: &world.terms, mode, nonce: [7; 32] };
+                let order =
+                    Order { account: &account, key: &key, terms: &world.terms, mode, agreed: None, nonce: [7; 32] };
                 block(checkout.buy(&order)).map(|bought| bought.content).map_err(|error| error.to_string())
             };
             let database = Unanswered::new(&world.db, at);

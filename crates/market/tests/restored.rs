@@ -83,7 +83,7 @@ impl Buyer {
         )
         .unwrap();
         let terms = terms_of(&sales.db, listing);
-        let order = Order { account: &self.account, key: &self.key, terms: &terms, mode, nonce: [7; 32] };
+        let order = Order { account: &self.account, key: &self.key, terms: &terms, mode, agreed: None, nonce: [7; 32] };
         let (mines, contents) = (|| sales.ledger.mine(), InDatabase(&sales.db));
         let sleep = Meanwhile(&mines);
         let options: [(_, &dyn PaymentMethod); 2] =

@@ -104,7 +104,8 @@ impl World {
     }
 
     fn service_wallet_of(&self, (account, key): (&Account, &SigningKey), mines: bool) -> Result<Bought, BuyError> {
-        let order = Order { account, key, terms: &self.terms, mode: DeliveryMode::Instant, nonce: [7; 32] };
+        let order =
+            Order { account, key, terms: &self.terms, mode: DeliveryMode::Instant, agreed: None, nonce: [7; 32] };
         self.with(mines, |checkout| block(checkout.buy(&order)))
     }
 

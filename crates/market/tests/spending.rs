@@ -92,7 +92,7 @@ fn the_limits_hold_to_the_lovelace() {
 #[test]
 fn a_claim_names_the_condition_that_blocks_it() {
     let (db, account, key) = market(5, 8);
-    let (listing, other) = (list(&db, 1, ADA), list(&db, 2, ADA));
+    let (listing, other) = (list(&db, 1, ADA), list(&db, 2, 2 * ADA));
     let content = Some(ContentHash::of(b"content 1"));
     let claim = |listing, price| Paying { content, ..paying(&account, &key, listing, 1, price) }.claim(&db, NOON);
     assert!(matches!(
@@ -108,7 +108,9 @@ fn a_claim_names_the_condition_that_blocks_it() {
     assert!(matches!(claim(&listing, 2 * ADA), Claim::Blocked(WalletBlocked::Any(Blocked::Paying { .. }))));
     assert_eq!(claim(&other, 2 * ADA), Claim::InputsTaken);
     let missing = Some(ContentHash::of(b"never kept"));
-    let nothing_to_deliver = Paying { content: missing, ..paying(&account, &key, &other, 2, ADA) };
+    let other_price = Claim::Blocked(WalletBlocked::Any(Blocked::PriceEnded));
+    assert_eq!(claim(&other, ADA), other_price, "another price than the listing's");
+    let nothing_to_deliver = Paying { content: missing, ..paying(&account, &key, &other, 2, 2 * ADA) };
     assert_eq!(nothing_to_deliver.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::ContentMissing)));
 }
 

@@ -93,6 +93,7 @@ impl World {
             key: &self.key,
             terms: &self.terms[listing],
             mode: DeliveryMode::Instant,
+            agreed: None,
             nonce,
         };
         checkout(

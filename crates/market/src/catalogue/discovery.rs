@@ -46,7 +46,7 @@ pub struct SalesPage {
 
 /// SQL for a listing as [`ForSale`].
 const FOR_SALE_JSON: &str = "json_object('terms', json_set(card, '$.hidden', json('false')), 'since', \
-    strftime('%Y-%m-%dT%H:%M:%SZ', created_at_ms / 1000, 'unixepoch'))";
+    strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch'))";
 
 /// The SQL of a selection of listings.
 struct Chosen<'a> {
@@ -213,7 +213,7 @@ pub async fn search(
 pub async fn addresses(db: &impl ReadDatabase) -> Result<String, DatabaseError> {
     let sql = format!(
         "SELECT coalesce(group_concat(id || ' ' || day, char(10)), '') FROM \
-         (SELECT id, strftime('%Y-%m-%d', created_at_ms / 1000, 'unixepoch') AS day FROM listings \
+         (SELECT id, strftime('%Y-%m-%d', coalesce(edited_at_ms, created_at_ms) / 1000, 'unixepoch') AS day FROM listings \
           WHERE hidden_at_ms IS NULL ORDER BY seq DESC LIMIT {MAX_ADDRESSES})"
     );
     Ok(db.read(statement!(sql)).await?.rows.into_iter().next().unwrap_or_default())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api_types::{Bought, Purchase};
 use cardano::{
-    ContentHash, TxHash,
+    ContentHash, Lovelace, TxHash,
     chain::{Chain, Tip, Utxo},
     evaluation::Evaluate,
     keys::{SigningKey, VerifyEd25519},
@@ -57,6 +57,8 @@ pub struct Order<'a> {
     pub key: &'a SigningKey,
     pub terms: &'a ListingTerms,
     pub mode: DeliveryMode,
+    /// Price that the buyer agreed to pay; `None` if the client does not say.
+    pub agreed: Option<Lovelace>,
     /// 32 random bytes, for the quote and for spreading attempts that collide.
     pub nonce: [u8; 32],
 }
@@ -119,6 +121,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             }
             Some(WalletBlocked::Any(Blocked::Paying { tx })) => return self.resume_purchase(order, &tx).await,
             Some(WalletBlocked::Any(Blocked::OffSale)) => return Err(BuyError::UnknownListing),
+            Some(WalletBlocked::Any(Blocked::PriceEnded)) => return Err(BuyError::PriceChanged),
             Some(WalletBlocked::Restoring) => return Err(Unavailable::Restoring.into()),
             Some(WalletBlocked::Any(Blocked::Unresolved)) => {
                 match self.check_earlier_payments(&terms.id, &account.keys(), Some(&wallet)).await? {
@@ -137,6 +140,9 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             _ => {}
         }
         let method = offered_by()?;
+        if order.agreed.is_some_and(|agreed| agreed != terms.price_lovelace) {
+            return Err(BuyError::PriceChanged);
+        }
         if self.behind && mode == DeliveryMode::Protected {
             return Err(Unavailable::ChainBehind.into());
         }
@@ -259,7 +265,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Err(error) => return Err(error),
         };
         let verified = self.verify(utxos, &built).await?;
-        let (offer, header) = ((order.terms, order.mode, &self.offered), ContentHash::of(&built.cbor));
+        let (offer, header) =
+            ((order.terms, order.terms.price_lovelace, order.mode, &self.offered), ContentHash::of(&built.cbor));
         let new = checkout.new_payment(offer, &verified, header, Provenance::Ours).await?;
         let new = NewPayment { account: Some(order.account), checked, replaced, ..new };
         match new.claim(checkout.database, checkout.now).await? {
@@ -270,6 +277,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
                 Err(content_missing(&order.terms.content_hash).into())
             }
             Claim::Blocked(WalletBlocked::Any(Blocked::OffSale)) => Err(BuyError::UnknownListing),
+            Claim::Blocked(WalletBlocked::Any(Blocked::PriceEnded)) => Err(BuyError::PriceChanged),
             Claim::Blocked(WalletBlocked::SpendRefused(why)) => Err(why.into()),
             Claim::Blocked(_) => Ok(Next::Done(None)),
         }

@@ -182,6 +182,9 @@ pub enum BuyError {
     Insufficient { missing: Lovelace, wallet: Address },
     #[error("this is your own listing: you cannot pay yourself")]
     OwnListing,
+    /// The listing no longer has the price that the buyer agreed to, or the one that this request read.
+    #[error("the seller changed the price, and nothing was paid: read the listing again")]
+    PriceChanged,
     #[error("the payment failed; nothing was paid: {0}")]
     Build(BuildError),
     /// An internal fault: no quote could be made, or our own payment failed verification.

@@ -1,12 +1,14 @@
 //! External payments: verifies, claims, settles and delivers a payment, or resumes one that was claimed before.
 
-use cardano::{Address, ContentHash, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis};
+use cardano::{
+    Address, ContentHash, Lovelace, TxHash, chain::Chain, evaluation::Evaluate, keys::VerifyEd25519, slots::Millis,
+};
 use outbox::{Entry, EntryState, Provenance, Sleep, Trust};
 use sql::{Database, DatabaseError};
 use x402_cardano::{
     Refusal,
     exact::{Payment, VerifiedPayment, verify},
-    method::{Offered, recognise},
+    method::{Offered, Sale, recognise},
     settlement::{NotSettled, Settlement, SettlementEvidence},
     wire::{InvalidAccepted, PaymentPayload, SettlementResponse},
 };
@@ -16,7 +18,7 @@ use super::{
     settle::{PaymentOutcome, Start},
 };
 use crate::{
-    catalogue::ListingTerms,
+    catalogue::{ListingTerms, edit},
     claim::{Blocked, Claim, NewPayment},
     contents::Contents,
     listing::DeliveryMode,
@@ -269,11 +271,27 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
         Ok((released, Settlement::Confirmed(evidence).response(&record.entry.tx, payer, api_types::NETWORK)))
     }
 
-    async fn verified(&self, pay: &PayRequest<'_>) -> Result<(DeliveryMode, Offered, VerifiedPayment), PayError> {
+    /// Verifies a payment, and returns it with the price that was offered.
+    async fn verified(
+        &self,
+        pay: &PayRequest<'_>,
+    ) -> Result<(Lovelace, DeliveryMode, Offered, VerifiedPayment), PayError> {
         let PayRequest { terms, presented, .. } = pay;
         let methods: Vec<_> = self.options.iter().map(|(_, method)| *method).collect();
         let payload = PaymentPayload::from_header(presented.text).map_err(Refusal::from)?;
-        let (method, offered) = recognise(&methods, &terms.sale(), &payload.accepted)?;
+        let (price, (method, offered)) = match recognise(&methods, &terms.sale(), &payload.accepted) {
+            Ok(recognised) => (terms.price_lovelace, recognised),
+            Err(refusal) => {
+                // The price may have changed since it was offered, or since the terms were cached.
+                let prices = self.database.fetch(edit::payable_prices(&terms.id, self.now)).await?;
+                let others = prices.into_iter().filter(|price| *price != terms.price_lovelace);
+                let mut recognised = others.filter_map(|price| {
+                    let sale = Sale { price, ..terms.sale() };
+                    Some((price, recognise(&methods, &sale, &payload.accepted).ok()?))
+                });
+                recognised.next().ok_or(refusal)?
+            }
+        };
         let payment = Payment::read(&payload.payload).map_err(Refusal::from)?;
         drop(payload);
         let mode = self.options.iter().find(|(_, known)| known.name() == method.name()).map(|(mode, _)| *mode);
@@ -282,7 +300,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Err(PayError::Refused(InvalidAccepted::Differs("extra").into()));
         }
         let verified = verify(method, &offered, &payment, self.chain, self.signatures, self.moment()).await?;
-        Ok((mode, offered, verified))
+        Ok((price, mode, offered, verified))
     }
 
     fn expires_too_soon(&self, verified: &VerifiedPayment) -> bool {
@@ -300,7 +318,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
     }
 
     async fn pay_anew(&self, pay: &PayRequest<'_>) -> Result<Paid, PayError> {
-        let (mode, offered, verified) = self.verified(pay).await?;
+        let (price, mode, offered, verified) = self.verified(pay).await?;
         let payer = verified.payer;
         if verified.public {
             if let Some(paid) = self.resume_equal(pay, &verified.tx_id).await? {
@@ -313,7 +331,8 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             return Err(PayError::ExpiresTooSoon);
         }
         let Presented { header, identifier, .. } = pay.presented;
-        let new = self.new_payment((pay.terms, mode, &offered), &verified, *header, pay.provenance(&payer)).await?;
+        let new =
+            self.new_payment((pay.terms, price, mode, &offered), &verified, *header, pay.provenance(&payer)).await?;
         let mut new = NewPayment { identifier: identifier.clone(), ..new };
         for _ in 0..MAX_ROUNDS {
             match new.claim::<Blocked>(self.database, self.now).await? {
@@ -360,6 +379,7 @@ impl<D: Database, C: Chain + Evaluate, V: VerifyEd25519, Z: Sleep, K: Contents> 
             Blocked::TermsTaken => Err(NotSettled::Duplicate.into()),
             Blocked::IdentifierTaken => Err(PayError::IdentifierTaken),
             Blocked::OffSale => Err(PayError::OffSale),
+            Blocked::PriceEnded => Err(PayError::Refused(InvalidAccepted::Differs("amount").into())),
             Blocked::ContentMissing => Err(content_missing(&pay.terms.content_hash).into()),
         }
     }

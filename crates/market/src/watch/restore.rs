@@ -31,7 +31,7 @@ use crate::{
     catalogue::{self, ListingTerms},
     claim::NewPayment,
     contents::Contents,
-    listing::{DeliveryMode, ListingId},
+    listing::{DeliveryMode, ListingId, MIN_PRICE},
     port_error::PortError,
     subject, transitions,
 };
@@ -222,11 +222,12 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         let (terms, account) = self.ports.database.batch(reads).await?;
         let (Some(terms), Some(account)) = (terms.first_json::<ListingTerms>()?, account) else { return Ok(None) };
         let seller = terms.seller_address.to_string();
-        let pays = utxos.made.iter().any(|made| made.address == seller && made.value.lovelace >= terms.price_lovelace);
-        let mode = match (pays, self.locks(utxos)) {
-            (true, _) => DeliveryMode::Instant,
-            (false, true) => DeliveryMode::Protected,
-            (false, false) => return Ok(None),
+        // The price may have changed since the payment, or since the backup.
+        let mut paid = utxos.made.iter().filter(|made| made.address == seller).map(|made| made.value.lovelace);
+        let (mode, amount) = match (paid.find(|paid| *paid >= MIN_PRICE), self.locks(utxos)) {
+            (Some(paid), _) => (DeliveryMode::Instant, paid),
+            (None, true) => (DeliveryMode::Protected, terms.price_lovelace),
+            (None, false) => return Ok(None),
         };
         let payment = NewPayment {
             tx: utxos.id,
@@ -236,7 +237,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             listing_id: &terms.id,
             mode,
             payer: *wallet,
-            amount: terms.price_lovelace,
+            amount,
             header: ContentHash::of(cbor),
             terms_digest: None,
             identifier: None,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use cardano::Lovelace;
+use market::listing::{CATEGORIES, MAX_DESCRIPTION, MAX_PREVIEW_URL, MAX_TITLE};
 use maud::{Markup, html};
 
 use super::{Account, SHOWN};
 use crate::{
     format::{count, date, tada},
-    parts,
+    parts::{self, field},
     view::{Listing, Seller},
 };
 
@@ -16,6 +17,44 @@ fn action_button(action: &str, words: &str, listing: &Listing) -> Markup {
     html! {
         div.acts {
             button.quiet type="button" data-action=(action) data-listing=(listing.id) aria-label={ (words) ": " (listing.title) } { (words) }
+        }
+    }
+}
+
+/// The form that edits a listing: what is left as it was is not sent.
+fn edit(listing: &Listing) -> Markup {
+    let id = |name: &str| format!("{name}-{}", listing.id);
+    let price = listing.price_lovelace.display_tada();
+    let price = price.trim_end_matches(" tADA");
+    let category = listing.category.as_deref().unwrap_or_default();
+    let preview = listing.preview_media.as_deref().unwrap_or_default();
+    html! {
+        details.edit {
+            summary aria-label={ "Edit: " (listing.title) } { "Edit" }
+            form {
+                (field(&id("title"), "Title", &html! {
+                    input id=(id("title")) name="title" required maxlength=(MAX_TITLE) value=(listing.title) data-was=(listing.title);
+                }))
+                (field(&id("description"), "What it builds", &html! {
+                    textarea id=(id("description")) name="description" rows="4" required maxlength=(MAX_DESCRIPTION)
+                        data-was=(listing.description) { (listing.description) }
+                }))
+                (field(&id("price"), "Price (tADA)", &html! {
+                    input id=(id("price")) name="priceLovelace" type="number" required min="1" step="0.000001" inputmode="decimal"
+                        value=(price) data-was=(price);
+                }))
+                (field(&id("category"), "Category", &html! {
+                    select id=(id("category")) name="category" data-was=(category) {
+                        option value="" { "None" }
+                        @for each in CATEGORIES { option selected[each == category] { (each) } }
+                    }
+                }))
+                (field(&id("preview"), "Recording (.mp4, .webm, .webp or .gif)", &html! {
+                    input id=(id("preview")) name="previewMedia" type="url" maxlength=(MAX_PREVIEW_URL) value=(preview) data-was=(preview);
+                }))
+                p.note.small { "The text itself never changes. Who was told the old price may still pay it for a few minutes." }
+                button.quiet type="button" data-action="edit" data-listing=(listing.id) { "Save changes" }
+            }
         }
     }
 }
@@ -50,6 +89,7 @@ impl Account {
                         a href={ "/listings/" (listing.id) } { (listing.title) }
                         (figures(listing))
                         (action_button("off", "Take off sale", listing))
+                        (edit(listing))
                     }
                 }
                 @for listing in &self.taken_off {
@@ -58,6 +98,7 @@ impl Account {
                         (figures(listing))
                         span.badge { "Off sale" }
                         (action_button("relist", "Put back on sale", listing))
+                        (edit(listing))
                     }
                 }
             }
