@@ -92,6 +92,24 @@ describe("a listing that its seller edits", () => {
     assert.equal(await world.ledger.tx(paysLater.tx), undefined, "not submitted");
   });
 
+  it("is bought from a balance at its present price, and not at one that the buyer did not agree to", async () => {
+    const seller = world.person("seller");
+    const listing = await list(world.api, seller, { priceLovelace: "2000000" });
+    const account = await open(world.api, world.person("owner"));
+    await world.ledger.faucet(account.address, 20_000_000n);
+    json(await edit(seller, listing, { priceLovelace: "3000000" }));
+    const buy = (priceLovelace: string) =>
+      account.post("/me/buy", { listingId: listing.id, mode: "instant", priceLovelace });
+    assert.equal(json<{ code: string }>(await buy("2000000"), 400).code, "price_changed");
+    assert.equal((await account.me()).limits.spentTodayLovelace, "0");
+    json(await buy("3000000"));
+    assert.equal((await account.me()).limits.spentTodayLovelace, "3000000");
+    // What is bought already is delivered again, whatever it costs now.
+    json(await edit(seller, listing, { priceLovelace: "4000000" }));
+    json(await buy("3000000"));
+    assert.equal((await account.me()).limits.spentTodayLovelace, "3000000");
+  });
+
   it("is paid by everyone at what they were told while its price changes", async () => {
     const seller = world.person("seller");
     const listing = await list(world.api, seller, { priceLovelace: "2000000" });
