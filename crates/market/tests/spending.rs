@@ -109,7 +109,8 @@ fn a_claim_names_the_condition_that_blocks_it() {
     assert_eq!(claim(&other, 2 * ADA), Claim::InputsTaken);
     let missing = Some(ContentHash::of(b"never kept"));
     let other_price = Claim::Blocked(WalletBlocked::Any(Blocked::PriceEnded));
-    assert_eq!(claim(&other, ADA), other_price, "another price than the listing's");
+    let cheaper = Paying { content, ..paying(&account, &key, &other, 3, ADA) };
+    assert_eq!(cheaper.claim(&db, NOON), other_price, "another price than the listing's");
     let nothing_to_deliver = Paying { content: missing, ..paying(&account, &key, &other, 2, 2 * ADA) };
     assert_eq!(nothing_to_deliver.claim(&db, NOON), Claim::Blocked(WalletBlocked::Any(Blocked::ContentMissing)));
 }
