@@ -269,7 +269,7 @@ describe("an error says what to do", () => {
       await fails(
         ["--blockfrost", `${chain.url}/api/v0`, "buy", listing.id],
         2,
-        /another network .*: this wallet is for preprod/,
+        /another network .* this wallet works only on preprod/,
       );
     } finally {
       await chain.stop();
@@ -278,7 +278,7 @@ describe("an error says what to do", () => {
 
   test("where the wallet file is missing, exists already, or is readable by others", async () => {
     await fails(["--wallet", "missing", "wallet", "show"], 2, /make one with `surety --wallet missing wallet new`/);
-    await fails(["wallet", "new"], 2, /there is a wallet default already/);
+    await fails(["wallet", "new"], 2, /there is already a wallet default/);
     await fails(["--wallet", "../x", "wallet", "new"], 2, /a name has 1 to 32 of/);
     const key = join(client.folder, "default/key");
     assert.equal(statSync(key).mode & 0o777, 0o600);

@@ -268,11 +268,11 @@ const action: Tampered = {
   ],
   "releases it instead": [
     edit((tx) => replaced(tx, DISPUTED, WITHDRAW_AUTHORIZED)),
-    /something else with the escrow than SetRefundRequested/,
+    /does not perform SetRefundRequested on the escrow/,
   ],
   "leaves less in the escrow": [
     edit((tx) => paying(paying(tx, 0, -1_000_000n), 1, 1_000_000n)),
-    /something else with the escrow/,
+    /does not perform SetRefundRequested on the escrow/,
   ],
   "burns money as a fee": [edit((tx) => feeing(paying(tx, 1, -5_000_000n), 5_000_000n)), /the fee is 5\.\d+ tADA/],
   "puts up another owner's collateral": [

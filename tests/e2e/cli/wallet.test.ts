@@ -46,7 +46,7 @@ describe("a recovery phrase from another wallet", () => {
   test("is refused with the reason: its checksum, an unknown word, or their number", async () => {
     for (const [words, why] of [
       [`${"test ".repeat(24)}`, /every word is known, but their checksum does not fit/],
-      [WORDS.replace("sauce", "suace"), /word 24 is none of the English words/],
+      [WORDS.replace("sauce", "suace"), /word 24 is not one of the English words/],
       ["test test", /12, 15, 18, 21 or 24 words, and this text has 2/],
       ["", /this text has 0/],
     ] as [string, RegExp][]) {

@@ -171,7 +171,7 @@ test("an action that is too late or impossible is refused with the time or the r
   assert.match(errorOf(await actionDraft(world, id, bare), 400), /^utxos: is required/);
   await world.ledger.faucet(stranger.address, 1_000_000n);
   const poor = { ...bare, ...named, utxos: await stranger.getUtxos() };
-  assert.match(errorOf(await actionDraft(world, id, { ...poor, addresses: [] }), 403), /for the buyer to sign/);
+  assert.match(errorOf(await actionDraft(world, id, { ...poor, addresses: [] }), 403), /must be signed by the buyer/);
   assert.match(errorOf(await actionDraft(world, id, poor), 400), /collateral|not enough tADA/);
   assert.match(errorOf(await actionDraft(world, id, { ...poor, action: "Refund" }), 400), /^action: must be/);
   assert.match(errorOf(await actionDraft(world, "00".repeat(32), {}), 404), /no such purchase/);
