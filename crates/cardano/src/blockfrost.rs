@@ -27,7 +27,7 @@ pub use unspent::{
 use crate::{
     chain::{ChainError, Inclusion, Tip},
     hash::TxHash,
-    history::{AddressTransaction, Place},
+    history::{AddressTransaction, MAX_BLOCKS, Place},
     tx::transaction_id,
 };
 
@@ -56,13 +56,31 @@ struct BlockJson {
     time: u64,
 }
 
+impl BlockJson {
+    fn block(&self) -> ChainResult<Tip> {
+        let Self { hash, height, slot, time } = *self;
+        Ok(Tip { hash, height, slot, time_ms: seconds_to_ms(time)? })
+    }
+}
+
 /// Parses the response of `/blocks/latest`: the newest block.
 ///
 /// # Errors
 /// [`ChainError::Malformed`] if the response does not have the documented shape.
 pub fn tip(body: &[u8]) -> ChainResult<Tip> {
-    let block: BlockJson = json(body, "block")?;
-    Ok(Tip { hash: block.hash, height: block.height, slot: block.slot, time_ms: seconds_to_ms(block.time)? })
+    json::<BlockJson>(body, "block")?.block()
+}
+
+/// Parses the response of `/blocks/{hash}/previous`: the blocks that precede a block.
+///
+/// # Errors
+/// [`ChainError::Malformed`] if the response does not have the documented shape.
+pub fn blocks(body: &[u8]) -> ChainResult<Vec<Tip>> {
+    let blocks: Vec<BlockJson> = json(body, "blocks")?;
+    if blocks.len() > MAX_BLOCKS {
+        return malformed("too many blocks");
+    }
+    blocks.iter().map(BlockJson::block).collect()
 }
 
 #[derive(Deserialize)]

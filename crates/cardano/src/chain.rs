@@ -192,6 +192,11 @@ pub trait Chain {
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
         self.tip().await
     }
+    /// Returns the newest block for a caller that waits for new blocks. All that wait at the same time share one answer
+    /// of the provider, which is at most two seconds old.
+    async fn shared_tip(&self) -> Result<Tip, ChainError> {
+        self.recent_tip().await
+    }
     /// Returns the protocol parameters of the current epoch. They are cached for up to ten minutes, and never across an
     /// epoch boundary.
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError>;

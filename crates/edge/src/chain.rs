@@ -17,7 +17,7 @@ use cardano::{
     params::ProtocolParameters,
 };
 use futures_util::future::LocalBoxFuture;
-use known::{Known, refusal};
+use known::{Known, Newest, RECENT_MS, refusal};
 pub use market::chain_state::Lead;
 use market::{chain_state::MAX_LEAD_MS, limits::DAY_MS};
 use worker::{Headers, Method, Request, RequestInit};
@@ -53,6 +53,11 @@ const SHORT_TIME: Duration = Duration::from_secs(1);
 const PAUSES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(600)];
 /// Maximum `Retry-After` that this client waits for. If the provider asks for more, the call fails.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(2);
+/// Maximum age in ms of a newest block that requests share while they wait on a local ledger, whose blocks may come
+/// within a fraction of a second.
+const LOCAL_RECENT_MS: u64 = 400;
+/// Pause before a request looks again for the answer to another request's call.
+const ASKED_PAUSE: Duration = Duration::from_millis(50);
 /// Number of unspent outputs per page, Blockfrost's maximum.
 const PAGE: usize = 100;
 /// Maximum number of pages of unspent outputs that are read from either end of a wallet's list: 1,000 outputs in total.
@@ -129,6 +134,28 @@ impl Blockfrost {
     #[must_use]
     pub fn leading(self, lead: Lead) -> Self {
         Self { lead, ..self }
+    }
+
+    /// Returns the newest block, from an answer that is at most `age` ms old. If another request of this isolate is
+    /// waiting for an answer, this one waits for the same answer. It cannot await the other request's call, because
+    /// Workers tie a call to its request, so it looks into the cache until the answer is there.
+    async fn tip_within(&self, age: u64) -> Result<Tip, ChainError> {
+        let began = crate::now_ms();
+        loop {
+            let now = crate::now_ms();
+            match self.known(|known| known.newest(now.saturating_sub(age).min(began), now)) {
+                Newest::Known(tip) => {
+                    self.newest.set(Some(tip));
+                    return Ok(tip);
+                }
+                Newest::Asked => crate::sleep(ASKED_PAUSE).await,
+                Newest::Unknown => {
+                    let tip = self.tip().await;
+                    self.known(Known::asked_no_more);
+                    return tip;
+                }
+            }
+        }
     }
 
     /// Passes this isolate's cache of the provider's answers to `with`, and returns the result.
@@ -322,15 +349,12 @@ impl Chain for Blockfrost {
     }
 
     async fn recent_tip(&self) -> Result<Tip, ChainError> {
-        // The local ledger's clock may jump, so the cache is not used.
-        let recent = self.known(|known| known.recent_tip(crate::now_ms())).filter(|_| self.lead == Lead::Bounded);
-        match recent {
-            Some(tip) => {
-                self.newest.set(Some(tip));
-                Ok(tip)
-            }
-            None => self.tip().await,
-        }
+        // The local ledger's clock may jump.
+        self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { 0 }).await
+    }
+
+    async fn shared_tip(&self) -> Result<Tip, ChainError> {
+        self.tip_within(if self.lead == Lead::Bounded { RECENT_MS } else { LOCAL_RECENT_MS }).await
     }
 
     async fn protocol_parameters(&self) -> Result<ProtocolParameters, ChainError> {
@@ -412,6 +436,11 @@ impl Chain for Blockfrost {
 impl History for Blockfrost {
     async fn block_at(&self, height: u64) -> Result<Option<Tip>, ChainError> {
         self.read(&format!("/blocks/{height}")).await?.map(|body| blockfrost::tip(&body)).transpose()
+    }
+
+    async fn blocks_before(&self, block: &TxHash, count: usize) -> Result<Option<Vec<Tip>>, ChainError> {
+        let body = self.read(&format!("/blocks/{block}/previous?count={count}")).await?;
+        body.map(|body| blockfrost::blocks(&body)).transpose()
     }
 
     async fn address_transactions(

@@ -184,7 +184,7 @@ impl<D: Database, C: Chain + Evaluate> ResultIntent<'_, D, C> {
             return Ok(Next::Done(entry));
         }
         let output = *self.output.insert(escrow.utxo.reference);
-        let tip_slot = poster.chain.recent_tip().await?.slot;
+        let tip_slot = poster.chain.shared_tip().await?.slot;
         let wallet =
             PlatformWallet::read(poster.database, poster.chain, address, tip_slot, attempt.now, MIN_FUNDS).await?;
         match poster.build(self.lock, &escrow, self.result, (&wallet, tip_slot), attempt.number).await {

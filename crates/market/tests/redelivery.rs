@@ -8,13 +8,13 @@
     reason = "tests fail by panicking"
 )]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::support::{
     NOON, Paying, block, checkout, entry, given, inclusion,
     ledger::{Ledger, Tx},
     list, paying_for, payment, person,
-    provider::Meanwhile,
+    provider::{Meanwhile, Provider},
     sales::{PRICE as SOLD_FOR, Sales, creator, output},
     sign_up, step,
 };
@@ -272,6 +272,29 @@ fn a_lock_without_a_result_opens_nothing_while_its_refund_is_recorded() {
     let given = presents_another(&sales, &buyer, &coin, 0, &|| meanwhile.take().into_iter().for_each(|ticks| ticks()));
     assert_eq!(sales.status(&lock), "refunded");
     assert!(given.is_err(), "{given:?}");
+}
+
+#[test]
+fn a_request_that_waits_asks_for_its_transaction_only_after_a_new_block() {
+    let Claimed { db, ledger, tx, cbor, .. } = claimed();
+    assert!(step(&db, &tx, &Decision::Accept));
+    assert!(ledger.add_to_mempool(Tx::new(cbor, UNTIL)));
+    let provider = Provider::new(ledger);
+    let polls = Cell::new(0);
+    let mines_before_the_eighth = || {
+        polls.set(polls.get() + 1);
+        if polls.get() == 8 {
+            provider.ledger.mine();
+        }
+    };
+    let outbox = Outbox { database: &db, chain: &provider, hook: &transitions::statements };
+    let sleep = Meanwhile(&mines_before_the_eighth);
+    let policy = PollPolicy { sleep: &sleep, schedule: &[500; 12], at_once: false };
+    let outcome =
+        block(outbox.wait_for_block(&mut entry(&db, &tx), &policy, Trust::Payer, NOON, |_| None::<Write>)).unwrap();
+    assert!(matches!(outcome.status, TxStatus::Included(_)), "{:?}", outcome.status);
+    // Twice for the first block, which is younger than the payment here, and once for the next.
+    assert_eq!((polls.get(), provider.lookups.get()), (8, 2 + 1));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use sql::{Batch, Database, DatabaseError, Write};
 use crate::{
     decide::{ChainObservation, Decision, NOT_OUR_SUBMISSION, Trust, decide},
     entry::{Entry, EntryState, Provenance},
+    news::NewBlocks,
     statements::{attempt_not_sent, begin_attempt, by_id, change, keep_bytes, open_of_same_wallet},
     wallet::WalletSnapshot,
 };
@@ -327,6 +328,7 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
     ) -> Result<WaitOutcome<'p, B::Answer>, DatabaseError> {
         let (mut read, mut rest) = (None, policy.schedule);
         let mut polls_at_once = policy.at_once;
+        let mut blocks = NewBlocks::since(entry.attempted_at_ms);
         let status = loop {
             if let Some(block) = entry.block.filter(|_| entry.state == EntryState::Included) {
                 break TxStatus::Included(block);
@@ -339,6 +341,10 @@ impl<D: Database, C: Chain> Outbox<'_, D, C> {
             }
             // A repeated request learns of a final state at once.
             let asks_tip = rest.is_empty() || rest.len() == policy.schedule.len();
+            // An entry that no node has accepted yet may have to be submitted again.
+            if !asks_tip && entry.state == EntryState::Submitted && !blocks.may_show(self.chain).await {
+                continue;
+            }
             let poll = self.poll(entry, asks_tip, trust, now, &reading).await?;
             read = poll.read.or(read);
             if let Some(status) = poll.end {

@@ -30,6 +30,7 @@ mod decide;
 mod drive;
 mod earlier;
 mod entry;
+mod news;
 mod send;
 mod statements;
 mod wallet;
@@ -41,6 +42,7 @@ pub use decide::{
 pub use drive::{Hook, Outbox, OutboxError, PollPolicy, Sleep, TxStatus, WaitOutcome, unless_chain_fails};
 pub use earlier::Earlier;
 pub use entry::{ENTRY, Entry, EntryState, Guard, Kind, NewEntry, Provenance};
+pub use news::NewBlocks;
 pub use send::{Attempt, Next, NoPause, RetryPolicy, Sent};
 pub use statements::{
     MAX_GIVEN_UP, by_id, change, give_up, given_up_for, live_for, mark_block_on_chain, mark_never_included, open,

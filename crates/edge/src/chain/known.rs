@@ -8,7 +8,7 @@ use cardano::{
 
 /// Maximum age in ms at which a cached block still counts as the newest block. A new block appears every 20 seconds on
 /// average.
-const RECENT_MS: Millis = 2_000;
+pub(super) const RECENT_MS: Millis = 2_000;
 /// Maximum time for which protocol parameters are cached, in ms. They change only with an epoch; the limit bounds how
 /// long a wrong value could be used.
 const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
@@ -16,10 +16,26 @@ const PARAMETERS_MS: Millis = 10 * 60 * 1_000;
 /// Time in ms for which the provider is assumed to refuse all our calls after it refused one.
 const REFUSED_MS: Millis = 30_000;
 
+/// Maximum time in ms for which requests wait for the answer to another request's call. That request may have ended
+/// before its answer.
+const ASKED_MS: Millis = 1_000;
+
+/// The newest block as far as the cache knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Newest {
+    Known(Tip),
+    /// Another request has just asked the provider.
+    Asked,
+    /// The caller must ask the provider.
+    Unknown,
+}
+
 /// Recent answers of a provider.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     tip: Option<(Tip, Millis)>,
+    /// Time in POSIX ms at which a request asked for the newest block; `None` once it has the answer.
+    asked: Option<Millis>,
     /// Newest epoch seen in any answer.
     epoch: u64,
     parameters: Option<(ProtocolParameters, u64, Millis)>,
@@ -46,10 +62,24 @@ impl Known {
         self.epoch = self.epoch.max(epoch);
     }
 
-    /// Returns the cached newest block, or `None` if it was read more than [`RECENT_MS`] ago.
-    pub(super) fn recent_tip(&self, now: Millis) -> Option<Tip> {
-        let (tip, at) = self.tip?;
-        (now.saturating_sub(at) < RECENT_MS).then_some(tip)
+    /// Returns the newest block if it was read after the time `since` (POSIX ms). If it was not, and no other request
+    /// has asked the provider, records that the caller does.
+    pub(super) fn newest(&mut self, since: Millis, now: Millis) -> Newest {
+        if let Some((tip, at)) = self.tip
+            && at > since
+        {
+            return Newest::Known(tip);
+        }
+        if self.asked.is_some_and(|asked| now.saturating_sub(asked) < ASKED_MS) {
+            return Newest::Asked;
+        }
+        self.asked = Some(now);
+        Newest::Unknown
+    }
+
+    /// Records that no request is waiting for the newest block.
+    pub(super) const fn asked_no_more(&mut self) {
+        self.asked = None;
     }
 
     /// Caches the protocol parameters of an epoch.
@@ -121,11 +151,25 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_recent_for_two_seconds() {
+    fn requests_share_an_answer_until_it_is_too_old() {
         let mut known = Known::default();
-        assert_eq!(known.recent_tip(NOW), None);
+        assert_eq!(known.newest(NOW - RECENT_MS, NOW), Newest::Unknown);
         known.saw(tip(), 240, NOW);
-        assert_eq!(known.recent_tip(NOW + RECENT_MS - 1), Some(tip()));
-        assert_eq!(known.recent_tip(NOW + RECENT_MS), None);
+        known.asked_no_more();
+        assert_eq!(known.newest(NOW - 1, NOW + RECENT_MS - 1), Newest::Known(tip()));
+        assert_eq!(known.newest(NOW, NOW + RECENT_MS), Newest::Unknown);
+    }
+
+    #[test]
+    fn one_of_the_requests_that_wait_asks_and_another_one_if_it_gets_no_answer() {
+        let mut known = Known::default();
+        assert_eq!(known.newest(NOW, NOW + 1), Newest::Unknown);
+        assert_eq!(known.newest(NOW, NOW + 2), Newest::Asked);
+        known.saw(tip(), 240, NOW + 3);
+        known.asked_no_more();
+        assert_eq!(known.newest(NOW, NOW + 4), Newest::Known(tip()), "the answer came while it waited");
+        assert_eq!(known.newest(NOW + 3, NOW + 5), Newest::Unknown);
+        assert_eq!(known.newest(NOW + 3, NOW + 4 + ASKED_MS), Newest::Asked);
+        assert_eq!(known.newest(NOW + 3, NOW + 5 + ASKED_MS), Newest::Unknown);
     }
 }

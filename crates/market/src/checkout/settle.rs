@@ -14,8 +14,8 @@ use cardano::{
 };
 use escrow::result::result_hash;
 use outbox::{
-    ChainObservation, Decision, Entry, EntryState, Kind, Outbox, PollPolicy, Provenance, Sleep, Trust, TxStatus,
-    decide, unless_chain_fails,
+    ChainObservation, Decision, Entry, EntryState, Kind, NewBlocks, Outbox, PollPolicy, Provenance, Sleep, Trust,
+    TxStatus, decide, unless_chain_fails,
 };
 use sql::{Database, DatabaseError};
 
@@ -33,7 +33,7 @@ use crate::{
 
 /// Number of polls that look up only the result's block. Then the lock is looked up too, because its buyer may have
 /// spent it before the result.
-const RESULT_POLLS: usize = 3;
+const RESULT_POLLS: usize = 2;
 
 /// The point at which a request begins to settle a payment.
 #[derive(Clone, Copy)]
@@ -132,10 +132,12 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
     async fn wait_for_depth(&self, record: &mut PaymentRecord, waits: &[Millis]) {
         let is_unconfirmed =
             |record: &PaymentRecord| record.release(self.confirmations, self.clock) == Err(Unreleased::Unconfirmed);
-        let mut waits = waits.iter();
+        let (mut waits, mut blocks) = (waits.iter(), NewBlocks::since(0));
         while is_unconfirmed(record) {
-            // A provider that does not answer shows nothing new.
-            drop(self.observe(record).await);
+            if blocks.may_show(self.chain).await {
+                // A provider that does not answer shows nothing new.
+                drop(self.observe(record).await);
+            }
             match waits.next() {
                 Some(wait) if is_unconfirmed(record) => self.sleep.sleep(*wait).await,
                 _ => return,
@@ -227,6 +229,7 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
         at_once: bool,
     ) -> Result<(Option<PaymentOutcome>, &[Millis]), Unavailable> {
         let (mut rest, mut looks_at_once, mut polls) = (self.schedule, at_once, 0_usize);
+        let mut blocks = NewBlocks::since(run.lock.attempted_at_ms);
         while looks_at_once || !rest.is_empty() {
             self.post_result(run).await;
             let is_at_once = std::mem::take(&mut looks_at_once);
@@ -235,11 +238,16 @@ impl<D: Database, C: Chain + Evaluate, V, Z: Sleep, K: Contents> Checkout<'_, D,
                 self.sleep.sleep(*wait).await;
                 run.now = run.now.saturating_add(*wait);
             }
+            let is_last = rest.is_empty();
+            let is_waiting = run.lock.state != EntryState::Claimed
+                && run.result.as_ref().is_some_and(|result| result.state == EntryState::Submitted);
+            if is_waiting && !is_at_once && !is_last && !blocks.may_show(self.chain).await {
+                continue;
+            }
             if self.result_is_included(run).await? {
                 break;
             }
             polls = polls.saturating_add(1);
-            let is_last = rest.is_empty();
             if run.result.is_none() || is_last || polls % RESULT_POLLS == 0 {
                 let end = self.poll_lock(run, is_at_once || is_last).await?;
                 if end.is_some() {

@@ -35,6 +35,8 @@ pub(super) struct View {
 pub(super) struct Tick<'a, D, C, K, S, A> {
     pub ports: &'a Watch<'a, D, C, K, S, A>,
     pub view: View,
+    /// Hashes of the blocks below the newest one, by height, as far as this tick has read them.
+    pub chain: BTreeMap<u64, TxHash>,
     /// The platform's wallet; `None` until it is read.
     pub wallet: Option<PlatformWallet>,
     /// Purchases for which the seller must soon post a result and has not, each with the reason why not.

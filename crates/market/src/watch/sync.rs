@@ -5,7 +5,10 @@
 //! looked up again ([`super::reconcile`]), as are entries in blocks that no tick has seen.
 
 use api_types::{Alarm, AlarmName};
-use cardano::chain::{ChainError, Tip};
+use cardano::{
+    chain::{ChainError, Tip},
+    history::MAX_BLOCKS,
+};
 use outbox::recheck;
 use sql::{Database, Write};
 
@@ -90,6 +93,7 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
             self.report.notes.push(format!("the provider is behind: {} after {}", tip.height, newest.height));
             return Ok(false);
         }
+        self.read_chain(&newest, tip).await;
         if self.is_on_chain(&newest, tip).await? {
             return Ok(true);
         }
@@ -103,11 +107,28 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Tick<'_, D,
         Ok(self.report.rolled_back)
     }
 
+    /// Reads the blocks of this tick's chain from the newest one down to the newest known one, and below it as far as
+    /// own entries may be in blocks that are to be checked. One call answers for all of them. Without an answer, each
+    /// block is looked up by itself.
+    async fn read_chain(&mut self, newest: &SeenBlock, tip: &Tip) {
+        let depth = tip.height.saturating_sub(newest.height.saturating_sub(SETTLED_DEPTH));
+        let count = usize::try_from(depth).unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
+        match self.ports.chain.blocks_before(&tip.hash, count).await {
+            Ok(blocks) => {
+                self.chain = blocks.unwrap_or_default().into_iter().map(|block| (block.height, block.hash)).collect();
+            }
+            Err(error) => self.report.note(&"the newest blocks", &error),
+        }
+    }
+
     /// Returns whether the chain has this block; `false` if the provider shows another one at the block's height.
     /// Returns an error if the provider shows none there, because it lags.
     pub(super) async fn is_on_chain(&self, seen: &SeenBlock, tip: &Tip) -> Result<bool, PortError> {
         if seen.height == tip.height {
             return Ok(seen.hash == tip.hash);
+        }
+        if let Some(hash) = self.chain.get(&seen.height) {
+            return Ok(seen.hash == *hash);
         }
         let shown = self.ports.chain.block_at(seen.height).await?;
         let behind = || ChainError::Unavailable(format!("a node is behind: it has no block {}", seen.height));

@@ -34,7 +34,14 @@ impl<D: Database, C: Ledger, K: Contents, S: Keys, A: ArbiterClient> Watch<'_, D
             checks_wallet: stored.checks_wallet(tip.height),
         };
         let is_restored = stored.has_unread_wallets;
-        let mut tick = Tick { ports: self, view, wallet: None, unposted: BTreeMap::new(), report: Report::default() };
+        let mut tick = Tick {
+            ports: self,
+            view,
+            chain: BTreeMap::new(),
+            wallet: None,
+            unposted: BTreeMap::new(),
+            report: Report::default(),
+        };
         if let Some(stored) = tick.sync(stored).await? {
             tick.clean_up().await;
             if let Some(synced) = tick.note_tip(stored).await? {

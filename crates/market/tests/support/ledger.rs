@@ -362,6 +362,16 @@ impl History for Ledger {
         Ok(self.blocks.borrow().iter().map(|block| block.tip).find(|tip| tip.height == height))
     }
 
+    async fn blocks_before(&self, block: &TxHash, count: usize) -> Result<Option<Vec<Tip>>, ChainError> {
+        self.call()?;
+        let blocks = self.blocks.borrow();
+        let place = blocks.iter().position(|known| known.tip.hash == *block);
+        Ok(place.map(|place| {
+            let before = blocks.iter().take(place).skip(place.saturating_sub(count));
+            before.map(|block| block.tip).collect()
+        }))
+    }
+
     async fn address_transactions(
         &self,
         address: &str,

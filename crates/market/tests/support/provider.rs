@@ -41,12 +41,15 @@ pub struct Provider {
     pub shows_mempool: Cell<bool>,
     /// Whether looking up blocks exceeds the client's rate limit.
     pub used_up: Cell<bool>,
+    /// Number of calls that looked up the block of a transaction.
+    pub lookups: Cell<u32>,
 }
 
 impl Provider {
     pub const fn new(ledger: Ledger) -> Self {
         let (lags, shows_mempool, used_up) = (Cell::new(false), Cell::new(false), Cell::new(false));
-        Self { ledger, submit_outcome: Cell::new(SubmitOutcome::Answered), lags, shows_mempool, used_up }
+        let (submit_outcome, lookups) = (Cell::new(SubmitOutcome::Answered), Cell::new(0));
+        Self { ledger, submit_outcome, lags, shows_mempool, used_up, lookups }
     }
 }
 
@@ -67,6 +70,7 @@ impl Chain for Provider {
         Ok(self.shows_mempool.get() && self.ledger.in_mempool(tx).await?)
     }
     async fn inclusion_of(&self, tx: &TxHash) -> Result<Option<Inclusion>, ChainError> {
+        self.lookups.set(self.lookups.get().saturating_add(1));
         if self.used_up.get() {
             return Err(ChainError::TooMany);
         }

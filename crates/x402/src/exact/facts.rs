@@ -68,7 +68,7 @@ impl Facts {
     /// [`ChainError`] if the chain cannot be read. An error never counts as absence.
     pub async fn of_payer(chain: &impl Chain, payment: &Payment) -> Result<Self, ChainError> {
         let (in_mempool, parameters, tip) =
-            try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.tip()).await?;
+            try_join3(chain.in_mempool(&payment.tx.id), chain.protocol_parameters(), chain.recent_tip()).await?;
         let outputs = looked_up(chain, &payment.nonce.tx, payment).await?;
         let mut facts = Self { inputs: BTreeMap::new(), parameters, tip, in_mempool };
         facts.note(&payment.nonce.tx, outputs, payment);
