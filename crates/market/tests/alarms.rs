@@ -14,7 +14,7 @@ use market::{
 
 use sql::Database;
 
-use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales};
+use crate::support::{NOON, block, ledger::CALLS, person, sales::Sales, sign_up};
 
 /// Keys of a watcher: the seller's, and that of every service wallet.
 struct Holding {
@@ -88,6 +88,23 @@ fn a_watcher_without_the_right_key_or_contract_alarms_at_every_tick() {
         );
     }
     assert_eq!(cried(&sales, own(), here, true), Vec::<String>::new());
+}
+
+#[test]
+fn a_watcher_without_a_service_wallets_key_alarms_at_every_tick() {
+    let sales = Sales::new();
+    let (account, key) = sign_up(&sales.db, 1, NOON);
+    let lock = sales.sell(&key);
+    sales.ledger.mine();
+    sales.includes(&lock);
+    let wallet = account.wallet_address.to_string();
+    let with = |buyer| cried_with(&sales, &Holding { seller: Some(person(2)), buyer }, Some(&sales.deployment), true);
+    for _ in 0..2 {
+        let cried = with(None);
+        let named = cried.iter().any(|alarm| alarm.contains(&wallet) && alarm.contains("master secret"));
+        assert!(named, "{cried:?}");
+    }
+    assert_eq!(with(Some(key)), Vec::<String>::new());
 }
 
 #[test]
