@@ -269,6 +269,8 @@ export class Account {
 
   async #script({ method, parts, body, type }: Asked, name: string): Promise<unknown> {
     const [what, id] = parts.slice(5);
+    // The static files are uploaded already: no file is asked for, only the token that completes the upload.
+    if (what === "assets-upload-session") return { jwt: "e30.e30.e30", buckets: [] };
     if (!what && method === "PUT") {
       const version = await this.#upload(name, body, type);
       await this.#deploy(name, version.id);
